@@ -41,6 +41,10 @@ public final class Hub: Sendable {
     private let keyUse: KeyUseTask
     private let rates: EventRates
     private let threads: HubThreads
+    /// Attempts start while it lasts.
+    private let permit: DeliveryPermit
+    /// Which delegates are delivered to by this process.
+    package let shards: ShardCounts
 
     /// Recovers the content of the store and starts the threads.
     /// - Parameters:
@@ -95,6 +99,8 @@ public final class Hub: Sendable {
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
+        permit = DeliveryPermit(isLimited: store.leases != nil)
+        shards = ShardCounts(store.leases == nil ? .all : [])
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
@@ -103,7 +109,7 @@ public final class Hub: Sendable {
         delegates.addDelegate(retention)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
-        try start(recovery, configuration.shards)
+        try start(recovery)
     }
 
     /// Objects that are called once the hub has stopped. One that is added later may miss the call: it should check
@@ -116,8 +122,8 @@ public final class Hub: Sendable {
     /// the next hub on the store.
     deinit { threads.stop(grace: 0) }
 
-    /// - Parameter first: the shards that the hub has from the start.
-    private func start(_ recovery: Recovery, _ first: Shards) throws {
+    private func start(_ recovery: Recovery) throws {
+        let first = shards.held
         let lanes = try store.recover(first)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
@@ -130,15 +136,21 @@ public final class Hub: Sendable {
                 lanes: lanes.lanes(of: shards, recovery.delegates), services: services(forLoop: number))
             delegates.addDelegate(loop)
         }
-        try writer.start(
-            .init(recovery))
+        try writer.start(.init(recovery), shards: sharing)
         store.observe { [weak intake] in intake?.look() }
+    }
+
+    private var sharing: ShardManager.Ports {
+        ShardManager.Ports(
+            loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
+            delegates: { [registry] in registry.all }, wake: { [intake] in intake.look() }, permit: permit,
+            counts: shards)
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse] in
-            retention.look()
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards] in
+            if shards.held.contains(.housekeeper) { retention.look() }
             keyUse.look()
         }
         return DeliveryLoop.Services(
@@ -151,7 +163,7 @@ public final class Hub: Sendable {
                 if !taken { answer(nil) }
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
-            makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
+            permit: permit, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
             runMaintenance: number == 0 ? runMaintenance : nil)
     }
 
@@ -345,40 +357,6 @@ public final class Hub: Sendable {
     /// - Returns: `false` if too many wait for that; `body` is not called then.
     package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.look(body) }
 
-    /// Delivers to the delegates of these shards from now on, from where the last process that had them has stopped. No other
-    /// process may have them.
-    /// - Parameter completion: called once, on the writer's thread; must not wait. After an error nothing was taken.
-    package func take(_ shards: Shards, completion: @escaping @Sendable (StoreError?) -> Void) {
-        let isTaken = catchUp { [store, registry, loops] error in
-            if let error { return completion(error) }
-            do throws(StoreError) {
-                // Later changes of the delegates come as messages, behind this one.
-                let lanes = try store.recover(shards)
-                let delegates = registry.all
-                for (number, loop) in loops.enumerated() {
-                    let own = shards.intersection(Shards(ofLoop: number, among: loops.count))
-                    if own.isEmpty { continue }
-                    loop.post(.take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
-                }
-                completion(nil)
-            } catch {
-                completion(error)
-            }
-        }
-        if !isTaken { completion(.unavailable(reason: "too many requests wait for it, or the hub has stopped")) }
-    }
-
-    /// Starts nothing more for the delegates of these shards, so that another process can take them. Shards that this one does
-    /// not have are ignored.
-    /// - Parameters:
-    ///   - grace: the time for attempts in flight, in nanoseconds. Later outcomes are ignored.
-    ///   - completion: called once on a loop's thread, when the store has all that there is to know of them; must not wait.
-    package func give(_ shards: Shards, grace: Int64, completion: @escaping @Sendable () -> Void) {
-        let deadline = clock.monotonic() + grace
-        let parts = Countdown(loops.count, completion)
-        for loop in loops { loop.post(.give(shards, deadline: deadline, done: parts.end)) }
-    }
-
     // MARK: Stopping, in this order
 
     /// Refuses publications from here on; waiting ones still complete.
@@ -420,18 +398,4 @@ public final class Hub: Sendable {
 extension [DeliveryLoop] {
     /// The loop that owns a delegate's lane.
     fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Shards.loop(of: key, among: count)] }
-}
-
-/// Calls a closure when several parts have ended. Any thread.
-private final class Countdown: Sendable {
-    private let left: Atomic<Int>
-    private let completion: @Sendable () -> Void
-
-    init(_ parts: Int, _ completion: @escaping @Sendable () -> Void) {
-        left = Atomic(parts)
-        self.completion = completion
-    }
-
-    @Sendable
-    func end() { if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { completion() } }
 }

@@ -3,8 +3,6 @@ extension Hub {
     package struct Configuration: Sendable {
         /// Threads that deliver.
         package var deliveryLoops = 1
-        /// The delegates to which it delivers from the start. Another process with a shared store may have the others.
-        package var shards = Shards.all
         /// Threads that read the store.
         package var readers = 2
         /// Events that may wait for the disk; beyond it, publishers are refused.

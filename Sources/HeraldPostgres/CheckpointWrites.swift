@@ -58,7 +58,7 @@ enum CheckpointWrites {
                 })
         }
         if !checkpoint.endedReplays.isEmpty {
-            requests.append(Request(endReplays) { parameters in parameters.add(checkpoint.endedReplays) { $0 } })
+            requests.append(Request(endReplays) { parameters in parameters.add(checkpoint.endedReplays) { $0.id } })
         }
         return requests
     }

@@ -10,7 +10,7 @@ extension Writer {
         for delegate in checkpoint.caughtUp { try progress.removeLane(delegate) }
         if let settled = checkpoint.settled { try progress.settle(checkpoint.shards, at: settled) }
         for replay in checkpoint.replays { try progress.moveReplay(replay.id, to: replay.cursor) }
-        for replay in checkpoint.endedReplays { try progress.endReplay(replay) }
+        for replay in checkpoint.endedReplays { try progress.endReplay(replay.id) }
         for slot in checkpoint.statistics { try progress.add(slot) }
         for removal in checkpoint.missed { try removals.add(removal) }
         for (delegate, count) in checkpoint.unannounced { try removals.setUnannounced(count, of: delegate) }

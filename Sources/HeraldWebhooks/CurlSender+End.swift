@@ -114,6 +114,27 @@ extension CurlSender {
         ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
     }
 
+    package func abort(_ shards: Shards) {
+        let verdict = CallbackOutcome.Verdict.failed(
+            .stopped, detail: "another process may deliver to this delegate by now")
+        for (host, waiting) in lookups {
+            let rest = waiting.filter { !shards.contains($0.callback.delegate.key) }
+            lookups[host] = rest.isEmpty ? nil : rest
+            for gone in waiting where shards.contains(gone.callback.delegate.key) {
+                endOpen(gone.callback, gone.target, verdict, startedAt: gone.startedAt)
+            }
+        }
+        for transfer in pool.all {
+            guard let callback = transfer.callback, let target = transfer.target,
+                shards.contains(callback.delegate.key)
+            else { continue }
+            if let multi = multi(target.multi) { herald_multi_remove(multi.handle, transfer.easy) }
+            let startedAt = transfer.startedAt
+            release(transfer)
+            endOpen(callback, target, verdict, startedAt: startedAt)
+        }
+    }
+
     package func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         guard !isClosed else { return }
         isClosed = true

@@ -213,8 +213,8 @@ struct CheckpointConformance {
         }
         #expect(added[1] == Replay(id: added[1].id, delegate: 2, cursor: 3, until: 5, createdAt: 80))
         try fixture.write {
-            $0.replays = [(added[0].id, 6), (99, 1)]
-            $0.endedReplays = [added[2].id, 98]
+            $0.replays = [(added[0].id, 1, 6), (99, 1, 1)]
+            $0.endedReplays = [(added[2].id, 1), (98, 1)]
         }
         var moved = added[0]
         moved.cursor = 6

@@ -79,7 +79,7 @@ struct DelegateConformance {
             $0.lanes = [LanePosition(delegate: 2, cursor: 1, position: 1)]
             $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 2, dueAt: 9, state: .retrying)]
             $0.attempts = [attempt(2, 1, number: 2, status: 200)]
-            $0.replays = [(replay.id, 1)]
+            $0.replays = [(replay.id, 2, 1)]
             $0.statistics = [DeliveryStatistics(delegate: 2, start: 0, delivered: 1)]
         }
         let recovery = try fixture.restart()

@@ -42,6 +42,7 @@ final class AttemptStarter {
     private let ledger: DeliveryLedger
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
+    private let permit: DeliveryPermit
     /// By token.
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
@@ -50,10 +51,12 @@ final class AttemptStarter {
     private var parked = RoundRobin()
     /// No further attempts or calls start.
     private(set) var isStopping = false
+    /// All that was open was aborted since the permit ended.
+    private var isAborting = false
 
     init(
         sender: any CallbackSender, lanes: LaneTable, log: LoopLog, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts
+        awaited: AwaitedAttempts, permit: DeliveryPermit
     ) {
         self.sender = sender
         self.lanes = lanes
@@ -61,6 +64,7 @@ final class AttemptStarter {
         self.ledger = ledger
         self.timers = timers
         self.awaited = awaited
+        self.permit = permit
         slots = Slots(capacity: sender.capacity)
     }
 
@@ -71,13 +75,13 @@ final class AttemptStarter {
     /// Number of open requests.
     var open: Int { slots.open }
     /// Whether a call outside the lanes may be made.
-    var mayCall: Bool { !isStopping && !slots.isFull }
+    var mayCall: Bool { !isStopping && !slots.isFull && permit.allows(now) }
 
     private var now: Int64 { timers.now }
     private var slept: Int64 { sender.slept(asOf: now) }
     private var line: FairScheduler { lanes.scheduler }
 
-    private var hasRoom: Bool { !isStopping && !slots.isFull && !slots.isBusy && !ledger.isFull }
+    private var hasRoom: Bool { mayCall && !slots.isBusy && !ledger.isFull }
 
     /// There is room for one more attempt after every queued lane has had its turn. A lane that is caught up does not
     /// overtake queued lanes.
@@ -100,6 +104,21 @@ final class AttemptStarter {
     func ageSlots() {
         slots.age(now: now, slept: slept) { token in callbacks[token]?.lane.flow.held += 1 }
     }
+
+    // MARK: Aborting
+
+    /// When open requests have to be aborted because this process has been cut off from the store; monotonic nanoseconds.
+    var abortDue: Int64? { open == 0 || isAborting || permit.abortsAt == .max ? nil : permit.abortsAt }
+
+    /// Aborts what is open when it is due.
+    func abortWhenDue() {
+        let isDue = permit.abortsAt <= now
+        if isDue, !isAborting, open > 0 { sender.abort(.all) }
+        isAborting = isDue
+    }
+
+    /// Aborts the requests of lanes that others may have.
+    func abort(_ shards: Shards) { sender.abort(shards) }
 
     // MARK: Queues
 
@@ -268,7 +287,7 @@ final class AttemptStarter {
     /// Removes the finished replays of a lane, so that the next one starts.
     func endReplays(_ lane: Lane) {
         while !lane.replays.isEmpty, let replay = lane.withReplays({ $0.popOver() }) {
-            ledger.endReplay(replay.id)
+            ledger.endReplay(replay.id, of: lane.key)
             ledger.touched(lane)
             enqueue(lane)
         }

@@ -22,8 +22,8 @@ struct CheckpointBuilder {
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
-    private var replays: [Int64: LogPosition] = [:]
-    private var endedReplays: [Int64] = []
+    private var replays: [Int64: (delegate: DelegateKey, cursor: LogPosition)] = [:]
+    private var endedReplays: [(id: Int64, delegate: DelegateKey)] = []
     private var statistics: [DeliveryStatistics] = []
     private var notices: [DeliveryNotice] = []
     private var missed: [Removal] = []
@@ -99,14 +99,14 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func replayed(_ id: Int64, to cursor: LogPosition, now: Int64) {
-        replays[id] = cursor
+    mutating func replayed(_ id: Int64, of key: DelegateKey, to cursor: LogPosition, now: Int64) {
+        replays[id] = (key, cursor)
         changed(now: now)
     }
 
-    mutating func endReplay(_ id: Int64, now: Int64) {
+    mutating func endReplay(_ id: Int64, of key: DelegateKey, now: Int64) {
         replays[id] = nil
-        endedReplays.append(id)
+        endedReplays.append((id, key))
         changed(now: now)
     }
 
@@ -156,6 +156,15 @@ struct CheckpointBuilder {
         unannounced[key] = nil
     }
 
+    /// Forgets what was collected of these shards, which others may have. What is being written already the writer leaves out.
+    mutating func lose(_ gone: Shards) {
+        shards.subtract(gone)
+        replays = replays.filter { !gone.contains($0.value.delegate) }
+        endedReplays.removeAll { gone.contains($0.delegate) }
+        writing = writing?.without(gone)
+        failed = failed?.without(gone)
+    }
+
     /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
     /// before the lane positions that include them, so a restart looks for successes beyond those positions. Returns
     /// `nil` if `take` must make the checkpoint.
@@ -189,7 +198,7 @@ struct CheckpointBuilder {
         checkpoint.attempts = attempts
         checkpoint.waiting = Array(waiting.values)
         checkpoint.ended = Array(ended)
-        checkpoint.replays = replays.map { ($0.key, $0.value) }
+        checkpoint.replays = replays.map { ($0.key, $0.value.delegate, $0.value.cursor) }
         checkpoint.endedReplays = endedReplays
         checkpoint.statistics = statistics
         checkpoint.notices = notices

@@ -23,6 +23,8 @@ final class DeliveryEngine {
         let random: () -> Double
         /// Makes a new event id.
         let makeID: () -> String
+        /// Attempts start while it lasts.
+        var permit = DeliveryPermit()
         /// Called every ten seconds; `nil` if another loop runs the maintenance.
         let runMaintenance: (() -> Void)?
     }
@@ -61,7 +63,8 @@ final class DeliveryEngine {
             settled: settled, shards: shards, board: board, timers: timers, maxAttempts: limits.attempts,
             submit: ports.submit)
         starter = AttemptStarter(
-            sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited)
+            sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,
+            permit: ports.permit)
         calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)
         keeper = LaneKeeper(
             lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited,
@@ -102,6 +105,7 @@ final class DeliveryEngine {
     func turn() -> Int64? {
         timers.beginTurn()
         starter.ageSlots()
+        starter.abortWhenDue()
         fireTimers()
         let routedAll = starter.isStopping || distributor.routeNewEvents(limit: Self.turnBudget)
         let advancedAll = starter.isStopping || shards.turn()
@@ -109,7 +113,8 @@ final class DeliveryEngine {
         ledger.gatherStatistics(isLast: starter.isStopping)
         ledger.writeWhenDue(routed: log.routed) { starter.isParked($0) }
         if !routedAll || !advancedAll || !startedAll { return timers.now }
-        return [timers.nextDue, ledger.due, starter.roomDue, shards.due].reduce(nil, LoopTimers.earliest)
+        return [timers.nextDue, ledger.due, starter.roomDue, starter.abortDue, shards.due].reduce(
+            nil, LoopTimers.earliest)
     }
 
     private func fireTimers() {
@@ -185,6 +190,9 @@ final class DeliveryEngine {
         case .expire(let watch, let time): expire(watch, at: time)
         case .take(let new, let position, let lanes): shards.take(new, from: position, lanes)
         case .give(let given, let deadline, let done): shards.give(given, deadline: deadline, done)
+        case .lose(let lost, let done): shards.lose(lost, done)
+        // The turn starts what has waited.
+        case .permitted: break
         case .stop: stopStarting()
         }
     }
@@ -220,7 +228,9 @@ final class DeliveryEngine {
     }
 
     private func begin(_ replay: Replay) {
-        guard let lane = lanes[replay.delegate], !lane.isGone else { return ledger.endReplay(replay.id) }
+        guard let lane = lanes[replay.delegate], !lane.isGone else {
+            return ledger.endReplay(replay.id, of: replay.delegate)
+        }
         lane.withReplays { $0.append(replay) }
         changed(lane)
     }

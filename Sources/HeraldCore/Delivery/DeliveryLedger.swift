@@ -68,7 +68,7 @@ final class DeliveryLedger {
     /// Records that a row is no longer needed.
     func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
 
-    func endReplay(_ id: Int64) { checkpoints.endReplay(id, now: now) }
+    func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }
 
     func note(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
         checkpoints.note(DeliveryNotice(key, kind), now: now)
@@ -133,7 +133,9 @@ final class DeliveryLedger {
         for lane in touchedLanes where !lane.isRemoved && lane.untouch() {
             boardChanges.append((lane, entry(lane, isParked(lane))))
             places.append((lane.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
-            for replay in lane.replays.all { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
+            for replay in lane.replays.all {
+                checkpoints.replayed(replay.id, of: lane.key, to: replay.cursor, now: now)
+            }
         }
         touchedLanes.removeAll(keepingCapacity: true)
         submit(checkpoints.take(settled: settled, of: given, lanes: places))
@@ -159,6 +161,9 @@ final class DeliveryLedger {
 
     /// Records that they no longer advance with the loop.
     func remove(_ shards: Shards) { checkpoints.shards.subtract(shards) }
+
+    /// Forgets what was collected of these shards, except attempts, once their lanes are forgotten.
+    func lose(_ shards: Shards) { checkpoints.lose(shards) }
 
     /// Submits a checkpoint of all that has changed, with the position of shards that are given away.
     /// - Returns: `false` if another one must be written first.

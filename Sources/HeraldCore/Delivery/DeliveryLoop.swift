@@ -40,6 +40,8 @@ final class DeliveryLoop: EventDelegate {
     struct Services: Sendable {
         let readPage: @Sendable (_ after: LogPosition, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+        /// Attempts start while it lasts.
+        var permit = DeliveryPermit()
         let makeID: @Sendable () -> String
         /// Called periodically; `nil` if another loop runs the maintenance.
         let runMaintenance: (@Sendable () -> Void)?
@@ -112,6 +114,7 @@ final class DeliveryLoop: EventDelegate {
                 readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
+                permit: services.permit,
                 runMaintenance: services.runMaintenance),
             settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {

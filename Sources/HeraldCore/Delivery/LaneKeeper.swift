@@ -165,7 +165,7 @@ final class LaneKeeper {
                 DeliveryKey(delegate: lane.key, event: event), attempts: row.attempts, .dropped,
                 at: timers.exactWall, isReplay: row.isReplay)
         }
-        for replay in replays { ledger.endReplay(replay) }
+        for replay in replays { ledger.endReplay(replay, of: lane.key) }
         ledger.touched(lane)
     }
 

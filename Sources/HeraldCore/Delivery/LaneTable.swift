@@ -82,6 +82,11 @@ final class LaneTable {
         for number in detours.indices where detours[number] === detour { detours[number] = nil }
     }
 
+    /// Forgets the detours of these shards, which have no lanes any more.
+    func endDetours(of shards: Shards) {
+        for number in detours.indices where shards.contains(DelegateKey(number)) { detours[number] = nil }
+    }
+
     /// Brings a lane that is at the loop's place in the log to the others.
     func join(_ lane: Lane) {
         guard lane.isOnDetour else { return }

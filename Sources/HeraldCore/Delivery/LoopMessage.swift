@@ -24,6 +24,10 @@ enum LoopMessage: Sendable {
     case take(Shards, from: LogPosition, [DeliveryLoop.RestoredLane])
     /// Give shards away. Open requests may run until the deadline (monotonic nanoseconds).
     case give(Shards, deadline: Int64, done: @Sendable () -> Void)
+    /// Others may have these shards: forget them.
+    case lose(Shards, done: @Sendable () -> Void)
+    /// Attempts may start again.
+    case permitted
     /// Start nothing further. Open requests may run until the deadline (monotonic nanoseconds).
     case stop(deadline: Int64)
 }

@@ -144,14 +144,39 @@ final class ShardKeeper {
     func checkpointWritten() {
         guard let first = leaving.first, first.isWriting else { return }
         leaving.removeFirst()
-        for lane in lanes.all where first.shards.contains(lane.key) {
+        forget(first.shards)
+        first.done()
+    }
+
+    private func forget(_ gone: Shards) {
+        for lane in lanes.all where gone.contains(lane.key) {
             // The outcomes of attempts that are still open are ignored.
             lane.disown()
             keeper.remove(lane.key)
             distributor.forget(lane.key)
         }
-        timers.forget(first.shards)
-        lanes.end(first.detour)
-        first.done()
+        timers.forget(gone)
+        lanes.endDetours(of: gone)
+    }
+
+    // MARK: Losing
+
+    /// - Parameters:
+    ///   - lost: shards that others may have: what is open is aborted, and nothing is written.
+    ///   - done: called when the loop has nothing of them any more.
+    func lose(_ lost: Shards, _ done: @escaping @Sendable () -> Void) {
+        shards.subtract(lost)
+        starter.abort(lost)
+        forget(lost)
+        ledger.lose(lost)
+        for detour in taken { detour.shards.subtract(lost) }
+        taken.removeAll { $0.shards.isEmpty }
+        for given in leaving { given.detour.shards.subtract(lost) }
+        leaving.removeAll { given in
+            guard given.shards.isEmpty, !given.isWriting else { return false }
+            given.done()
+            return true
+        }
+        done()
     }
 }

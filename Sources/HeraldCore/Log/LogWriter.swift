@@ -68,9 +68,11 @@ package final class LogWriter: Sendable {
         confirmed = Atomic(clock.monotonic())
     }
 
-    func start(_ start: Start) throws(SystemError) {
+    /// - Parameter shards: with which the delegates are shared, if the store has leases.
+    func start(_ start: Start, shards: ShardManager.Ports) throws(SystemError) {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start)
+            state.shards = ShardManager(store, shards, clock: clock)
             while writeNext(&state) {}
         }
         thread.withLock { $0 = started }
@@ -91,6 +93,7 @@ package final class LogWriter: Sendable {
         guard let batch = intake.take(milliseconds: wait) else { return false }
         look(&state)
         followOthers(&state)
+        shareDelegates(&state)
         if !batch.isEmpty { write(batch, &state) }
         return true
     }
@@ -109,7 +112,12 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             try store.checkFiles()
         } catch {
-            if case .unavailable = error { hasNoSession = true } else { health.lost(error) }
+            if case .unavailable = error {
+                hasNoSession = true
+                state.shards?.sessionIsLost()
+            } else {
+                health.lost(error)
+            }
         }
         if state.log.isBehind { follow([], &state) }
         // What is known to fail is probed at intervals only.
@@ -134,6 +142,17 @@ package final class LogWriter: Sendable {
         } catch {
             failure = error
             state.lost(error, hooks)
+        }
+    }
+
+    /// Takes and gives shards, when it is due and memory includes what others have changed.
+    private func shareDelegates(_ state: inout State) {
+        guard isCurrent, var shards = state.shards else { return }
+        defer { state.shards = shards }
+        do throws(StoreError) {
+            try shards.look(isStopping: intake.isStopping)
+        } catch {
+            if case .unavailable = error { shards.sessionIsLost() }
         }
     }
 
@@ -174,6 +193,8 @@ package final class LogWriter: Sendable {
         var nextDelegateKey: DelegateKey
         var log: LogFollower
         var changes: ChangeFollower
+        /// `nil` if all shards belong to this process.
+        var shards: ShardManager?
         var lastMark: LogMark
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
@@ -250,7 +271,7 @@ package final class LogWriter: Sendable {
     }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
-        let keepsHouse = clock.monotonic() >= state.nextHousekeeping
+        let keepsHouse = clock.monotonic() >= state.nextHousekeeping && state.shards?.keepsHouse ?? true
         let batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
         var plan = Plan(state)
         let started = clock.monotonic()
@@ -394,7 +415,8 @@ package final class LogWriter: Sendable {
         switch submission {
         case .publish: break
         case .checkpoint(let reported, let answer):
-            let checkpoint = plan.erased.applied(to: reported)
+            var checkpoint = plan.erased.applied(to: reported)
+            if let leases = store.leases { checkpoint = checkpoint.without(Shards.all.subtracting(leases.held)) }
             try transaction.write(checkpoint)
             plan.attemptBytes += checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
             try take(checkpoint.notices, transaction, &plan)

@@ -49,6 +49,11 @@ struct MemoryContents {
     var apps: [AppKey: App] = [:]
     var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
+    /// Processes that share the delegates, by the shards that their sessions hold.
+    var leases: [NodeKey: Shards] = [:]
+    /// The last process that has taken each shard.
+    var takers: [NodeKey: Shards] = [:]
+
     let secret = ServerSecret()
 
     // MARK: The log
@@ -134,7 +139,7 @@ struct MemoryContents {
         for key in checkpoint.caughtUp { lanes[key] = nil }
         if let settled = checkpoint.settled { settledPositions.set(checkpoint.shards, to: settled) }
         for replay in checkpoint.replays { replays[replay.id]?.cursor = replay.cursor }
-        for id in checkpoint.endedReplays { replays[id] = nil }
+        for replay in checkpoint.endedReplays { replays[replay.id] = nil }
         for removal in checkpoint.missed { count(removal) }
         for (key, missed) in checkpoint.unannounced where delegates[key] != nil {
             unannounced[key] = missed > 0 ? missed : nil

@@ -24,7 +24,7 @@ package enum ShardAssignment {
         var spare = Shards.count % nodes.count
         for bid in bids.sorted(by: { ($0.weight, $0.node) > ($1.weight, $1.node) }) {
             let shard = Shards(rawValue: 1 << UInt64(bid.shard))
-            let has = found[bid.node, default: []].rawValue.nonzeroBitCount
+            let has = found[bid.node, default: []].number
             let share = Shards.count / nodes.count
             guard taken.isDisjoint(with: shard), has < share || has == share && spare > 0 else { continue }
             if has == share { spare -= 1 }

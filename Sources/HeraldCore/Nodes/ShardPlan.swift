@@ -12,22 +12,21 @@ struct ShardPlan: Sendable {
     static let mostAtOnce = 8
 
     private let node: NodeKey
-    private var isStopping = false
     /// The shards whose lanes this node has, including those that it is giving.
     private(set) var held: Shards = []
     private(set) var giving: Shards = []
+    /// Those that were lost, and that the loops may still have.
+    private var leaving: Shards = []
 
     init(node: NodeKey) { self.node = node }
 
     /// - Parameter nodes: those that are present. Without this node among them it takes nothing: the others do not know of
     ///   it, so it may be cut off.
     mutating func look(at nodes: [NodeKey]) -> Step {
-        let wanted = isStopping ? [] : ShardAssignment.shards(among: nodes)[node, default: []]
-        var step = Step(take: wanted.subtracting(held))
-        if isStopping {
-            step.give = held.subtracting(giving)
-        } else if nodes.contains(node) {
-            let room = Self.mostAtOnce - giving.rawValue.nonzeroBitCount
+        let wanted = ShardAssignment.shards(among: nodes)[node, default: []]
+        var step = Step(take: wanted.subtracting(held).subtracting(leaving))
+        if nodes.contains(node) {
+            let room = Self.mostAtOnce - giving.number
             step.give = held.subtracting(wanted).subtracting(giving).first(room)
         }
         giving.formUnion(step.give)
@@ -37,24 +36,26 @@ struct ShardPlan: Sendable {
     /// These were free, and their lanes are here now.
     mutating func took(_ shards: Shards) { held.formUnion(shards) }
 
-    /// The last checkpoint of these is written, and they are released.
+    /// The last checkpoint of these is written, and they may be released.
     mutating func gave(_ shards: Shards) {
         held.subtract(shards)
         giving.subtract(shards)
     }
 
-    /// The session that had them is gone: others may have them already.
-    /// - Returns: the shards whose lanes have to go at once, without a last checkpoint.
-    mutating func lost() -> Shards {
-        defer { (held, giving) = ([], []) }
-        return held
+    /// The session that had these is gone, and others may have them.
+    mutating func lost(_ shards: Shards) {
+        gave(shards)
+        leaving.formUnion(shards)
     }
 
-    /// From here on it gives all that it has, at once.
-    mutating func stop() { isStopping = true }
+    /// The loops have nothing of these any more.
+    mutating func left(_ shards: Shards) { leaving.subtract(shards) }
 }
 
 extension Shards {
+    /// How many they are.
+    package var number: Int { rawValue.nonzeroBitCount }
+
     /// The first of these shards, at most `count`.
     func first(_ count: Int) -> Shards {
         var rest = rawValue

@@ -132,6 +132,9 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// Starts an attempt. Its outcome is returned by a later `poll`, even if it fails at once.
     func start(_ callback: Callback)
 
+    /// Ends the open attempts for these shards with `.stopped`, in a later `poll`.
+    func abort(_ shards: Shards)
+
     /// Sends and receives until an attempt has finished, `wake` was called, or the time is up.
     /// - Parameters:
     ///   - nanoseconds: the maximum time to wait; 0 to only handle what is ready; `nil` for no limit.

@@ -179,8 +179,8 @@ package struct Checkpoint: Sendable {
     /// Lanes whose row is deleted: they are at the common position.
     package var caughtUp: [DelegateKey] = []
     /// The positions of replays. Ended ones are ignored.
-    package var replays: [(id: Int64, cursor: LogPosition)] = []
-    package var endedReplays: [Int64] = []
+    package var replays: [(id: Int64, delegate: DelegateKey, cursor: LogPosition)] = []
+    package var endedReplays: [(id: Int64, delegate: DelegateKey)] = []
     /// Added to the existing counts.
     package var statistics: [DeliveryStatistics] = []
     /// Notices about delegates. The writer turns them into `herald.…` events and changes of the registry, in the same
@@ -191,4 +191,23 @@ package struct Checkpoint: Sendable {
     /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
     package var unannounced: [DelegateKey: Int] = [:]
     package init() {}
+}
+
+extension Checkpoint {
+    /// Without what belongs to shards that another process may have. The attempts have been made, and notices are of this process.
+    func without(_ gone: Shards) -> Checkpoint {
+        if gone.isEmpty { return self }
+        var rest = self
+        rest.shards.subtract(gone)
+        if rest.shards.isEmpty { rest.settled = nil }
+        rest.waiting.removeAll { gone.contains($0.delegate) }
+        rest.ended.removeAll { gone.contains($0.delegate) }
+        rest.lanes.removeAll { gone.contains($0.delegate) }
+        rest.caughtUp.removeAll { gone.contains($0) }
+        rest.replays.removeAll { gone.contains($0.delegate) }
+        rest.endedReplays.removeAll { gone.contains($0.delegate) }
+        rest.notices.removeAll { gone.contains($0.delegate) }
+        rest.unannounced = rest.unannounced.filter { !gone.contains($0.key) }
+        return rest
+    }
 }

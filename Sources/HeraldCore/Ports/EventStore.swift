@@ -33,6 +33,9 @@ package protocol EventStore: AnyObject, Sendable {
     /// each learns what the others have changed.
     var isShared: Bool { get }
 
+    /// How the delegates are shared with other processes; `nil` if this one has them all.
+    var leases: (any ShardLeases)? { get }
+
     /// Calls `notify` when there may be events or changes of other processes. On any thread; it does not wait. Notifications
     /// may be lost, and may come too often. Called once.
     func observe(_ notify: @escaping @Sendable () -> Void)
@@ -77,6 +80,8 @@ package struct Commit: Equatable, Sendable {
 extension EventStore {
     /// It belongs to one process.
     package var isShared: Bool { false }
+
+    package var leases: (any ShardLeases)? { nil }
 
     package func observe(_ notify: @escaping @Sendable () -> Void) {}
 

@@ -67,6 +67,16 @@ package final class MemorySender: CallbackSender {
         }
     }
 
+    package func abort(_ shards: Shards) {
+        state.withLock { state in
+            for (token, callback) in state.open where shards.contains(callback.delegate.key) {
+                state.open[token] = nil
+                state.ended.append(
+                    (token, CallbackOutcome(verdict: .failed(.stopped, detail: "it was aborted"), duration: 0)))
+            }
+        }
+    }
+
     package func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         let (ended, next) = takeEnded()
         if ended.isEmpty {

@@ -28,6 +28,8 @@ struct DeliveryLoopTests {
         var sleeps: Int { state.withLock { $0.sleeps } }
         var wakesAfterClose: Int { state.withLock { $0.wakesAfterClose } }
 
+        func abort(_ shards: Shards) {}
+
         func start(_ callback: Callback) { state.withLock { $0.open.append(callback.token) } }
 
         func poll(nanoseconds: Int64?, finished: (Int, CallbackOutcome) -> Void) {

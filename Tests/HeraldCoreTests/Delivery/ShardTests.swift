@@ -251,42 +251,4 @@ struct ShardTests {
         }
         #expect(memory.read { $0.waiting.isEmpty })
     }
-
-    // MARK: Hubs
-
-    @Test("hubs give each other shards while events are published: each arrives once, in order")
-    func hubs() async throws {
-        var none = Hub.Configuration()
-        none.shards = []
-        let received = Recorder<(DelegateKey, String)>()
-        let answer: @Sendable (Callback) -> MemorySender.Answer = { callback in
-            received.record((callback.delegate.key, callback.event.id))
-            return .now(.success)
-        }
-        let benches = [
-            try HubBench(store: RefusingStore(memory), answer: answer),
-            try HubBench(store: RefusingStore(memory), configuration: none, answer: answer),
-        ]
-        for number in 0..<4 {
-            await benches[0].register("https://receiver.example/\(number)") { $0.ordering = .strict }
-        }
-        let publisher = Task {
-            for number in 1...300 { _ = try await benches[number % 2].post("a.b", id: "e\(number)") }
-        }
-        for round in 0..<12 {
-            let (from, to) = (benches[round % 2].hub, benches[(round + 1) % 2].hub)
-            await withCheckedContinuation { continuation in
-                from.give(.all, grace: 60_000_000_000) { continuation.resume() }
-            }
-            let error = await withCheckedContinuation { continuation in
-                to.take(.all) { continuation.resume(returning: $0) }
-            }
-            #expect(error == nil)
-        }
-        try await publisher.value
-        try await received.first(1_200)
-        for bench in benches { await bench.stop() }
-        let log = (1...300).map { "e\($0)" }
-        for key in DelegateKey(1)...4 { #expect(received.items.filter { $0.0 == key }.map(\.1) == log) }
-    }
 }

@@ -227,6 +227,8 @@ private final class FlowSender: CallbackSender, @unchecked Sendable {
         self.begin = begin
     }
 
+    func abort(_ shards: Shards) {}
+
     var nextDue: Int64? { planned.nextDue }
 
     func plan(_ token: Int, _ outcome: CallbackOutcome, due: Int64, ended: @escaping () -> Void) {

@@ -81,24 +81,15 @@ private func nodes(_ count: Int, seed: UInt32 = 1) -> [NodeKey] {
         #expect(plan.look(at: [nodes(2)[1]]) == .init())
     }
 
-    @Test("a node that stops gives everything at once, and takes nothing")
-    func stops() {
-        var plan = ShardPlan(node: me)
-        plan.took(Shards.all.first(20))
-        plan.stop()
-        #expect(plan.look(at: [me]) == .init(give: Shards.all.first(20)))
-        plan.gave(Shards.all.first(20))
-        #expect(plan.look(at: [me]) == .init())
-        #expect(plan.held.isEmpty)
-    }
-
-    @Test("when its session is gone, all that it had goes")
+    @Test("what it has lost it takes again when its loops have forgotten it")
     func loses() {
         var plan = ShardPlan(node: me)
         plan.took(Shards.all.first(20))
         _ = plan.look(at: nodes(64))
-        #expect(plan.lost() == Shards.all.first(20))
-        #expect(plan.held.isEmpty && plan.giving.isEmpty)
-        #expect(count(plan.look(at: [me]).take) == 64)
+        plan.lost(Shards.all.first(15))
+        #expect(count(plan.held) == 5 && plan.giving.subtracting(plan.held).isEmpty)
+        #expect(count(plan.look(at: [me]).take) == 44)
+        plan.left(Shards.all.first(15))
+        #expect(count(plan.look(at: [me]).take) == 59)
     }
 }

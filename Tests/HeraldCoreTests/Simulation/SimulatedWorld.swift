@@ -17,7 +17,15 @@ final class RefusingStore: EventStore {
     /// The kinds of the transactions, in their order.
     let kinds = Recorder<TransactionKind>()
 
-    init(_ memory: MemoryStore = MemoryStore()) { self.memory = memory }
+    /// `nil` if all delegates belong to this process.
+    let memoryLeases: MemoryLeases?
+    var leases: (any ShardLeases)? { memoryLeases.map { RefusingLeases($0, self) } }
+
+    /// - Parameter node: by which the delegates are shared with other processes.
+    init(_ memory: MemoryStore = MemoryStore(), node: NodeKey? = nil) {
+        self.memory = memory
+        memoryLeases = node.map { MemoryLeases(memory, $0) }
+    }
 
     /// The next transactions, except those that only record, fail with these errors, in this order. What is unknown is
     /// committed.
@@ -60,6 +68,34 @@ final class RefusingStore: EventStore {
     func close() {}
 }
 
+/// Refuses while the store does.
+private final class RefusingLeases: ShardLeases {
+    private let leases: MemoryLeases
+    private unowned let store: RefusingStore
+
+    init(_ leases: MemoryLeases, _ store: RefusingStore) {
+        self.leases = leases
+        self.store = store
+    }
+
+    private func answer() throws(StoreError) { if store.isRefusing { throw .unavailable(reason: "told to") } }
+
+    var node: NodeKey { leases.node }
+    var held: Shards { leases.held }
+    func look() throws(StoreError) -> [NodeKey] {
+        try answer()
+        return leases.look()
+    }
+    func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards) {
+        try answer()
+        return leases.take(shards)
+    }
+    func give(_ shards: Shards) throws(StoreError) {
+        try answer()
+        leases.give(shards)
+    }
+}
+
 extension StoreError {
     fileprivate var isUnknown: Bool { if case .unknown = self { true } else { false } }
 }
@@ -68,6 +104,8 @@ extension StoreError {
 final class SimulatedSender: CallbackSender, @unchecked Sendable {
     let capacity: Int
     private(set) var open: [Callback] = []
+    /// Their receivers may have got them.
+    private var aborted: [Callback] = []
     private let started: (Callback) -> Void
 
     init(capacity: Int, started: @escaping (Callback) -> Void) {
@@ -81,6 +119,14 @@ final class SimulatedSender: CallbackSender, @unchecked Sendable {
     }
     func take(_ index: Int) -> Callback { open.remove(at: index) }
     func poll(nanoseconds: Int64?, finished: (Int, CallbackOutcome) -> Void) {}
+    func abort(_ shards: Shards) {
+        aborted += open.filter { shards.contains($0.delegate.key) }
+        open.removeAll { shards.contains($0.delegate.key) }
+    }
+    func takeAborted() -> [Callback] {
+        defer { aborted = [] }
+        return aborted
+    }
     func wake() {}
     func close(finished: (Int, CallbackOutcome) -> Void) {}
 }
@@ -96,7 +142,7 @@ final class SimulatedLoop: @unchecked Sendable {
     init(
         sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery, head: LogPosition,
         delegates: [WebhookDelegate],
-        shards: Shards, windowEvents: Int, random: @escaping () -> Double,
+        shards: Shards, windowEvents: Int, permit: DeliveryPermit, random: @escaping () -> Double,
         submit: @escaping (Checkpoint, SimulatedLoop) -> Void
     ) {
         self.sender = sender
@@ -105,7 +151,7 @@ final class SimulatedLoop: @unchecked Sendable {
                 sender: sender, recentEvents: recentEvents, clock: clock,
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
-                runMaintenance: nil),
+                permit: permit, runMaintenance: nil),
             settled: shards.isEmpty ? head : recovery.settled.earliest(of: shards), shards: shards,
             limits: .window(windowEvents))
         for lane in recovery.lanes(of: shards, delegates) {
@@ -133,6 +179,7 @@ final class SimulatedProcess: @unchecked Sendable {
         (retention.events, retention.attempts) = (nil, nil)
         return retention
     }
+    let counts = ShardCounts([])
     let writer: LogWriter
     var writerState: LogWriter.State
     private(set) var loops: [SimulatedLoop] = []
@@ -187,6 +234,12 @@ final class SimulatedProcess: @unchecked Sendable {
                     memory.take(effect)
                 }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(.init(recovery))
+        let permit = DeliveryPermit(isLimited: store.leases != nil)
+        writerState.shards = ShardManager(
+            store,
+            .init(
+                loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
+                permit: permit, counts: counts), clock: clock)
         delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(
@@ -195,7 +248,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     clock: clock,
                     recovery: lanes, head: recovery.head, delegates: recovery.delegates,
                     shards: Shards(ofLoop: number, among: size.loops).intersection(shards),
-                    windowEvents: size.windowEvents,
+                    windowEvents: size.windowEvents, permit: permit,
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }

@@ -38,13 +38,15 @@ final class World: @unchecked Sendable {
     ///   - memory: the store, which worlds may share, like the clock.
     ///   - shards: those that it has from the start.
     ///   - prefix: of the ids of its events.
+    ///   - node: by which it shares the delegates with other worlds; it has no shards at the start then.
     init(
         loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore(),
-        clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e"
+        clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e",
+        node: UInt32? = nil
     ) throws {
-        store = RefusingStore(memory)
+        store = RefusingStore(memory, node: node.map { NodeKey(rawValue: $0) })
         self.clock = clock
-        self.shards = shards
+        self.shards = node == nil ? shards : []
         self.prefix = prefix
         size = .init(loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
         try start()
@@ -173,6 +175,16 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// Lets time pass for several processes that share the delegates, each of which does what is due.
+    static func advance(_ worlds: [World], seconds: Double) {
+        guard let clock = worlds.first?.clock else { return }
+        let end = clock.now + Int64(seconds * 1_000_000_000)
+        while clock.now < end {
+            clock.advance(to: min(end, clock.now + 100_000_000))
+            for world in worlds { world.look() }
+        }
+    }
+
     /// Looks what other processes have committed.
     func look() {
         process.intake.look()
@@ -210,6 +222,11 @@ final class World: @unchecked Sendable {
     /// - Returns: whether anything ended.
     private func finish(_ loop: SimulatedLoop) -> Bool {
         var hasEnded = false
+        for callback in loop.sender.takeAborted() {
+            loop.engine.finished(
+                callback.token, CallbackOutcome(verdict: .failed(.stopped, detail: "aborted"), duration: 0))
+            hasEnded = true
+        }
         var index = 0
         while index < loop.sender.open.count {
             if let outcome = answer(loop.sender.open[index]) {

@@ -1,0 +1,177 @@
+import HeraldRuntime
+import Synchronization
+
+/// Shares the delegates with the other processes that have the store open: looks each second which of them are there, takes the
+/// shards that are to be here, and gives those that are to be elsewhere. The writer's thread, outside transactions.
+struct ShardManager {
+    /// The parts of the hub that it acts on. Any thread.
+    struct Ports: Sendable {
+        /// The number of delivery loops.
+        let loops: Int
+        let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
+        let delegates: @Sendable () -> [WebhookDelegate]
+        /// Has the writer look soon.
+        let wake: @Sendable () -> Void
+        let permit: DeliveryPermit
+        let counts: ShardCounts
+    }
+
+    /// What the loops have done with shards.
+    private enum Ending: Sendable {
+        /// The store has all that there is to know of these.
+        case given(Shards)
+        /// They have no lanes of these any more.
+        case left(Shards)
+    }
+
+    /// Nanoseconds between two looks.
+    private static let interval: Int64 = 1_000_000_000
+    /// Nanoseconds after which a process that runs has noticed the end of its session.
+    private static let notice: Int64 = 500_000_000
+    /// Nanoseconds for open attempts of shards that are given.
+    private static let grace: Int64 = 10_000_000_000
+
+    private let leases: any ShardLeases
+    private let store: any EventStore
+    private let ports: Ports
+    private let clock: Clock
+    private let endings: Mailbox<Ending>
+    private var plan: ShardPlan
+    /// Those whose last owner may not have heard yet that its session has ended, and when it has.
+    private var abandoned: (shards: Shards, until: Int64)?
+    /// Monotonic nanoseconds.
+    private var nextLook: Int64 = 0
+
+    /// - Returns: `nil` if all delegates belong to this process.
+    init?(_ store: any EventStore, _ ports: Ports, clock: Clock) {
+        guard let leases = store.leases else { return nil }
+        self.leases = leases
+        self.store = store
+        self.ports = ports
+        self.clock = clock
+        endings = Mailbox(wake: ports.wake)
+        plan = ShardPlan(node: leases.node)
+    }
+
+    /// The shards whose lanes may be recorded.
+    var held: Shards { leases.held }
+
+    /// Whether this process does what one of all has to do.
+    var keepsHouse: Bool { plan.held.contains(.housekeeper) }
+
+    /// Called often, when memory includes what others have changed.
+    /// - Parameter isStopping: only signs of life are given.
+    mutating func look(isStopping: Bool) throws(StoreError) {
+        let now = clock.monotonic()
+        let ended = endings.takeAll()
+        for case .left(let shards) in ended { plan.left(shards) }
+        for case .given(let shards) in ended { plan.gave(shards) }
+        guard now >= nextLook || !ended.isEmpty else { return }
+        nextLook = now + Self.interval
+        let nodes = try leases.look()
+        lose(plan.held.subtracting(leases.held))
+        if ports.permit.renew(alive: now, now: clock.monotonic()) {
+            for loop in 0..<ports.loops { ports.tell(loop, .permitted) }
+        }
+        defer { ports.counts.set(plan.held, nodes: nodes.count) }
+        // Besides those that were just given up, it may be some of a request whose response was lost.
+        let left = leases.held.subtracting(plan.held).subtracting(abandoned?.shards ?? [])
+        if !left.isEmpty { try leases.give(left) }
+        if isStopping { return }
+        if let (shards, until) = abandoned, until <= now {
+            abandoned = nil
+            try begin(shards.intersection(leases.held))
+        }
+        let step = plan.look(at: nodes)
+        if !step.give.isEmpty { give(step.give, now) }
+        if !step.take.isEmpty, abandoned == nil { try take(step.take, now) }
+    }
+
+    /// The session is gone: others may take all shards.
+    func sessionIsLost() { ports.permit.revoke(clock.monotonic()) }
+
+    private mutating func take(_ wanted: Shards, _ now: Int64) throws(StoreError) {
+        let found = try leases.take(wanted)
+        if !found.abandoned.isEmpty {
+            abandoned = (found.abandoned, now + Self.notice)
+            nextLook = now + Self.notice
+        }
+        try begin(found.taken.subtracting(found.abandoned))
+    }
+
+    /// Delivers to the delegates of these shards from where their last owner has stopped.
+    private mutating func begin(_ taken: Shards) throws(StoreError) {
+        if taken.isEmpty { return }
+        // Later changes of the delegates come as messages, behind this one.
+        let lanes = try store.recover(taken)
+        let delegates = ports.delegates()
+        for loop in 0..<ports.loops {
+            let own = taken.intersection(Shards(ofLoop: loop, among: ports.loops))
+            if own.isEmpty { continue }
+            ports.tell(loop, .take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
+        }
+        plan.took(taken)
+        ports.counts.took(taken)
+    }
+
+    private func give(_ shards: Shards, _ now: Int64) {
+        let parts = Countdown(ports.loops) { [endings] in endings.post(.given(shards)) }
+        for loop in 0..<ports.loops { ports.tell(loop, .give(shards, deadline: now + Self.grace, done: parts.end)) }
+        ports.counts.gave(shards)
+    }
+
+    /// Others may have these already.
+    private mutating func lose(_ shards: Shards) {
+        if shards.isEmpty { return }
+        plan.lost(shards)
+        let parts = Countdown(ports.loops) { [endings] in endings.post(.left(shards)) }
+        for loop in 0..<ports.loops { ports.tell(loop, .lose(shards, done: parts.end)) }
+        ports.counts.lost(shards)
+    }
+}
+
+extension Shards {
+    /// The shard whose owner does what one of all processes has to do.
+    static let housekeeper = Shards(rawValue: 1)
+}
+
+/// Which shards this process has, and how many moved. The writer's thread changes it, any thread reads it.
+package final class ShardCounts: Sendable {
+    private let bits: Atomic<UInt64>
+    private let present = Atomic<Int>(1)
+    private let takes = Atomic<Int>(0)
+    private let gifts = Atomic<Int>(0)
+    private let losses = Atomic<Int>(0)
+
+    init(_ shards: Shards) { bits = Atomic(shards.rawValue) }
+
+    package var held: Shards { Shards(rawValue: bits.load(ordering: .relaxed)) }
+    /// The number of processes that have the store open.
+    package var nodes: Int { present.load(ordering: .relaxed) }
+    /// Numbers of shards since the start of the process. What is lost is not given.
+    package var taken: Int { takes.load(ordering: .relaxed) }
+    package var given: Int { gifts.load(ordering: .relaxed) }
+    package var lost: Int { losses.load(ordering: .relaxed) }
+
+    fileprivate func set(_ shards: Shards, nodes: Int) {
+        bits.store(shards.rawValue, ordering: .relaxed)
+        present.store(nodes, ordering: .relaxed)
+    }
+    fileprivate func took(_ shards: Shards) { takes.add(shards.number, ordering: .relaxed) }
+    fileprivate func gave(_ shards: Shards) { gifts.add(shards.number, ordering: .relaxed) }
+    fileprivate func lost(_ shards: Shards) { losses.add(shards.number, ordering: .relaxed) }
+}
+
+/// Calls a closure when several parts have ended. Any thread.
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+    private let completion: @Sendable () -> Void
+
+    init(_ parts: Int, _ completion: @escaping @Sendable () -> Void) {
+        left = Atomic(parts)
+        self.completion = completion
+    }
+
+    @Sendable
+    func end() { if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { completion() } }
+}

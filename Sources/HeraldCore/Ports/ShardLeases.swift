@@ -1,0 +1,20 @@
+/// The port for sharing the delegates with other processes: which of them are there, and who has which shards. What holds a
+/// shard is the session that writes. So a process that has lost a shard has lost the session to write with, too, and its next
+/// one knows. The writer's thread, outside transactions.
+package protocol ShardLeases: AnyObject {
+    /// By which the others know this process.
+    var node: NodeKey { get }
+
+    /// The shards that the current session holds. Those of the last one are among them if nobody else has had them since.
+    var held: Shards { get }
+
+    /// Commits a sign of life, and looks who is there; opens another session if there is none.
+    func look() throws(StoreError) -> [NodeKey]
+
+    /// Takes those of these shards that nobody has.
+    /// - Returns: what was taken, and what of it its last owner has not given: its session has ended.
+    func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards)
+
+    /// Releases shards, so that others can take them.
+    func give(_ shards: Shards) throws(StoreError)
+}

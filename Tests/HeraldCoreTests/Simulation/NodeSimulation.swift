@@ -1,0 +1,134 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+/// Several processes that share the delegates, to which everything happens in the order that a seed says: they come, die, sleep
+/// and lose their sessions, transactions have unknown outcomes, receivers fail. In the end each event has arrived.
+final class NodeSimulation {
+    private let memory = MemoryStore()
+    private let clock = ManualClock()
+    private let seed: UInt64
+    private var random: SeededRandom
+    private var worlds: [World] = []
+    /// Those that sleep: since when, in monotonic nanoseconds.
+    private var sleepers: [(world: World, since: Int64, isThrownOut: Bool)] = []
+    private var nodes: UInt32 = 0
+    private var failing = 0.2
+    private var arrivals: [DelegateKey: [String]] = [:]
+    /// Whatever happened, as words for a report.
+    private var history: [String] = []
+
+    init(seed: UInt64) {
+        self.seed = seed
+        random = SeededRandom(seed: seed)
+    }
+
+    func run(steps: Int) throws {
+        try join()
+        World.advance(worlds, seconds: 1)
+        let orderings: [WebhookSettings.Ordering] = [.none, .subject, .strict]
+        let keys = (0..<9).map { number in
+            worlds[0].register("https://receiver.example/\(number)") {
+                $0.ordering = orderings[number % 3]
+                $0.retrySchedule = Array(repeating: 5, count: 100)
+            }
+        }
+        for _ in 0..<steps { try step() }
+        failing = 0
+        while !sleepers.isEmpty { wake() }
+        World.advance(worlds, seconds: 60)
+        let log = memory.read { $0.events }.filter { !ServiceFamily.isOne($0.type) }
+        let subjects = Dictionary(uniqueKeysWithValues: log.map { ($0.id, $0.subject) })
+        for (number, key) in keys.enumerated() {
+            var seen: Set<String> = []
+            let first = (arrivals[key] ?? []).filter { seen.insert($0).inserted }
+            let note = Comment(rawValue: "seed \(seed), delegate \(key): \(history.joined(separator: ", "))")
+            try #require(seen == Set(log.map(\.id)), note)
+            switch orderings[number % 3] {
+            case .none: break
+            case .strict: try #require(first == log.map(\.id), note)
+            case .subject:
+                for subject in Set(log.map(\.subject)) {
+                    let wanted = log.filter { $0.subject == subject }.map(\.id)
+                    try #require(first.filter { subjects[$0] == subject } == wanted, note)
+                }
+            }
+        }
+        try #require(memory.read { $0.waiting.isEmpty }, "seed \(seed)")
+        let shares = worlds.map { $0.process.counts.held.number }
+        try #require(shares.reduce(0, +) == 64, "seed \(seed): \(shares)")
+    }
+
+    private func step() throws {
+        let world = worlds.randomElement(using: &random)!
+        switch Int.random(in: 0..<30, using: &random) {
+        case 0..<10:
+            world.publish(
+                Int.random(in: 1...20, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
+        case 10..<20: advance(Double.random(in: 0..<3, using: &random))
+        case 20..<22: if worlds.count + sleepers.count < 5 { try join() }
+        case 22, 23: if worlds.count > 1 { kill() }
+        case 24, 25: if worlds.count > 1 { sleep() }
+        case 26: if !sleepers.isEmpty { wake() }
+        case 27: cut(world)
+        default: world.store.fail(.unknown(reason: "the answer was lost"))
+        }
+    }
+
+    private func join() throws {
+        nodes += 1
+        history.append("\(nodes) joins")
+        let world = try World(
+            loops: Int.random(in: 1...3, using: &random), maxRecentEvents: 50, windowEvents: 30, memory: memory,
+            clock: clock, prefix: "n\(nodes)-", node: nodes &* 2_654_435_761)
+        world.answer = { [unowned self] callback in
+            // Some take their time.
+            if Double.random(in: 0..<1, using: &random) < failing { return nil }
+            let fails = Double.random(in: 0..<1, using: &random) < failing
+            if !fails { arrivals[callback.delegate.key, default: []].append(callback.event.id) }
+            return fails ? .failure : .success
+        }
+        worlds.append(world)
+    }
+
+    /// Time passes; the store throws out who does not give signs of life.
+    private func advance(_ seconds: Double) {
+        World.advance(worlds, seconds: seconds)
+        for index in sleepers.indices where clock.now - sleepers[index].since > 10_000_000_000 {
+            guard !sleepers[index].isThrownOut else { continue }
+            endSession(of: sleepers[index].world)
+            sleepers[index].isThrownOut = true
+        }
+    }
+
+    private func endSession(of world: World) { world.store.memoryLeases?.endSession() }
+
+    private func kill() {
+        history.append("one dies")
+        endSession(of: worlds.remove(at: worlds.indices.randomElement(using: &random)!))
+    }
+
+    private func sleep() {
+        history.append("one sleeps")
+        sleepers.append((worlds.remove(at: worlds.indices.randomElement(using: &random)!), clock.now, false))
+    }
+
+    private func wake() {
+        history.append("one wakes")
+        let world = sleepers.removeFirst().world
+        worlds.append(world)
+        // In its loops first, or in its writer.
+        if Bool.random(using: &random) { world.run() }
+    }
+
+    /// It notices at once, but somebody may be faster.
+    private func cut(_ world: World) {
+        history.append("one is cut off")
+        endSession(of: world)
+        world.process.writerState.shards?.sessionIsLost()
+        let others = worlds.filter { $0 !== world }
+        if Bool.random(using: &random) { World.advance(others, seconds: 1) }
+    }
+}
