@@ -18,6 +18,8 @@ struct Database: Sendable {
         case log
         /// Queries, each of which ends after `readSeconds`.
         case read
+        /// Notifications.
+        case listen
     }
 
     /// The longest time for one query, in seconds.
@@ -124,7 +126,7 @@ struct Database: Sendable {
     private static let configureRead = configuration(.read)
 
     private func configure(_ session: PostgresSession, _ role: Role) throws(PostgresError) {
-        let statement = role == .log ? Self.configureLog : Self.configureRead
+        let statement = role == .read ? Self.configureRead : Self.configureLog
         let found = try session.run(Request(statement), seconds: Self.connectSeconds)
         guard let row = found.first else { throw .unavailable("the server does not tell its settings") }
         func refuse(_ reason: String) -> PostgresError { .refused(unit: 0, state: Self.unsuitable, message: reason) }

@@ -200,6 +200,25 @@ final class PostgresSession {
         }
     }
 
+    // MARK: Notifications
+
+    /// For `poll`: readable when there may be notifications.
+    var descriptor: Int32 { PQsocket(handle) }
+
+    /// Takes the notifications that have come from other sessions. Does not wait.
+    /// - Returns: what they say.
+    func notifications() throws(PostgresError) -> [String] {
+        guard isOpen else { throw .unavailable("the session is closed") }
+        guard PQconsumeInput(handle) == 1 else { throw lost() }
+        var found: [String] = []
+        while let notification = PQnotifies(handle) {
+            defer { PQfreemem(notification) }
+            if notification.pointee.be_pid == PQbackendPID(handle) { continue }
+            found.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
+        }
+        return found
+    }
+
     // MARK: Waiting
 
     private func connect(by deadline: Int64) throws(PostgresError) {

@@ -17,6 +17,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     private let durable = DurableEnds()
     package let damagedEvents = DamagedEvents()
     private let writer: Writer
+    private let listener: Listener
     private var isClosed = false
 
     private struct Failures {
@@ -39,13 +40,15 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     /// - Parameters:
     ///   - isExclusive: no other store of the database is open. Otherwise several may be, and may publish.
     ///   - partitionSize: the rows of a new partition.
-    init(
+    package init(
         url: String, sealer: Sealer? = nil, isExclusive: Bool, partitionSize: Int64 = Partitions.size
     ) throws(StoreError) {
         database = try Database(url: url)
         columnSealer = ColumnSealer(sealer: sealer)
+        listener = Listener(database, durable)
         writer = Writer(
-            database, columnSealer, damagedEvents, durable, isExclusive: isExclusive, partitionSize: partitionSize)
+            database, columnSealer, damagedEvents, durable, listener, isExclusive: isExclusive,
+            partitionSize: partitionSize)
         heads = writer.heads
         try writer.connect()
         try Migration.run(writer)
@@ -97,8 +100,12 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        Reader(database, heads, damagedEvents, durable)
+        Reader(database, heads, columnSealer, damagedEvents, durable)
     }
+
+    package var isShared: Bool { true }
+
+    package func observe(_ notify: @escaping @Sendable () -> Void) { listener.start(notify) }
 
     package func health() throws(StoreError) {
         if let failure = failures.withLock({ $0.end ?? $0.last }) { throw failure }
@@ -111,6 +118,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     package func close() {
         isClosed = true
+        listener.close()
         writer.close()
     }
 

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 import HeraldTables
 
 /// Reads what is committed and flushed, in a session of its own. One thread.
@@ -8,14 +9,19 @@ import HeraldTables
 final class Reader: StoreReader {
     private let database: Database
     private let heads: AttemptHeads
+    private let sealer: ColumnSealer
     private let reading: EventReading
     /// Events after this are committed, but could still vanish: nobody sees them yet.
     private let durable: DurableEnds
     private var session: PostgresSession?
 
-    init(_ database: Database, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ durable: DurableEnds) {
+    init(
+        _ database: Database, _ heads: AttemptHeads, _ sealer: ColumnSealer, _ damaged: DamagedEvents,
+        _ durable: DurableEnds
+    ) {
         self.database = database
         self.heads = heads
+        self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
     }
@@ -32,6 +38,8 @@ final class Reader: StoreReader {
                     isRepeated = true
                     continue
                 }
+                // It may be in a transaction, which has failed.
+                if requests.count > 1 { self.session = nil }
                 throw error.ofRead(database.label)
             }
         }
@@ -41,6 +49,32 @@ final class Reader: StoreReader {
 
     private func run(_ statement: Statement, _ fill: (inout Parameters) -> Void) throws(StoreError) -> Rows {
         try run(Request(statement, fill))
+    }
+
+    /// Makes sure that what the session has just read can't vanish any more.
+    private func settle(_ ends: LogEnds) throws(StoreError) {
+        guard let session else { throw .unavailable(reason: "there is no session") }
+        do {
+            try session.settle(ends, durable)
+        } catch {
+            throw error.ofRead(database.label)
+        }
+    }
+}
+
+/// Reads what others have changed.
+extension Reader {
+    func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet] {
+        let sets = try ChangeList.sets(try run(ChangeList.request(after: number, limit: limit)))
+        if let last = sets.last { try settle(LogEnds(event: 0, change: last.number)) }
+        return sets
+    }
+
+    func rows(of changes: Set<Change>) throws(StoreError) -> ChangedRows {
+        let found = try ChangeList.changed(changes, try run(ChangeList.requests(reading: changes)), sealer)
+        // They may be newer than the changes.
+        try settle(found.ends)
+        return found.rows
     }
 }
 
@@ -148,7 +182,11 @@ extension Reader {
         try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
     }
 
-    func lastEvent() throws(StoreError) -> LogPosition { durable.position }
+    func lastEvent() throws(StoreError) -> LogPosition {
+        let ends = LogEnds(try run(Request(LogEnds.statement)).first)
+        try settle(ends)
+        return max(ends.event, durable.position)
+    }
 
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         try run(RetentionQueries.lastBefore) { $0.add(time) }.integer

@@ -4,7 +4,6 @@ import HeraldTables
 /// Queries about the beginning, the age and the size of the log.
 enum RetentionQueries {
     static let first = Statement("SELECT sequence FROM events ORDER BY sequence LIMIT 1")
-    static let last = Statement("SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1")
     static let lastBefore = Statement("SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
     static let removals = Statement("SELECT part, cause, count FROM removals")
 
@@ -43,7 +42,14 @@ enum RetentionQueries {
 
     private static let count = Statement(
         """
-        SELECT app, count(*), sum(\(bytes))::bigint FROM events WHERE sequence BETWEEN $1 AND $2 GROUP BY app ORDER BY app
+        SELECT $1::bigint >> 10, app, count(*), sum(\(bytes))::bigint FROM events WHERE sequence BETWEEN $1 AND $2
+        GROUP BY app ORDER BY app
+        """)
+    /// The same for whole blocks.
+    static let blocksOf = Statement(
+        """
+        SELECT block, app, count(*), sum(\(bytes))::bigint FROM unnest($1::bigint[]) AS block
+        JOIN events ON sequence BETWEEN block << 10 AND ((block + 1) << 10) - 1 GROUP BY block, app ORDER BY block, app
         """)
 
     /// Counts the positions of a block.
@@ -55,12 +61,7 @@ enum RetentionQueries {
                 parameters.add(places.lowerBound)
                 parameters.add(places.upperBound)
             }
-        ).map {
-            AppBlock(
-                app: AppKey(rawValue: $0.integer(0)), block: AppBlock.number(of: places.lowerBound),
-                events: $0.integer(1),
-                bytes: $0.integer(2))
-        }
+        ).map { AppBlock($0) }
     }
 
     /// What the events take, by what they contain: the files of the server do not shrink when rows are removed, and say nothing
@@ -85,4 +86,9 @@ enum RetentionQueries {
 
 extension AppBlock {
     static let columns = "block, app, events, bytes"
+
+    init(_ row: Row) {
+        self.init(
+            app: AppKey(rawValue: row.integer(1)), block: row.integer(0), events: row.integer(2), bytes: row.integer(3))
+    }
 }

@@ -138,6 +138,15 @@ enum Schema {
         CREATE UNIQUE INDEX delegates_by_url ON delegates (app, hashtextextended(url, 0), hashtextextended(url, 1))
             WHERE deleted_at IS NULL;
 
+        -- What transactions have changed of what every process keeps in memory: a row for each deciding transaction, with the
+        -- next number, in the order of the commits; a line for each Change. `name`: ChangeSet.name. Old ones are removed.
+        CREATE TABLE changes (
+            number  bigint PRIMARY KEY,
+            name    bigint NOT NULL,
+            changes text COLLATE "C" NOT NULL,
+            time    bigint NOT NULL
+        );
+
         -- The position of each shard of the delegates, and the lanes that are not at it.
         CREATE TABLE shards (
             shard   bigint PRIMARY KEY,

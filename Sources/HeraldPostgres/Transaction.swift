@@ -20,19 +20,21 @@ final class Transaction: StoreTransaction {
     /// What a publishing transaction knows, and what it would have to know.
     let known: LogReads
     private(set) var missing: LogReads
-    /// The last event of the log, for a deciding transaction.
-    private var last: LogPosition
+    /// The ends of the log and of the list of changes, for a deciding transaction.
+    private(set) var ends: LogEnds
+    /// Other processes are to be notified of it.
+    private(set) var isNews = false
     /// The last attempts that this transaction has changed; 0 for a deleted delegate.
     private(set) var changedHeads: [DelegateKey: Int64] = [:]
     private(set) var lastAttempt: Int64
     /// The statistics that this transaction has changed.
     private var statistics: [StatisticsSlot: DeliveryStatistics] = [:]
 
-    /// - Parameter last: the end of the log, if it is known.
-    init(_ writer: Writer, _ kind: TransactionKind, last: LogPosition, known: LogReads) {
+    /// - Parameter ends: of a deciding transaction.
+    init(_ writer: Writer, _ kind: TransactionKind, _ ends: LogEnds = LogEnds(), known: LogReads) {
         self.writer = writer
         self.kind = kind
-        self.last = last
+        self.ends = ends
         self.known = known
         missing = LogReads(base: known.base)
         lastAttempt = writer.lastAttempt
@@ -72,12 +74,21 @@ final class Transaction: StoreTransaction {
     }
 }
 
+extension Transaction {
+    func note(_ changes: [Change], name: Int64) throws(StoreError) {
+        guard kind == .deciding else { throw .failed(reason: "only a deciding transaction may do this") }
+        ends.change += 1
+        if !changes.isEmpty { isNews = true }
+        try record(ChangeList.requests(adding: changes, number: ends.change, name: name))
+    }
+}
+
 /// Changes of the log.
 extension Transaction {
     var head: LogPosition {
         get throws(StoreError) {
             guard kind == .deciding else { throw .headIsUnknown }
-            return last
+            return ends.event
         }
     }
 
@@ -101,7 +112,8 @@ extension Transaction {
             }
         }
         try log.append(events)
-        last += LogPosition(events.count)
+        ends.event += LogPosition(events.count)
+        if !events.isEmpty { isNews = true }
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {

@@ -6,77 +6,100 @@ import HeraldTables
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
+        let rows = try snapshot(Self.all)
+        let ends = LogEnds(rows[0].first)
+        try settle(ends)
         var recovery = Recovery()
-        recovery.head = durable.position
-        recovery.first = try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
-        recovery.delegates = try rows(
-            "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
-        ).map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
-        recovery.nextDelegateKey = try rows("SELECT max(key) FROM delegates").integer + 1
-        recovery.appStates = try rows("SELECT \(AppState.columns) FROM app_states ORDER BY app").map { AppState($0) }
-        recovery.eventTypes = try rows("SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type")
-            .map { row throws(StoreError) in try EventTypeRecord(row) }
-        recovery.keys = try rows("SELECT \(APIKey.columns) FROM keys ORDER BY id")
-            .map { row throws(StoreError) in try APIKey(row) }
-        recovery.sessions = try rows("SELECT \(Session.columns) FROM passes")
-            .map { row throws(StoreError) in try Session(row) }
-        recovery.apps = try rows("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key")
-            .map { row throws(StoreError) in try App(row) }
-        recovery.nextAppKey = AppKey(
-            rawValue: max(AppKey.default.rawValue, try rows("SELECT max(key) FROM apps").integer) + 1)
-        recovery.blocks = try blocks(first: recovery.first, head: recovery.head)
+        (recovery.head, recovery.lastChange) = (ends.event, ends.change)
+        recovery.first = rows[1].first?.integer(0) ?? 1
+        recovery.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
+        recovery.nextDelegateKey = rows[3].integer + 1
+        recovery.appStates = try rows[4].map { AppState($0) }
+        recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeRecord(row) }
+        recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
+        recovery.sessions = try rows[7].map { row throws(StoreError) in try Session(row) }
+        recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
+        recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, rows[9].integer) + 1)
+        recovery.lastMark = rows[10].first.map { LogMark($0) }
+        recovery.blocks = try blocks(
+            try rows[11].map { AppBlock($0) }, first: recovery.first, head: recovery.head)
         recovery.secret = try Sealing.secret(self)
-        recovery.lastMark = try rows("SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1")
-            .first.map { LogMark($0) }
         return recovery
     }
 
-    private func rows(_ sql: String) throws(StoreError) -> Rows { try run(Request(Statement(sql))) }
+    private static let all = [
+        LogEnds.statement, RetentionQueries.first,
+        Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
+        Statement("SELECT max(key) FROM delegates"),
+        Statement("SELECT \(AppState.columns) FROM app_states ORDER BY app"),
+        Statement("SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"),
+        Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id"),
+        Statement("SELECT \(Session.columns) FROM passes"),
+        Statement("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"),
+        Statement("SELECT max(key) FROM apps"),
+        Statement("SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"),
+        Statement("SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block, app"),
+    ]
+
+    /// Reads in one snapshot, which no commit of another process comes between.
+    private func snapshot(_ statements: [Statement]) throws(StoreError) -> [Rows] {
+        let all = [Self.begin] + statements + [Self.commit]
+        do {
+            return Array(try run(all.map { Request($0) }, seconds: Database.readSeconds).dropFirst().dropLast())
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    private static let begin = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    private static let commit = Statement("COMMIT")
 
     /// The blocks of the whole log. Counts and stores full blocks that are missing: the process may have ended before it stored
     /// them.
-    private func blocks(first: LogPosition, head: LogPosition) throws(StoreError) -> [AppBlock] {
+    private func blocks(
+        _ stored: [AppBlock], first: LogPosition, head: LogPosition
+    ) throws(StoreError) -> [AppBlock] {
         let last = AppBlock.number(of: head + 1)
-        var blocks = try rows("SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block, app").map {
-            AppBlock(
-                app: AppKey(rawValue: $0.integer(1)), block: $0.integer(0), events: $0.integer(2), bytes: $0.integer(3))
-        }
+        var blocks = stored
         let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
-        for block in stride(from: next, through: last, by: 1) {
-            let found = try RetentionQueries.blocks(in: AppBlock.places(block)) { request throws(StoreError) in
-                try run(request)
-            }
-            if block < last { _ = try run(Transaction.keep(block, found)) }
-            blocks += found
+        for block in stride(from: next, to: last, by: 1) {
+            // Nobody else changes it meanwhile.
+            try decide { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
         }
-        return blocks
+        let places = AppBlock.places(last)
+        guard places.lowerBound <= head else { return blocks }
+        return try blocks
+            + RetentionQueries.blocks(in: places.lowerBound...head) { request throws(StoreError) in try run(request) }
     }
 
     // MARK: Lanes
 
     func lanes() throws(StoreError) -> LaneRecovery {
         try connect()
+        let rows = try snapshot(Self.ofLanes)
         var recovery = LaneRecovery()
-        for (shard, settled) in try rows("SELECT shard, settled FROM shards").map({ ($0.integer(0), $0.integer(1)) })
+        for (shard, settled) in try rows[0].map({ ($0.integer(0), $0.integer(1)) })
         where (0..<Int64(Shards.count)).contains(shard) {
             recovery.settled.set(Shards(of: shard), to: settled)
         }
-        recovery.lanes = try rows("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate").map {
-            LanePosition($0)
-        }
-        recovery.waiting = try rows(
-            "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
-        ).map { row throws(StoreError) in try WaitingDelivery(row) }
-        recovery.decided =
-            try rows(Self.decidedAtCommonPosition).map { DeliveryKey($0) }
-            + rows(Self.decidedOfLanes).map { DeliveryKey($0) }
-        recovery.replays = try rows("SELECT \(Replay.columns) FROM replays ORDER BY id").map { Replay($0) }
-        let unannounced = try rows("SELECT delegate, count FROM unannounced").map {
-            ($0.integer(0), Int($0.integer(1)))
-        }
+        recovery.lanes = try rows[1].map { LanePosition($0) }
+        recovery.waiting = try rows[2].map { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.decided = try rows[3].map { DeliveryKey($0) } + rows[4].map { DeliveryKey($0) }
+        recovery.replays = try rows[5].map { Replay($0) }
+        let unannounced = try rows[6].map { ($0.integer(0), Int($0.integer(1))) }
         recovery.unannounced = Dictionary(unannounced) { $1 }
         return recovery
     }
+
+    private static let ofLanes = [
+        Statement("SELECT shard, settled FROM shards"),
+        Statement("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate"),
+        Statement("SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"),
+        Statement(decidedAtCommonPosition), Statement(decidedOfLanes),
+        Statement("SELECT \(Replay.columns) FROM replays ORDER BY id"),
+        Statement("SELECT delegate, count FROM unannounced"),
+    ]
 
     /// The deliveries that ended after the positions of their lanes. Redeliveries are included: the delegate has
     /// received what a replay delivered, and a waiting replay has a row. For lanes at the position of their shard: everything

@@ -3,7 +3,6 @@ import HeraldCore
 import HeraldRuntime
 import HeraldSealing
 import HeraldTables
-import Synchronization
 
 /// The session that writes, and what it knows of the database. The writer's thread.
 ///
@@ -14,14 +13,16 @@ final class Writer {
     let sealer: ColumnSealer
     let reading: EventReading
     let heads = AttemptHeads([:])
-    /// The end of the log, as far as it is flushed. What lies beyond could still vanish: nobody is told of it.
     let durable: DurableEnds
+    private let listener: Listener
     private(set) var lastAttempt: Int64 = 0
     var partitions: Partitions
     private let isExclusive: Bool
     private var session: PostgresSession?
     /// How often a process has begun to write, as of the beginning of this one.
     private var epoch: Int64?
+    /// Of the server, as of the beginning; empty if it is not known.
+    private var timeline = ""
     /// Attempts may have been recorded that this process does not know of.
     private var mustReadHeads = true
     private var lacksPartition = false
@@ -36,12 +37,13 @@ final class Writer {
 
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
-        isExclusive: Bool, partitionSize: Int64
+        _ listener: Listener, isExclusive: Bool, partitionSize: Int64
     ) {
         self.database = database
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
+        self.listener = listener
         self.isExclusive = isExclusive
         partitions = Partitions(size: partitionSize)
     }
@@ -49,10 +51,10 @@ final class Writer {
     // MARK: The session
 
     /// Runs requests in one transaction, or as the next part of the one that was begun. Nothing of it is committed if it fails.
-    func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
+    func run(_ requests: [Request], seconds: Double = Database.writeSeconds) throws(StoreError) -> [Rows] {
         guard let session else { throw .unavailable(reason: "there is no session") }
         do {
-            return try session.run([requests], seconds: Database.writeSeconds)
+            return try session.run([requests], seconds: seconds)
         } catch {
             throw error.ofRead(database.label)
         }
@@ -119,27 +121,45 @@ final class Writer {
     private static let raiseEpoch = Statement(
         "UPDATE server SET epoch = epoch + 1, writer = $1 RETURNING epoch")
 
+    /// A promoted standby begins a new one. Not every server with PostgreSQL's protocol tells it.
+    private static let findTimeline = Statement("SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)")
+
+    private func currentTimeline() -> String { (try? run(Request(Self.findTimeline)).first?.text(0)) ?? "" }
+
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
         epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
-        // What was read must not vanish any more.
-        let head = try run(Request(RetentionQueries.last)).integer
-        try commit([], through: -1)
-        durable.raise(to: head)
+        timeline = currentTimeline()
+        try settle(LogEnds(try run(Request(LogEnds.statement)).first))
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try readHeads()
         try preparePartitions()
     }
 
-    /// Goes on with another session: only if nobody else has written meanwhile, and the server has all that was flushed.
+    /// What was read must not vanish any more.
+    func settle(_ ends: LogEnds) throws(StoreError) {
+        if durable.includes(ends) { return }
+        try commit([], through: -1)
+        durable.raise(to: ends)
+    }
+
+    /// Goes on with another session: only if the server has all that was flushed, and nobody has written meanwhile of whom
+    /// this process could not learn: another process while this one has the lock, or, if it shares the database, one that has
+    /// written to a server which this one has replaced.
     private func resume() throws(StoreError) {
-        let found = try run(Request(Self.findEpoch))
-        if isExclusive, let row = found.first, row.integer(0) != epoch {
-            return try end("\(row.text(1)) has written to it since")
+        if isExclusive {
+            if let row = try run(Request(Self.findEpoch)).first, row.integer(0) != epoch {
+                return try end("\(row.text(1)) has written to it since")
+            }
+        } else if currentTimeline() != timeline {
+            return try end("another server has taken over")
         }
-        let head = try run(Request(RetentionQueries.last)).integer
-        if head < durable.position {
-            try end("it ends at event \(head), and had been flushed up to \(durable.position)")
+        let ends = LogEnds(try run(Request(LogEnds.statement)).first)
+        if ends.event < durable.position {
+            try end("it ends at event \(ends.event), and had been flushed up to \(durable.position)")
+        }
+        if ends.change < durable.change {
+            try end("it ends at change \(ends.change), and had been flushed up to \(durable.change)")
         }
         mustReadHeads = true
     }
@@ -190,7 +210,7 @@ final class Writer {
             case .publishing: return try publish(body)
             case .recording:
                 let known = LogReads(base: durable.position)
-                let transaction = Transaction(self, .recording, last: 0, known: known)
+                let transaction = Transaction(self, .recording, known: known)
                 try body(transaction)
                 return try commit(transaction, known)
             }
@@ -207,27 +227,31 @@ final class Writer {
         Statement("BEGIN"), Statement("SELECT set_config('synchronous_commit', 'off', true)"),
         Statement("SELECT pg_advisory_xact_lock(\(Schema.orderLock))"),
         // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
-        RetentionQueries.last,
+        LogEnds.statement,
     ].map { Request($0) }
     private static let committing = Request(Statement("COMMIT"))
     private static let rollback = Request(Statement("ROLLBACK"))
 
-    private func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
+    /// Ends a transaction that has failed, or the session.
+    func rollBack() {
+        // After the end of a transaction this does nothing but a warning.
+        if (try? run(Self.rollback)) == nil { session = nil }
+    }
+
+    @discardableResult
+    func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
         do throws(StoreError) {
-            let head = try run(Self.beginning).last?.integer ?? 0
-            let transaction = Transaction(self, .deciding, last: head, known: LogReads(base: head))
+            let ends = LogEnds(try run(Self.beginning).last?.first)
+            let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
             let requests = try transaction.requests(transaction.known) + [Self.committing]
             let rows = try commit(requests, through: 0)
             // A transaction that has failed before is rolled back by COMMIT, without an error.
             guard rows.last?.command == "COMMIT" else { throw StoreError.failed(reason: "the server has rolled back") }
-            committed(transaction)
-            let last = try transaction.head
-            durable.raise(to: last)
-            return Commit(head: last)
+            committed(transaction, transaction.ends)
+            return Commit(head: transaction.ends.event)
         } catch {
-            // After the end of a transaction this does nothing but a warning.
-            if (try? run(Self.rollback)) == nil { session = nil }
+            rollBack()
             throw error
         }
     }
@@ -236,7 +260,7 @@ final class Writer {
     private func publish(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
         var known = LogReads(base: durable.position)
         while true {
-            let transaction = Transaction(self, .publishing, last: 0, known: known)
+            let transaction = Transaction(self, .publishing, known: known)
             try body(transaction)
             let isAsAssumed = try known.look(up: transaction.missing, with: self)
             if isAsAssumed { return try commit(transaction, known) }
@@ -253,21 +277,20 @@ final class Writer {
             return Commit(head: durable.position)
         }
         let rows = try commit(requests, through: 0, flushes: !transaction.log.isEmpty, others: .outdated)
-        committed(transaction)
-        guard !transaction.log.isEmpty else { return Commit(head: durable.position) }
-        let head = rows[transaction.recorded.count].integer
-        durable.raise(to: head)
+        let head = transaction.log.isEmpty ? durable.position : rows[transaction.recorded.count].integer
+        committed(transaction, LogEnds(event: head))
         return Commit(head: head)
     }
 
-    /// What its commit did on the server, memory does.
-    private func committed(_ transaction: Transaction) {
+    /// What its commit did on the server, memory does; and others are told.
+    /// - Parameter ends: what is flushed now.
+    private func committed(_ transaction: Transaction, _ ends: LogEnds) {
         heads.take(transaction.changedHeads)
         lastAttempt = transaction.lastAttempt
         durable.raise(toAttempt: lastAttempt)
+        durable.raise(to: ends)
+        if transaction.isNews { listener.announce() }
     }
-
-    private static let flush = Request(Statement("SELECT pg_logical_emit_message(true, 'herald', '')"))
 
     /// Runs requests in one transaction, and flushes: a commit that waits until all before it are on disk, and on the
     /// synchronous standbys.
@@ -281,7 +304,7 @@ final class Writer {
     ) throws(StoreError) -> [Rows] {
         guard let session else { throw .unavailable(reason: "there is no session") }
         var units = requests.isEmpty ? [] : [requests]
-        if flushes { units.append([Self.flush]) }
+        if flushes { units.append([PostgresSession.flush]) }
         let rows: [Rows]
         do {
             rows = try session.run(units, seconds: Database.writeSeconds)
@@ -300,19 +323,4 @@ final class Writer {
         if let warning = session.warning { throw .unknown(reason: warning) }
         return Array(rows.prefix(requests.count))
     }
-}
-
-/// How far what is committed is flushed, and known to this process. The writer's thread changes it, any thread reads it.
-final class DurableEnds: Sendable {
-    private let head = Atomic<LogPosition>(0)
-    private let lastAttempt = Atomic<Int64>(0)
-
-    /// The end of the log.
-    var position: LogPosition { head.load(ordering: .acquiring) }
-    /// The last attempt that `AttemptHeads` knows of.
-    var attempt: Int64 { lastAttempt.load(ordering: .acquiring) }
-
-    func raise(to position: LogPosition) { head.max(position, ordering: .acquiringAndReleasing) }
-
-    func raise(toAttempt id: Int64) { lastAttempt.max(id, ordering: .acquiringAndReleasing) }
 }

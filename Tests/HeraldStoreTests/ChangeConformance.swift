@@ -87,8 +87,14 @@ struct ChangeConformance {
     func notified(_ kind: StoreKind) async throws {
         let fixture = try StoreFixture(kind)
         let flag = Flag()
-        fixture.store.observe { flag.set() }
-        try fixture.transaction { transaction throws(StoreError) in try transaction.note([.firstEvent], name: 1) }
-        try await eventually("a notification") { flag.isSet }
+        try fixture.openAnother().observe { flag.set() }
+        let store = fixture.store
+        // It may not listen yet.
+        try await eventually("a notification") {
+            try store.transaction(.deciding) { transaction throws(StoreError) in
+                try transaction.note([.firstEvent], name: 1)
+            }
+            return flag.isSet
+        }
     }
 }

@@ -11,7 +11,7 @@ enum StoreKind: CaseIterable {
     /// Those that several processes may write to.
     static let shared: [StoreKind] = [.memory, .postgres]
     /// Those that keep a list of changes.
-    static let following: [StoreKind] = [.memory]
+    static let following: [StoreKind] = [.memory, .postgres]
 }
 
 /// A store of its own for one test.
@@ -20,6 +20,7 @@ final class StoreFixture {
     private(set) var store: any EventStore
     /// The address of a database.
     private let database: String?
+    private var others: [any EventStore] = []
 
     init(_ kind: StoreKind) throws {
         switch kind {
@@ -37,7 +38,7 @@ final class StoreFixture {
     }
 
     deinit {
-        store.close()
+        for store in others + [store] { store.close() }
         if let database { try? PostgresServer.shared().drop(database) }
     }
 
@@ -51,6 +52,14 @@ final class StoreFixture {
             store = try SQLiteStore(folder: folder.path)
         }
         return try store.found()
+    }
+
+    /// What another process has opened of the same; it is still open at the end of the test.
+    func openAnother() throws -> any EventStore {
+        guard let database else { return store }
+        let other = try PostgresStore(url: database, isExclusive: false)
+        others.append(other)
+        return other
     }
 
     func append(_ events: [Event]) throws {

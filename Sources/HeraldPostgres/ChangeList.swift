@@ -1,0 +1,130 @@
+import HeraldCore
+import HeraldSealing
+import HeraldTables
+
+/// The list of changes: a row for each deciding transaction, whose number follows the one before. Whoever has the lock that gives
+/// events their order adds to it, so it has no gaps.
+enum ChangeList {
+    /// How long a set is kept at least, in milliseconds.
+    private static let lifetime = 600_000
+    /// Old sets are removed with each number that this divides, and a few times as many as have come since.
+    private static let removalInterval: Int64 = 64
+
+    private static let add = Statement(
+        """
+        INSERT INTO changes (number, name, changes, time)
+        VALUES ($1, $2, $3, (extract(epoch FROM now()) * 1000)::bigint)
+        """)
+    /// Of the oldest ones. The newest stays, with which numbers go on.
+    private static let removeOld = Statement(
+        """
+        DELETE FROM changes WHERE number IN
+            (SELECT number FROM (SELECT number, time FROM changes ORDER BY number LIMIT \(4 * removalInterval)) AS oldest
+            WHERE time < (extract(epoch FROM now()) * 1000)::bigint - \(lifetime)) AND number < $1
+        """)
+    private static let list = Statement(
+        "SELECT number, name, changes FROM changes WHERE number > $1 ORDER BY number LIMIT $2")
+
+    static func requests(adding changes: [Change], number: Int64, name: Int64) -> [Request] {
+        let adding = Request(add) { parameters in
+            parameters.add(number)
+            parameters.add(name)
+            parameters.add(changes.map(\.text).joined(separator: "\n"))
+        }
+        guard number.isMultiple(of: removalInterval) else { return [adding] }
+        return [adding, Request(removeOld) { $0.add(number) }]
+    }
+
+    static func request(after number: Int64, limit: Int) -> Request {
+        Request(list) { parameters in
+            parameters.add(number)
+            parameters.add(limit)
+        }
+    }
+
+    /// Changes that only a newer version knows are left out.
+    static func sets(_ rows: Rows) throws(StoreError) -> [ChangeSet] {
+        try rows.map { row in
+            ChangeSet(
+                number: row.integer(0), name: row.integer(1),
+                changes: row.text(2).split(separator: "\n").compactMap { Change(text: String($0)) })
+        }
+    }
+
+    // MARK: What was changed
+
+    private static let begin = Request(Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+    private static let commit = Request(Statement("COMMIT"))
+    private static let delegates = Statement(
+        "SELECT \(WebhookDelegate.columns) FROM delegates WHERE key = ANY($1::bigint[]) AND deleted_at IS NULL")
+    private static let keys = Statement("SELECT \(APIKey.columns) FROM keys WHERE id = ANY($1::text[])")
+    private static let sessions = Statement("SELECT \(Session.columns) FROM passes WHERE digest = ANY($1::bytea[])")
+    private static let apps = Statement(
+        "SELECT \(App.columns) FROM apps WHERE key = ANY($1::bigint[]) AND deleted_at IS NULL")
+    private static let eventTypes = Statement(
+        """
+        SELECT \(EventTypeRecord.columns) FROM unnest($1::bigint[], $2::text[]) AS asked(a, t)
+        JOIN event_types ON app = a AND type = t
+        """)
+    private static let deliveries = Statement(
+        """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM unnest($1::bigint[], $2::bigint[]) AS asked(d, e)
+        JOIN waiting ON delegate = d AND event = e
+        """)
+    private static let replays = Statement("SELECT \(Replay.columns) FROM replays WHERE id = ANY($1::bigint[])")
+
+    /// The requests that read what was changed, and the ends of the log, in one snapshot.
+    static func requests(reading changes: Set<Change>) -> [Request] {
+        var (delegates, apps, replays, blocks): ([Int64], [Int64], [Int64], [Int64]) = ([], [], [], [])
+        var keys: [String] = []
+        var sessions: [[UInt8]] = []
+        var types: [NameInApp] = []
+        var deliveries: [DeliveryKey] = []
+        for change in changes {
+            switch change {
+            case .delegate(let key): delegates.append(key)
+            case .key(let id): keys.append(id)
+            case .session(let digest): sessions.append(digest)
+            case .app(let key): apps.append(key.rawValue)
+            case .eventType(let type, let app): types.append(NameInApp(app: app, name: type))
+            case .delivery(let key): deliveries.append(key)
+            case .replay(let id, _): replays.append(id)
+            case .block(let block): blocks.append(block)
+            case .firstEvent, .event, .statuses: break
+            }
+        }
+        func request(_ statement: Statement, _ keys: [Int64]) -> Request {
+            Request(statement) { parameters in parameters.add(keys) { $0 } }
+        }
+        return [
+            begin, Request(LogEnds.statement), request(Self.delegates, delegates),
+            Request(Self.keys) { parameters in parameters.add(keys) { $0 } },
+            Request(Self.sessions) { parameters in parameters.add(sessions) { $0 } },
+            request(Self.apps, apps), LogQueries.request(eventTypes, types),
+            Request(Self.deliveries) { parameters in
+                parameters.add(deliveries) { $0.delegate }
+                parameters.add(deliveries) { $0.event }
+            },
+            request(Self.replays, replays), request(RetentionQueries.blocksOf, blocks),
+            Request(RetentionQueries.first), commit,
+        ]
+    }
+
+    /// - Parameter rows: of `requests(reading:)`.
+    static func changed(
+        _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer
+    ) throws(StoreError) -> (rows: ChangedRows, ends: LogEnds) {
+        let ends = LogEnds(rows[1].first)
+        var found = ChangedRows()
+        found.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
+        found.keys = try rows[3].map { row throws(StoreError) in try APIKey(row) }
+        found.sessions = try rows[4].map { row throws(StoreError) in try Session(row) }
+        found.apps = try rows[5].map { row throws(StoreError) in try App(row) }
+        found.eventTypes = try rows[6].map { row throws(StoreError) in try EventTypeRecord(row) }
+        found.deliveries = try rows[7].map { row throws(StoreError) in try WaitingDelivery(row) }
+        found.replays = try rows[8].map { Replay($0) }
+        found.blocks = try rows[9].map { AppBlock($0) }
+        if changes.contains(.firstEvent) { found.first = rows[10].first?.integer(0) ?? ends.event + 1 }
+        return (found, ends)
+    }
+}

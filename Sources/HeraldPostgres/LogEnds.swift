@@ -1,0 +1,57 @@
+import HeraldCore
+import Synchronization
+
+/// The ends of the log and of the list of changes, in one snapshot.
+struct LogEnds {
+    var event: LogPosition
+    var change: Int64
+
+    static let statement = Statement(
+        """
+        SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
+            coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0)
+        """)
+
+    init(event: LogPosition = 0, change: Int64 = 0) { (self.event, self.change) = (event, change) }
+
+    /// - Parameter row: a row of `statement`.
+    init(_ row: Row?) { self.init(event: row?.integer(0) ?? 0, change: row?.integer(1) ?? 0) }
+}
+
+/// How far what is committed is flushed, and known to this process. Nobody is told of what lies beyond: it could still vanish.
+/// Only ever raised; any thread.
+final class DurableEnds: Sendable {
+    private let head = Atomic<LogPosition>(0)
+    private let lastChange = Atomic<Int64>(0)
+    private let lastAttempt = Atomic<Int64>(0)
+
+    /// The end of the log.
+    var position: LogPosition { head.load(ordering: .acquiring) }
+    /// The end of the list of changes.
+    var change: Int64 { lastChange.load(ordering: .acquiring) }
+    /// The last attempt that `AttemptHeads` knows of.
+    var attempt: Int64 { lastAttempt.load(ordering: .acquiring) }
+
+    func includes(_ ends: LogEnds) -> Bool { ends.event <= position && ends.change <= change }
+
+    func raise(to ends: LogEnds) {
+        head.max(ends.event, ordering: .acquiringAndReleasing)
+        lastChange.max(ends.change, ordering: .acquiringAndReleasing)
+    }
+
+    func raise(toAttempt id: Int64) { lastAttempt.max(id, ordering: .acquiringAndReleasing) }
+}
+
+extension PostgresSession {
+    /// A commit that waits until all before it are on disk, and on the synchronous standbys.
+    static let flush = Request(Statement("SELECT pg_logical_emit_message(true, 'herald', '')"))
+
+    /// Makes sure that what this session has read, up to these ends, can't vanish any more. Nothing is done if that is known.
+    func settle(_ ends: LogEnds, _ durable: DurableEnds) throws(PostgresError) {
+        if durable.includes(ends) { return }
+        _ = try run(Self.flush, seconds: Database.writeSeconds)
+        // The wait for a standby was canceled.
+        if let warning { throw .unavailable(warning) }
+        durable.raise(to: ends)
+    }
+}

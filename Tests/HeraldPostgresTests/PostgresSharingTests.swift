@@ -1,0 +1,252 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+extension PostgresStore {
+    /// Adds to the list of changes, and to the log.
+    fileprivate func note(_ changes: [Change] = [], _ ids: String...) throws {
+        try transaction(.deciding) { transaction throws(StoreError) in
+            try transaction.append(ids.map { Event(id: $0) })
+            try transaction.note(changes, name: 0)
+        }
+    }
+}
+
+@Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(3)))
+struct PostgresSharingTests {
+    @Test("attempts are listed as soon as they are committed, also those that memory does not know of yet")
+    func attempts() throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = attempts
+            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        }
+        let reader = try two.makeReader()
+        try write([attempt(1, 1), attempt(2, 1)], one)
+        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [1])
+        try write([attempt(1, 2), attempt(2, 2), attempt(1, 3)], one)
+        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [3, 2, 1])
+        // Their numbers are taken: the hub runs it again.
+        #expect(failure { try write([attempt(2, 4)], two) } == .outdated)
+        try write([attempt(2, 4)], two)
+        #expect(try reader.attempts(AttemptQuery(delegate: 2)).map(\.record.event) == [4, 2, 1])
+    }
+
+    @Test("the same ids at three stores at once: each event once, the log without a gap, in the order of the commits")
+    func ids() async throws {
+        let database = try TestDatabase()
+        let rounds = 60
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<3 {
+                group.addTask {
+                    try await RawHTTP.onThread {
+                        let store = try database.open(isExclusive: false)
+                        defer { store.close() }
+                        for round in 0..<rounds {
+                            // Half of them are others' too.
+                            let ids = (0..<4).map { "\(round) \($0)" } + (0..<4).map { "\(writer) \(round) \($0)" }
+                            try Self.publish(ids, store)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let store = try database.open()
+        defer { store.close() }
+        let ids = try store.ids()
+        #expect(ids.count == rounds * (4 + 3 * 4) && Set(ids).count == ids.count)
+        #expect(try store.recover().head == LogPosition(ids.count))
+    }
+
+    private static func publish(_ ids: [String], _ store: PostgresStore) throws {
+        for attempt in 1... {
+            do throws(StoreError) {
+                try store.transaction(attempt > 2 ? .deciding : .publishing) { transaction throws(StoreError) in
+                    for id in ids where try transaction.event(app: .default, id: id) == nil {
+                        try transaction.append(Event(id: id))
+                    }
+                }
+                return
+            } catch {
+                if error != .outdated { throw error }
+            }
+        }
+    }
+
+    @Test("a status, a state and a response that another process changes meanwhile: nothing is written")
+    func values() throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        func status(_ id: String) -> AuthStatus {
+            AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [49], since: 1, eventID: id)
+        }
+        func state(_ id: String) -> AppState { AppState(app: .default, state: [49], since: 1, eventID: id) }
+        let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: [])
+        func change(_ number: Int, _ transaction: any StoreTransaction) throws(StoreError) {
+            switch number {
+            case 0: try transaction.setAuthStatus(status("other"))
+            case 1: try transaction.setAppState(state("other"))
+            default: try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 100)
+            }
+        }
+        for values in [status("e"), status("f")] {
+            try one.transaction { transaction throws(StoreError) in
+                try transaction.setAuthStatus(values)
+                try transaction.setAppState(state(values.eventID))
+            }
+        }
+        let mine = status("mine")
+        for number in 0..<3 {
+            var runs = 0
+            let thrown = failure {
+                try one.transaction(.publishing) { transaction throws(StoreError) in
+                    runs += 1
+                    let status = try transaction.authStatus(app: .default, userID: "u")
+                    let state = try transaction.appState(.default)
+                    _ = try transaction.answer(app: .default, key: "k", now: 1)
+                    // In the last run everything is known, and the other process comes before the commit.
+                    if status != nil, state != nil {
+                        try two.transaction(.publishing) { other throws(StoreError) in try change(number, other) }
+                    }
+                    try transaction.setAuthStatus(mine)
+                }
+            }
+            #expect(thrown == .outdated && runs == 2)
+        }
+    }
+
+    @Test("old changes are removed, but not the newest one: numbers go on")
+    func oldChanges() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        for _ in 1...63 { try store.note() }
+        let reader = try store.makeReader()
+        #expect(try reader.changes(after: 0, limit: 100).count == 63)
+        try database.sql("UPDATE herald.changes SET time = 0 WHERE number < 60")
+        try store.note()
+        #expect(try reader.changes(after: 0, limit: 100).map(\.number) == [60, 61, 62, 63, 64])
+        try database.sql("UPDATE herald.changes SET time = 0")
+        for _ in 1...64 { try store.note() }
+        #expect(try reader.changes(after: 0, limit: 100).first?.number == 65)
+        #expect(try store.recover().lastChange == 128)
+    }
+
+    @Test("what another process has committed and not flushed is flushed before this one tells it")
+    func flushed() async throws {
+        let server = try PostgresServer()
+        let database = try TestDatabase(on: server)
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        try one.note([.firstEvent], "a")
+        let reader = try two.makeReader()
+        #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
+        // A flush waits until it is canceled.
+        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        try database.sql("SELECT pg_reload_conf()")
+        try await eventually("the setting is there") {
+            try database.sql("SHOW synchronous_standby_names") == "nobody"
+        }
+        @Sendable func cancel(_ count: Int) async throws {
+            try await eventually("flushes wait for the standby, and are canceled") {
+                try database.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "\(count)"
+            }
+            try database.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+        }
+        // What is known to be flushed needs no flush.
+        #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
+        async let committed = RawHTTP.onThread { failure { try one.note([.firstEvent], "b") } }
+        try await cancel(1)
+        guard case .unknown? = try await committed else {
+            Issue.record("\(String(describing: try await committed))")
+            return
+        }
+        let readers = [try two.makeReader(), try two.makeReader(), try two.makeReader()].map { Held($0) }
+        let reads: [@Sendable (any StoreReader) throws -> Void] = [
+            { _ = try $0.lastEvent() }, { _ = try $0.changes(after: 0, limit: 9) },
+            { _ = try $0.rows(of: [.firstEvent]) },
+        ]
+        for (reader, read) in zip(readers, reads) {
+            async let thrown = RawHTTP.onThread { failure { try read(reader.value) } }
+            try await cancel(1)
+            guard case .unavailable? = try await thrown else {
+                Issue.record("\(String(describing: try await thrown))")
+                return
+            }
+        }
+        try database.sql("ALTER SYSTEM RESET synchronous_standby_names")
+        try database.sql("SELECT pg_reload_conf()")
+        try await eventually("the others wait no longer") {
+            let reader = try two.makeReader()
+            return try reader.lastEvent() == 2 && reader.changes(after: 0, limit: 9).map(\.number) == [1, 2]
+        }
+    }
+
+    /// Passes a reader on to another thread, which alone uses it from then on: hence unchecked.
+    private struct Held: @unchecked Sendable {
+        let value: any StoreReader
+        init(_ value: any StoreReader) { self.value = value }
+    }
+
+    @Test("processes are notified of what others have committed, not of what is their own, nor of what is not there")
+    func notified() async throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        let (first, second) = (Counter(), Counter())
+        one.observe { first.next() }
+        two.observe { second.next() }
+        try await eventually("they listen") { first.value == 1 && second.value == 1 }
+        try one.append("a")
+        try await eventually("an event") { second.value == 2 }
+        // Neither is news.
+        try one.note()
+        try one.transaction(.recording) { transaction throws(StoreError) in
+            try transaction.write(Checkpoint())
+        }
+        try two.note([.firstEvent])
+        // Notifications come in their order: its own ones came before.
+        try await eventually("a change") { first.value == 2 }
+        #expect(second.value == 2)
+        try database.sql("SELECT pg_notify('herald', '99 99'), pg_notify('herald', 'x'), pg_notify('herald', '')")
+        try await eventually("others' notifications") { first.value == 3 && second.value == 3 }
+        #expect(try one.makeReader().lastEvent() == 1 && two.makeReader().lastEvent() == 1)
+        try database.endSessions()
+        try await eventually("they listen again") { first.value == 4 && second.value == 4 }
+        try two.append("b")
+        try await eventually("another event") { first.value == 5 }
+    }
+
+    @Test("processes go on after their sessions were lost, unless the server lacks what was flushed")
+    func resumed() throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        try one.note([.firstEvent], "a")
+        try two.append("b")
+        for id in ["c", "d"] {
+            try database.endSessions()
+            try one.append(id)
+            try two.append("\(id)2")
+        }
+        #expect(try one.recover().head == 6 && two.recover().lastChange == 1)
+        for (missing, there) in [("events WHERE sequence = 6", 5), ("changes", 0)] {
+            let store = try database.open(isExclusive: false)
+            defer { store.close() }
+            try database.sql("DELETE FROM herald.\(missing)")
+            try database.endSessions()
+            guard case .replaced(_, let reason)? = failure({ try store.append("e") }) else {
+                Issue.record("it has gone on")
+                return
+            }
+            #expect(reason.contains(" \(there),"))
+        }
+    }
+}
