@@ -13,7 +13,7 @@ struct Database: Sendable {
     let client: String
 
     /// What a session is for.
-    enum Role: String {
+    enum Role: CaseIterable {
         /// Transactions.
         case log
         /// Queries, each of which ends after `readSeconds`.
@@ -110,6 +110,8 @@ struct Database: Sendable {
     private static func configuration(_ role: Role) -> Statement {
         var settings = [
             "search_path": "herald", "synchronous_commit": "on", "idle_in_transaction_session_timeout": "3s",
+            // Longer than a process without signs of life goes on with its deliveries.
+            "idle_session_timeout": role == .log ? "10s" : "0",
             "lock_timeout": "8s", "jit": "off", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
             "enable_hashjoin": "off", "enable_mergejoin": "off", "client_min_messages": "warning",
         ]
@@ -122,11 +124,11 @@ struct Database: Sendable {
             """)
     }
 
-    private static let configureLog = configuration(.log)
-    private static let configureRead = configuration(.read)
+    private static let configurations = Dictionary(
+        uniqueKeysWithValues: Role.allCases.map { ($0, configuration($0)) })
 
     private func configure(_ session: PostgresSession, _ role: Role) throws(PostgresError) {
-        let statement = role == .read ? Self.configureRead : Self.configureLog
+        guard let statement = Self.configurations[role] else { return }
         let found = try session.run(Request(statement), seconds: Self.connectSeconds)
         guard let row = found.first else { throw .unavailable("the server does not tell its settings") }
         func refuse(_ reason: String) -> PostgresError { .refused(unit: 0, state: Self.unsuitable, message: reason) }

@@ -18,6 +18,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package let damagedEvents = DamagedEvents()
     private let writer: Writer
     private let listener: Listener
+    private let isExclusive: Bool
     private var isClosed = false
 
     private struct Failures {
@@ -34,7 +35,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     ///   - sealer: seals secrets, extra headers, URLs and remembered responses. The first time it is provided, it seals
     ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is thrown.
     package convenience init(url: String, sealer: Sealer? = nil) throws(StoreError) {
-        try self.init(url: url, sealer: sealer, isExclusive: true)
+        try self.init(url: url, sealer: sealer, isExclusive: false)
     }
 
     /// - Parameters:
@@ -44,6 +45,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         url: String, sealer: Sealer? = nil, isExclusive: Bool, partitionSize: Int64 = Partitions.size
     ) throws(StoreError) {
         database = try Database(url: url)
+        self.isExclusive = isExclusive
         columnSealer = ColumnSealer(sealer: sealer)
         listener = Listener(database, durable)
         writer = Writer(
@@ -105,6 +107,8 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     package var isShared: Bool { true }
 
+    package var leases: (any ShardLeases)? { isExclusive ? nil : writer }
+
     package func observe(_ notify: @escaping @Sendable () -> Void) { listener.start(notify) }
 
     package func health() throws(StoreError) {
@@ -117,6 +121,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func close() {
+        if !isClosed, !isExclusive { writer.leave() }
         isClosed = true
         listener.close()
         writer.close()

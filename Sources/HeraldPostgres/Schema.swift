@@ -147,12 +147,25 @@ enum Schema {
             time    bigint NOT NULL
         );
 
-        -- The position of each shard of the delegates, and the lanes that are not at it.
+        -- The processes that deliver, for people, and for those that look who is silent. What is there, and who has which shard,
+        -- locks say (Writer+Leases). Times are milliseconds since 1970 UTC, by the clock of the server.
+        CREATE TABLE nodes (
+            node       bigint PRIMARY KEY,
+            name       text COLLATE "C" NOT NULL,
+            version    text COLLATE "C" NOT NULL,
+            started_at bigint NOT NULL,
+            seen_at    bigint NOT NULL,
+            left_at    bigint
+        ) WITH (fillfactor = 50);
+
+        -- The position of each shard of the delegates, and the lanes that are not at it. `node`: the one that has taken it last,
+        -- NULL if it has given it.
         CREATE TABLE shards (
             shard   bigint PRIMARY KEY,
-            settled bigint NOT NULL
+            settled bigint NOT NULL,
+            node    bigint
         ) WITH (fillfactor = 50);
-        INSERT INTO shards SELECT number, 0 FROM generate_series(0, 63) AS number;
+        INSERT INTO shards SELECT number, 0, NULL FROM generate_series(0, 63) AS number;
         CREATE TABLE lanes (
             delegate bigint PRIMARY KEY,
             cursor   bigint NOT NULL,

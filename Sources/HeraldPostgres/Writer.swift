@@ -18,6 +18,9 @@ final class Writer {
     private(set) var lastAttempt: Int64 = 0
     var partitions: Partitions
     private let isExclusive: Bool
+    package let node = NodeKey.random()
+    /// The shards that the session has.
+    package internal(set) var held: Shards = []
     private var session: PostgresSession?
     /// How often a process has begun to write, as of the beginning of this one.
     private var epoch: Int64?
@@ -71,6 +74,7 @@ final class Writer {
             self.session = session
             do {
                 if isExclusive { try takeLock() }
+                if epoch != nil, !isExclusive { try enter() }
                 lastProcess = session.serverProcess
                 if epoch != nil { try resume() }
             } catch {
@@ -89,6 +93,8 @@ final class Writer {
     var isConnected: Bool { session?.isAlive == true }
 
     func close() { session = nil }
+
+    func pause(milliseconds: Int32) { poll(nil, 0, milliseconds) }
 
     private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.writerLock))")
     /// Advisory locks with one key have its halves in `classid` and `objid`.
@@ -112,7 +118,7 @@ final class Writer {
                 let process = found.integer(0)
                 if process == lastProcess { _ = try run(Request(Self.terminate) { $0.add(process) }) }
             }
-            poll(nil, 0, 100)
+            pause(milliseconds: 100)
         }
         throw .inUse(path: database.label, holder: holder.isEmpty ? "another process" : holder)
     }
@@ -131,6 +137,7 @@ final class Writer {
         epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
         timeline = currentTimeline()
         try settle(LogEnds(try run(Request(LogEnds.statement)).first))
+        if !isExclusive { try enter() }
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try readHeads()
         try preparePartitions()
@@ -299,7 +306,7 @@ final class Writer {
     ///   - flushes: the requests commit without a flush of their own.
     ///   - others: the error if another process was faster: it has written a row with the same key.
     @discardableResult
-    private func commit(
+    func commit(
         _ requests: [Request], through decisive: Int, flushes: Bool = true, others: StoreError? = nil
     ) throws(StoreError) -> [Rows] {
         guard let session else { throw .unavailable(reason: "there is no session") }

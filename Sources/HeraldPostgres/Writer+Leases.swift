@@ -1,0 +1,157 @@
+import HeraldCore
+import HeraldTables
+
+/// Locks of the session that writes. While it lives, the server says to the others that this process is there, and which shards
+/// it has. It ends the session of a process that is dead, cut off or hung; its locks go with it.
+extension Writer: ShardLeases {
+    /// The class of the locks that say who is there, by the node's number, and of those of the shards, by theirs.
+    private static let presence = 0x4852_4c11
+    private static let shard = 0x4852_4c12
+
+    /// Locks of a class in this database, with the process that has each.
+    private static func locks(_ kind: Int) -> String {
+        """
+        (SELECT objid::bigint AS number, pid FROM pg_locks WHERE locktype = 'advisory' AND classid = \(kind) AND objsubid = 2
+            AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+        """
+    }
+
+    private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+    // MARK: The session
+
+    private static let begin = Statement(
+        """
+        INSERT INTO nodes (node, name, version, started_at, seen_at) VALUES ($1, $2, $3, \(now), \(now))
+        ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, left_at = NULL
+        """)
+    private static let forget = Statement("DELETE FROM nodes WHERE seen_at < \(now) - 86400000")
+    /// An earlier session of this process may live on, if the server has not noticed its end.
+    private static let endOthers = Statement(
+        "SELECT pg_terminate_backend(pid) FROM \(locks(presence)) AS l WHERE number = $1 AND pid <> pg_backend_pid()")
+    private static let enter = Statement("SELECT pg_try_advisory_lock(\(presence), $1::bigint::int)")
+    /// Nobody has taken the shards since that are still this node's.
+    private static let lockAgain = Statement(
+        "SELECT shard FROM shards WHERE node = $1 AND pg_try_advisory_lock(\(shard), shard::int)")
+
+    /// Begins with a new session: with the shards of the last one that nobody else has taken since.
+    func enter() throws(StoreError) {
+        let me = Int64(node.rawValue)
+        held = []
+        for _ in 0..<Self.entryTries {
+            if try run(Request(Self.enter) { $0.add(me) }).first?.flag(0) == true {
+                _ = try run([
+                    Request(Self.begin) { parameters in
+                        parameters.add(me)
+                        parameters.add(database.client)
+                        parameters.add(heraldVersion)
+                    }, Request(Self.forget),
+                ])
+                held = Shards(try run(Request(Self.lockAgain) { $0.add(me) }))
+                return
+            }
+            _ = try run(Request(Self.endOthers) { $0.add(me) })
+            pause(milliseconds: 100)
+        }
+        throw .unavailable(reason: "the server does not end the last session of this process")
+    }
+
+    /// Tenths of a second.
+    private static let entryTries = 30
+
+    // MARK: ShardLeases
+
+    /// Who has not given a sign of life for so long is ended, whatever its session hangs at: a half-sent message, for example.
+    private static let silence = 12_000
+    private static let sign = Statement("UPDATE nodes SET seen_at = \(now) WHERE node = $1")
+    private static let present = Statement(
+        """
+        SELECT l.number, CASE WHEN n.seen_at < \(now) - \(silence) AND l.number <> $1
+            THEN pg_terminate_backend(l.pid) END
+        FROM \(locks(presence)) AS l LEFT JOIN nodes n ON n.node = l.number
+        """)
+
+    package func look() throws(StoreError) -> [NodeKey] {
+        try connect()
+        let me = Int64(node.rawValue)
+        let rows = try commit(
+            [Request(Self.sign) { $0.add(me) }, Request(Self.present) { $0.add(me) }], through: 0, flushes: false)
+        return rows[1].nodes
+    }
+
+    /// The condition on the shard is looked at before the lock is tried: it is the cheaper one.
+    private static let take = Statement(
+        """
+        WITH free AS MATERIALIZED (
+            SELECT shard, node FROM shards WHERE shard = ANY($1::bigint[]) AND pg_try_advisory_lock(\(shard), shard::int))
+        UPDATE shards s SET node = $2 FROM free WHERE s.shard = free.shard
+        RETURNING s.shard, CASE WHEN free.node IS NULL THEN 0 ELSE 1 END::bigint
+        """)
+
+    package func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards) {
+        try connect()
+        do throws(StoreError) {
+            let rows = try commit(
+                [
+                    Request(Self.take) { parameters in
+                        parameters.add(shards.numbers) { $0 }
+                        parameters.add(Int64(node.rawValue))
+                    }
+                ], through: 0, flushes: false)
+            let taken = Shards(rows[0])
+            held.formUnion(taken)
+            return (taken, Shards(rows[0]) { $0.flag(1) })
+        } catch {
+            // Some may be locked: they are released with the session.
+            close()
+            throw error
+        }
+    }
+
+    private static let release = Statement(
+        "UPDATE shards SET node = NULL WHERE shard = ANY($1::bigint[]) AND node = $2")
+    private static let unlock = Statement(
+        "SELECT pg_advisory_unlock(\(shard), number::int) FROM unnest($1::bigint[]) AS number")
+
+    package func give(_ shards: Shards) throws(StoreError) {
+        try connect()
+        let given = shards.intersection(held)
+        if given.isEmpty { return }
+        try commit(
+            [
+                Request(Self.release) { parameters in
+                    parameters.add(given.numbers) { $0 }
+                    parameters.add(Int64(node.rawValue))
+                }
+            ], through: 0, flushes: false)
+        held.subtract(given)
+        _ = try run(Request(Self.unlock) { $0.add(given.numbers) { $0 } })
+    }
+
+    private static let leave = Statement("UPDATE nodes SET left_at = \(now) WHERE node = $1")
+
+    /// Gives everything, so that the others need not wait. Without a connection they find out themselves.
+    func leave() {
+        guard isConnected, (try? give(held)) != nil else { return }
+        _ = try? run(Request(Self.leave) { $0.add(Int64(node.rawValue)) })
+    }
+}
+
+extension Shards {
+    fileprivate var numbers: [Int64] { (0..<Int64(Shards.count)).filter { contains($0) } }
+
+    /// The shards that the first column names.
+    fileprivate init(_ rows: Rows, where condition: (Row) -> Bool = { _ in true }) {
+        self = []
+        for index in 0..<rows.count {
+            if let row = rows[index], condition(row) { formUnion(Shards(of: row.integer(0))) }
+        }
+    }
+}
+
+extension Rows {
+    /// The nodes that the first column names.
+    fileprivate var nodes: [NodeKey] {
+        (0..<count).compactMap { self[$0].flatMap { UInt32(exactly: $0.integer(0)) } }.map { NodeKey(rawValue: $0) }
+    }
+}
