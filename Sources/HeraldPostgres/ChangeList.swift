@@ -97,7 +97,7 @@ enum ChangeList {
             Request(statement) { parameters in parameters.add(keys) { $0 } }
         }
         return [
-            begin, Request(LogEnds.statement), request(Self.delegates, delegates),
+            begin, Request(StoreEnds.statement), request(Self.delegates, delegates),
             Request(Self.keys) { parameters in parameters.add(keys) { $0 } },
             Request(Self.sessions) { parameters in parameters.add(sessions) { $0 } },
             request(Self.apps, apps), LogQueries.request(eventTypes, types),
@@ -113,8 +113,8 @@ enum ChangeList {
     /// - Parameter rows: of `requests(reading:)`.
     static func changed(
         _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer
-    ) throws(StoreError) -> (rows: ChangedRows, ends: LogEnds) {
-        let ends = LogEnds(rows[1].first)
+    ) throws(StoreError) -> (rows: ChangedRows, ends: StoreEnds) {
+        let ends = StoreEnds(rows[1].first)
         var found = ChangedRows()
         found.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
         found.keys = try rows[3].map { row throws(StoreError) in try APIKey(row) }

@@ -116,11 +116,11 @@ final class Listener: Sendable {
         let texts = try session.notifications()
         if texts.isEmpty { return }
         // Anyone with access to the database can notify: what does not exist is not believed.
-        let ends = LogEnds(try session.run(Request(LogEnds.statement), seconds: Database.writeSeconds).first)
+        let ends = StoreEnds(try session.run(Request(StoreEnds.statement), seconds: Database.writeSeconds).first)
         for text in texts {
             let numbers = text.split(separator: " ").compactMap { Int64($0) }
             guard numbers.count == 2 else { continue }
-            durable.raise(to: LogEnds(event: min(numbers[0], ends.event), change: min(numbers[1], ends.change)))
+            durable.raise(to: StoreEnds(event: min(numbers[0], ends.event), change: min(numbers[1], ends.change)))
         }
         notify()
     }

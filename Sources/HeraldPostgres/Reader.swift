@@ -52,7 +52,7 @@ final class Reader: StoreReader {
     }
 
     /// Makes sure that what the session has just read can't vanish any more.
-    private func settle(_ ends: LogEnds) throws(StoreError) {
+    private func settle(_ ends: StoreEnds) throws(StoreError) {
         guard let session else { throw .unavailable(reason: "there is no session") }
         do {
             try session.settle(ends, durable)
@@ -64,9 +64,14 @@ final class Reader: StoreReader {
 
 /// Reads what others have changed.
 extension Reader {
+    func ends(isFresh: Bool) throws(StoreError) -> StoreEnds {
+        if isFresh { try settle(StoreEnds(try run(Request(StoreEnds.statement)).first)) }
+        return durable.ends
+    }
+
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet] {
         let sets = try ChangeList.sets(try run(ChangeList.request(after: number, limit: limit)))
-        if let last = sets.last { try settle(LogEnds(event: 0, change: last.number)) }
+        if let last = sets.last { try settle(StoreEnds(event: 0, change: last.number)) }
         return sets
     }
 
@@ -182,11 +187,7 @@ extension Reader {
         try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
     }
 
-    func lastEvent() throws(StoreError) -> LogPosition {
-        let ends = LogEnds(try run(Request(LogEnds.statement)).first)
-        try settle(ends)
-        return max(ends.event, durable.position)
-    }
+    func lastEvent() throws(StoreError) -> LogPosition { try ends(isFresh: true).event }
 
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         try run(RetentionQueries.lastBefore) { $0.add(time) }.integer

@@ -21,7 +21,7 @@ final class Transaction: StoreTransaction {
     let known: LogReads
     private(set) var missing: LogReads
     /// The ends of the log and of the list of changes, for a deciding transaction.
-    private(set) var ends: LogEnds
+    private(set) var ends: StoreEnds
     /// Other processes are to be notified of it.
     private(set) var isNews = false
     /// The last attempts that this transaction has changed; 0 for a deleted delegate.
@@ -31,7 +31,8 @@ final class Transaction: StoreTransaction {
     private var statistics: [StatisticsSlot: DeliveryStatistics] = [:]
 
     /// - Parameter ends: of a deciding transaction.
-    init(_ writer: Writer, _ kind: TransactionKind, _ ends: LogEnds = LogEnds(), known: LogReads) {
+    init(_ writer: Writer, _ kind: TransactionKind, _ ends: StoreEnds = StoreEnds(event: 0, change: 0), known: LogReads)
+    {
         self.writer = writer
         self.kind = kind
         self.ends = ends

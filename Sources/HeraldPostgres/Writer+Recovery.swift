@@ -7,7 +7,7 @@ extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
         let rows = try snapshot(Self.all)
-        let ends = LogEnds(rows[0].first)
+        let ends = StoreEnds(rows[0].first)
         try settle(ends)
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
@@ -28,7 +28,7 @@ extension Writer {
     }
 
     private static let all = [
-        LogEnds.statement, RetentionQueries.first,
+        StoreEnds.statement, RetentionQueries.first,
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
         Statement("SELECT \(AppState.columns) FROM app_states ORDER BY app"),

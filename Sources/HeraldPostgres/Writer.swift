@@ -136,7 +136,7 @@ final class Writer {
     func begin() throws(StoreError) {
         epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
         timeline = currentTimeline()
-        try settle(LogEnds(try run(Request(LogEnds.statement)).first))
+        try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         if !isExclusive { try enter() }
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try readHeads()
@@ -144,7 +144,7 @@ final class Writer {
     }
 
     /// What was read must not vanish any more.
-    func settle(_ ends: LogEnds) throws(StoreError) {
+    func settle(_ ends: StoreEnds) throws(StoreError) {
         if durable.includes(ends) { return }
         try commit([], through: -1)
         durable.raise(to: ends)
@@ -161,7 +161,7 @@ final class Writer {
         } else if currentTimeline() != timeline {
             return try end("another server has taken over")
         }
-        let ends = LogEnds(try run(Request(LogEnds.statement)).first)
+        let ends = StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
             try end("it ends at event \(ends.event), and had been flushed up to \(durable.position)")
         }
@@ -234,7 +234,7 @@ final class Writer {
         Statement("BEGIN"), Statement("SELECT set_config('synchronous_commit', 'off', true)"),
         Statement("SELECT pg_advisory_xact_lock(\(Schema.orderLock))"),
         // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
-        LogEnds.statement,
+        StoreEnds.statement,
     ].map { Request($0) }
     private static let committing = Request(Statement("COMMIT"))
     private static let rollback = Request(Statement("ROLLBACK"))
@@ -248,7 +248,7 @@ final class Writer {
     @discardableResult
     func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
         do throws(StoreError) {
-            let ends = LogEnds(try run(Self.beginning).last?.first)
+            let ends = StoreEnds(try run(Self.beginning).last?.first)
             let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
             let requests = try transaction.requests(transaction.known) + [Self.committing]
@@ -285,13 +285,13 @@ final class Writer {
         }
         let rows = try commit(requests, through: 0, flushes: !transaction.log.isEmpty, others: .outdated)
         let head = transaction.log.isEmpty ? durable.position : rows[transaction.recorded.count].integer
-        committed(transaction, LogEnds(event: head))
+        committed(transaction, StoreEnds(event: head, change: 0))
         return Commit(head: head)
     }
 
     /// What its commit did on the server, memory does; and others are told.
     /// - Parameter ends: what is flushed now.
-    private func committed(_ transaction: Transaction, _ ends: LogEnds) {
+    private func committed(_ transaction: Transaction, _ ends: StoreEnds) {
         heads.take(transaction.changedHeads)
         lastAttempt = transaction.lastAttempt
         durable.raise(toAttempt: lastAttempt)

@@ -38,6 +38,8 @@ struct ChangeConformance {
         }
         #expect(thrown == .full)
         let reader = try fixture.store.makeReader()
+        #expect(try reader.ends(isFresh: false) == StoreEnds(event: 3, change: 3))
+        #expect(try fixture.openAnother().makeReader().ends(isFresh: true) == StoreEnds(event: 3, change: 3))
         let sets = try reader.changes(after: 0, limit: 10)
         #expect(sets.map(\.number) == [1, 2, 3] && sets.map(\.name) == [3, -1, 2])
         #expect(sets.map(\.changes) == [all, [], [.firstEvent]])

@@ -129,15 +129,23 @@ package final class LogWriter: Sendable {
     private func followOthers(_ state: inout State) {
         var failure: StoreError?
         let (isAsked, answers) = intake.takeLooks()
-        guard isAsked || store.isShared && clock.monotonic() >= state.nextFollow else { return }
+        let now = clock.monotonic()
+        let isDue = store.isShared && now >= state.nextFollow
+        guard isAsked || isDue else { return }
         defer { for answer in answers { answer(failure) } }
         guard store.isShared else { return }
-        state.nextFollow = clock.monotonic() + Int64(Self.followMilliseconds) * 1_000_000
+        // What others notify of is known. All there is to know is asked for now and then, and by who waits for it.
+        let isFresh = isDue || !answers.isEmpty
+        if isFresh { state.nextFollow = now + Int64(Self.followMilliseconds) * 1_000_000 }
         do throws(StoreError) {
-            let reader = try state.reader(store)
-            // A delegate is known before the events that it is to get, which saves it reading them.
-            _ = try followChanges(&state)
-            state.log.committed(head: try reader.lastEvent())
+            let ends = try state.reader(store).ends(isFresh: isFresh)
+            if ends.change > state.changes.known {
+                // A delegate is known before the events that it is to get, which saves it reading them.
+                _ = try followChanges(&state)
+            } else if isFresh {
+                confirmed.store(now, ordering: .relaxed)
+            }
+            state.log.committed(head: ends.event)
             follow([], &state)
         } catch {
             failure = error

@@ -70,6 +70,8 @@ extension MemoryReader {
 
     func lastEvent() -> LogPosition { store.read { $0.head } }
 
+    func ends(isFresh: Bool) -> StoreEnds { store.read { StoreEnds(event: $0.head, change: $0.lastChange) } }
+
     func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
 
     /// Not on disk: the size of the events' bodies in memory, and 100 bytes for each attempt.

@@ -36,6 +36,19 @@ package struct ChangeSet: Equatable, Sendable {
     }
 }
 
+/// The ends of the log and of the list of changes.
+package struct StoreEnds: Equatable, Sendable {
+    /// The last event of the log ever, 0 if there was none.
+    package var event: LogPosition
+    /// The number of the last set of changes, 0 before the first.
+    package var change: Int64
+
+    package init(event: LogPosition, change: Int64) {
+        self.event = event
+        self.change = change
+    }
+}
+
 /// The rows that changes name, as they are now. What was asked for and is missing does not exist any more.
 package struct ChangedRows: Sendable {
     package var delegates: [WebhookDelegate] = []

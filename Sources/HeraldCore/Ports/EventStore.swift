@@ -110,6 +110,10 @@ package protocol StoreTransaction: LogTransaction, DeliveryTransaction, Registry
 
 /// Reads committed data, with a port for each subject. One thread; calls may wait for the disk.
 package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {
+    /// The ends of the log and of the list of changes of a shared store, at the same time.
+    /// - Parameter isFresh: all that is committed. Otherwise what this process has committed, or was notified of, which costs
+    ///   next to nothing.
+    func ends(isFresh: Bool) throws(StoreError) -> StoreEnds
     /// The list of changes of a shared store after a number, oldest first. It goes back a few minutes at least: if it
     /// begins later, the first one has another number than the next.
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet]
@@ -123,6 +127,9 @@ extension StoreTransaction {
 }
 
 extension StoreReader {
+    package func ends(isFresh: Bool) throws(StoreError) -> StoreEnds {
+        StoreEnds(event: try lastEvent(), change: 0)
+    }
     package func changes(after number: Int64, limit: Int) -> [ChangeSet] { [] }
     package func rows(of changes: Set<Change>) -> ChangedRows { ChangedRows() }
 }

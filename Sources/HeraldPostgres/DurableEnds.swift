@@ -1,18 +1,12 @@
 import HeraldCore
 import Synchronization
 
-/// The ends of the log and of the list of changes, in one snapshot.
-struct LogEnds {
-    var event: LogPosition
-    var change: Int64
-
+extension StoreEnds {
     static let statement = Statement(
         """
         SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
             coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0)
         """)
-
-    init(event: LogPosition = 0, change: Int64 = 0) { (self.event, self.change) = (event, change) }
 
     /// - Parameter row: a row of `statement`.
     init(_ row: Row?) { self.init(event: row?.integer(0) ?? 0, change: row?.integer(1) ?? 0) }
@@ -32,9 +26,11 @@ final class DurableEnds: Sendable {
     /// The last attempt that `AttemptHeads` knows of.
     var attempt: Int64 { lastAttempt.load(ordering: .acquiring) }
 
-    func includes(_ ends: LogEnds) -> Bool { ends.event <= position && ends.change <= change }
+    var ends: StoreEnds { StoreEnds(event: position, change: change) }
 
-    func raise(to ends: LogEnds) {
+    func includes(_ ends: StoreEnds) -> Bool { ends.event <= position && ends.change <= change }
+
+    func raise(to ends: StoreEnds) {
         head.max(ends.event, ordering: .acquiringAndReleasing)
         lastChange.max(ends.change, ordering: .acquiringAndReleasing)
     }
@@ -47,7 +43,7 @@ extension PostgresSession {
     static let flush = Request(Statement("SELECT pg_logical_emit_message(true, 'herald', '')"))
 
     /// Makes sure that what this session has read, up to these ends, can't vanish any more. Nothing is done if that is known.
-    func settle(_ ends: LogEnds, _ durable: DurableEnds) throws(PostgresError) {
+    func settle(_ ends: StoreEnds, _ durable: DurableEnds) throws(PostgresError) {
         if durable.includes(ends) { return }
         _ = try run(Self.flush, seconds: Database.writeSeconds)
         // The wait for a standby was canceled.
