@@ -75,4 +75,34 @@ struct SharedServiceTests {
         #expect(try await a.send("GET", "/v1/nowhere", key: operatorKey).0 == 404)
         for node in [a, b] { await node.stop() }
     }
+
+    @Test("a key that is revoked between the headers and the body of a request does nothing")
+    func revokedMeanwhile() async throws {
+        let node = try Node(MemoryStore())
+        let made = try await node.send(
+            "POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["publish"]}"#)
+        let (key, id) = (try member("key", of: made.1), try member("id", of: made.1))
+        let (isAdmitted, isRevoked) = (Flag(), Flag())
+        async let status = RawHTTP.onThread { [port = node.server.port] in
+            let client = try RawHTTPClient(port: port)
+            let body = #"{"type":"a"}"#
+            // `Expect` makes the server say when it has authorized the header section.
+            client.send(
+                "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Authorization: Bearer \(key)\r\nExpect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+            )
+            _ = try client.read(until: "\r\n\r\n")
+            isAdmitted.set()
+            try blockUntil("the key is revoked") { isRevoked.isSet }
+            client.send(body)
+            return try client.readResponse()?.status
+        }
+        defer { isRevoked.set() }
+        try await eventually("the header section is authorized") { isAdmitted.isSet }
+        #expect(try await node.send("DELETE", "/v1/keys/\(id)", key: operatorKey).0 == 204)
+        isRevoked.set()
+        #expect(try await status == 401)
+        #expect(node.hub.head == 0)
+        await node.stop()
+    }
 }

@@ -19,8 +19,7 @@ final class AdmittedCall: AdmittedRequest {
     func handle(_ request: Request, _ responder: Responder) {
         let call = Call(self, request, responder, requestID: service.newRequestID())
         do throws(Problem) {
-            // The body may have arrived long after the headers.
-            if request.head.hasBody, route.needs != nil, !service.access.isValid(principal) { throw .unauthorized }
+            try check(request)
             // Here and not at the header section, so that the connection can stay open.
             try service.access.count(principal)
             if request.body.count <= SharedParser.maxShared { return try route.handle(call) }
@@ -28,10 +27,16 @@ final class AdmittedCall: AdmittedRequest {
         } catch {
             guard service.mayBeOutdated(error) else { return call.send(error) }
             let refuse: @Sendable (Problem) -> Void = { call.send($0) }
-            service.later(principal.app, request, refuse: refuse) { [route] () throws(Problem) in
+            service.later(principal.app, request, refuse: refuse) { [self] () throws(Problem) in
+                try check(request)
                 try route.handle(call)
             }
         }
+    }
+
+    /// The body may have arrived long after the headers.
+    private func check(_ request: Request) throws(Problem) {
+        if request.head.hasBody, route.needs != nil, !service.access.isValid(principal) { throw .unauthorized }
     }
 }
 
