@@ -7,15 +7,13 @@ enum AttemptList {
     private static let succeeded = "coalesce(status, 0) BETWEEN 200 AND 299"
 
     /// Follows `previous` from each attempt. It starts at $2 if that is an attempt of the delegate, or an erased one where the
-    /// last search ended, and otherwise at the delegate's last attempt: one after $4, of a commit that memory does not know of yet, or
-    /// $3. The chain ends where retention has removed an
-    /// attempt. Erased attempts belong to no delegate, but their links remain. (The rows come from the chain itself, since a
+    /// last search ended, and otherwise at the delegate's last attempt. The chain ends where retention has removed an attempt. Erased attempts belong to no delegate, but their links remain. (The rows come from the chain itself, since a
     /// join with the table would not keep their order.)
     private static let chain = """
         WITH RECURSIVE chain AS (
             SELECT \(StoredAttempt.columns), previous, 1 AS n FROM attempts
-            WHERE id = coalesce((SELECT id FROM attempts WHERE id = $2 AND delegate IN ($1, 0)),
-                (SELECT max(id) FROM attempts WHERE id > $4 AND delegate = $1), $3)
+            WHERE id = coalesce(
+                (SELECT id FROM attempts WHERE id = $2 AND delegate IN ($1, 0)), \(AttemptRounds.lastOfDelegate))
             UNION ALL
             SELECT \(linked), a.previous, n + 1 FROM chain JOIN attempts a ON a.id = chain.previous
             WHERE n < \(AttemptQuery.maxWork))

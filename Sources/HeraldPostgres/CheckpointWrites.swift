@@ -7,14 +7,13 @@ import HeraldTables
 /// row twice: of several values for one row, the last one counts.
 enum CheckpointWrites {
     /// - Parameters:
-    ///   - firstAttempt: the id of the first attempt of the checkpoint.
-    ///   - previous: the attempt before each of them, of the same delegate.
+    ///   - attempts: the ids of its attempts, and the attempt before each of them, of the same delegate.
     ///   - statistics: the sums of the slots, with what is stored.
     static func requests(
-        _ checkpoint: Checkpoint, firstAttempt: Int64, previous: [Int64], statistics: [DeliveryStatistics]
+        _ checkpoint: Checkpoint, attempts: [(id: Int64, previous: Int64)], statistics: [DeliveryStatistics]
     ) -> [Request] {
         var requests: [Request] = []
-        if !checkpoint.attempts.isEmpty { requests.append(attempts(checkpoint.attempts, firstAttempt, previous)) }
+        if !checkpoint.attempts.isEmpty { requests.append(add(checkpoint.attempts, attempts)) }
         let waiting = last(of: checkpoint.waiting) { DeliveryKey(delegate: $0.delegate, event: $0.event) }
         if !waiting.isEmpty { requests.append(Request(setWaiting, waitingParameters(waiting))) }
         if !checkpoint.ended.isEmpty {
@@ -99,10 +98,10 @@ enum CheckpointWrites {
         }
     }
 
-    private static func attempts(_ records: [AttemptRecord], _ first: Int64, _ previous: [Int64]) -> Request {
+    private static func add(_ records: [AttemptRecord], _ attempts: [(id: Int64, previous: Int64)]) -> Request {
         func unlessZero(_ value: Int64) -> Int64? { value == 0 ? nil : value }
         return Request(addAttempts) { parameters in
-            parameters.add(first..<first + Int64(records.count)) { $0 }
+            parameters.add(attempts) { $0.id }
             parameters.add(records) { $0.delegate }
             parameters.add(records) { $0.event }
             parameters.add(records) { Int64($0.number) }
@@ -121,7 +120,7 @@ enum CheckpointWrites {
             parameters.add(records) { $0.transport.peer.isEmpty ? nil : $0.transport.peer }
             parameters.add(records) { unlessZero($0.transport.bytesSent) }
             parameters.add(records) { unlessZero($0.transport.bytesReceived) }
-            parameters.add(previous) { $0 }
+            parameters.add(attempts) { $0.previous }
         }
     }
 

@@ -23,7 +23,7 @@ final class DurableEnds: Sendable {
     var position: LogPosition { head.load(ordering: .acquiring) }
     /// The end of the list of changes.
     var change: Int64 { lastChange.load(ordering: .acquiring) }
-    /// The last attempt that `AttemptHeads` knows of.
+    /// The last attempt of this process that `AttemptHeads` knows of.
     var attempt: Int64 { lastAttempt.load(ordering: .acquiring) }
 
     var ends: StoreEnds { StoreEnds(event: position, change: change) }

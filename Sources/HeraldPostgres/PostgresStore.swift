@@ -68,7 +68,9 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
-        try openWriter().lanes().of(shards)
+        let writer = try openWriter()
+        writer.takesShards()
+        return try writer.lanes().of(shards)
     }
 
     @discardableResult
@@ -102,7 +104,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        Reader(database, heads, columnSealer, damagedEvents, durable)
+        Reader(database, heads, writer.rounds, columnSealer, damagedEvents, durable)
     }
 
     package var isShared: Bool { true }

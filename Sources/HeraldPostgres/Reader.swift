@@ -9,6 +9,7 @@ import HeraldTables
 final class Reader: StoreReader {
     private let database: Database
     private let heads: AttemptHeads
+    private let rounds: AttemptRounds
     private let sealer: ColumnSealer
     private let reading: EventReading
     /// Events after this are committed, but could still vanish: nobody sees them yet.
@@ -16,11 +17,12 @@ final class Reader: StoreReader {
     private var session: PostgresSession?
 
     init(
-        _ database: Database, _ heads: AttemptHeads, _ sealer: ColumnSealer, _ damaged: DamagedEvents,
-        _ durable: DurableEnds
+        _ database: Database, _ heads: AttemptHeads, _ rounds: AttemptRounds, _ sealer: ColumnSealer,
+        _ damaged: DamagedEvents, _ durable: DurableEnds
     ) {
         self.database = database
         self.heads = heads
+        self.rounds = rounds
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
@@ -279,8 +281,9 @@ extension Reader {
     private static let attemptsOfEvent = Statement(
         "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = $1 ORDER BY id")
     private static let attemptsAfter = Statement(
-        "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > $1 ORDER BY id LIMIT $2")
-    private static let lastOfAttempts = Statement("SELECT id FROM attempts ORDER BY id DESC LIMIT 1")
+        "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > $1 AND id < $3 ORDER BY id LIMIT $2")
+    private static let attemptBefore = Statement("SELECT id FROM attempts WHERE id < $1 ORDER BY id DESC LIMIT 1")
+    private static let attemptFrom = Statement("SELECT id FROM attempts WHERE id >= $1 ORDER BY id LIMIT 1")
     private static let waitingOfEvent = Statement(
         "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = $1 ORDER BY delegate")
     private static let replays = Statement("SELECT \(Replay.columns) FROM replays WHERE delegate = $1 ORDER BY id")
@@ -310,13 +313,29 @@ extension Reader {
     }
 
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
-        try run(Self.attemptsAfter) { parameters in
-            parameters.add(id)
-            parameters.add(limit)
-        }.map { row throws(StoreError) in try StoredAttempt(row) }
+        var found: [StoredAttempt] = []
+        var place = id
+        while found.count < limit {
+            let parts = rounds.followed(after: place)
+            guard let ids = parts.first else { break }
+            let rows = try run(Self.attemptsAfter) { parameters in
+                parameters.add(max(place, ids.lowerBound - 1))
+                parameters.add(limit - found.count)
+                parameters.add(ids.upperBound)
+            }
+            found += try rows.map { row throws(StoreError) in try StoredAttempt(row) }
+            // Retention may have left nothing in many rounds.
+            guard parts.count > 1, let next = try run(Self.attemptFrom, { $0.add(ids.upperBound) }).first else { break }
+            place = next.integer(0) - 1
+        }
+        return found
     }
 
-    func lastAttempt() throws(StoreError) -> Int64 { try run(Request(Self.lastOfAttempts)).integer }
+    func lastAttempt() throws(StoreError) -> Int64 {
+        if rounds.last > 0 { return rounds.last }
+        let older = rounds.followed(after: 0).first?.upperBound ?? .max
+        return try run(Self.attemptBefore) { $0.add(older) }.integer
+    }
 
     func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
         try run(Self.waitingOfEvent) { $0.add(event) }.map { row throws(StoreError) in try WaitingDelivery(row) }

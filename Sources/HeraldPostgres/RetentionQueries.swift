@@ -72,14 +72,14 @@ enum RetentionQueries {
             FROM events WHERE sequence >= coalesce((SELECT (max(block) + 1) << 10 FROM app_blocks), 0)), 0)::bigint
         """)
 
-    /// The first and the last attempt, and what all take, by the mean of 64 that are spread evenly over the table: their row,
-    /// and about 100 bytes in its header and in the indexes.
+    /// The first and the last attempt, and what all take, by the mean of 64 ids that are spread evenly between them: their row, and
+    /// about 100 bytes in its header and in the indexes. Not every id has an attempt.
     static let attempts = Statement(
         """
         WITH span (first, last) AS (SELECT coalesce((SELECT id FROM attempts ORDER BY id LIMIT 1), 0),
             coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0))
-        SELECT first, last, coalesce(((last - first + 1) * (SELECT avg(pg_column_size(a) + 100)
-            FROM generate_series(0, 63) AS n JOIN attempts a ON id = first + (last - first) * n / 63)), 0)::bigint
+        SELECT first, last, coalesce(((last - first + 1) * (SELECT sum(pg_column_size(a) + 100) / 64
+            FROM generate_series(0, 63) AS n JOIN attempts a ON id = first + (last - first + 1) * (2 * n + 1) / 128)), 0)::bigint
         FROM span
         """)
 }

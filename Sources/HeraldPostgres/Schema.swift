@@ -13,6 +13,9 @@ enum Schema {
     /// The lock that gives events their order.
     static let orderLock: Int64 = 0x4852_4c44_0003
 
+    /// The first half of the key of the lock of a round of attempts; the second one is its number.
+    static let roundLock: Int32 = 0x48_524c
+
     /// The tables whose rows belong to one delegate (column `delegate`), and are removed with it.
     static let ofDelegates = ["lanes", "waiting", "replays", "statistics", "heads", "unannounced"]
     /// The tables whose rows belong to one app (column `app`), and are removed with it.
@@ -37,7 +40,7 @@ enum Schema {
         -- So that the list of a small app need not pass over the events of a large one. The app `default` has none.
         CREATE INDEX events_of_apps ON events (app, sequence) WHERE app <> 1;
 
-        -- Every attempt, in the order of recording; the last one is never deleted. NULL: no answer, or nothing to tell.
+        -- Every attempt; the last one is never deleted. NULL: no answer, or nothing to tell.
         -- `previous`: the attempt before it of the same delegate, 0 for none. No index by delegate, which doubles the cost.
         CREATE TABLE attempts (
             id         bigint NOT NULL PRIMARY KEY,
@@ -63,11 +66,12 @@ enum Schema {
         ) PARTITION BY RANGE (id);
         CREATE INDEX attempts_by_event ON attempts (event, delegate);
         CREATE INDEX attempts_failed ON attempts (delegate, id) WHERE NOT coalesce(status, 0) BETWEEN 200 AND 299;
-        -- The last attempt of each delegate, as of the last full round. See AttemptHeads.
+        -- The last attempt of each delegate in the rounds that are ended.
         CREATE TABLE heads (
             delegate bigint PRIMARY KEY,
             attempt  bigint NOT NULL
         );
+        \(AttemptRounds.functions)
 
         -- The partitions of both, made ahead: rows from `first` on, before `next`.
         CREATE TABLE partitions (

@@ -198,20 +198,16 @@ extension Transaction {
 /// Changes of deliveries.
 extension Transaction {
     func write(_ checkpoint: Checkpoint) throws(StoreError) {
-        let first = lastAttempt + 1
-        var previous: [Int64] = []
-        previous.reserveCapacity(checkpoint.attempts.count)
+        var attempts: [(id: Int64, previous: Int64)] = []
+        attempts.reserveCapacity(checkpoint.attempts.count)
         for record in checkpoint.attempts {
-            lastAttempt += 1
-            previous.append(changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate))
+            lastAttempt = try writer.attempt(after: lastAttempt)
+            attempts.append((lastAttempt, changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate)))
             changedHeads[record.delegate] = lastAttempt
         }
         try record(
             CheckpointWrites.requests(
-                checkpoint, firstAttempt: first, previous: previous, statistics: try add(checkpoint.statistics)))
-        // Once in a while all last attempts are stored, so that a start need not look for them in all of them.
-        let round = AttemptHeads.start(of: first - 1)
-        if lastAttempt >= first, round != AttemptHeads.start(of: lastAttempt) { try recordHeads(since: round) }
+                checkpoint, attempts: attempts, statistics: try add(checkpoint.statistics)))
     }
 
     private static let findStatistics = Statement(
@@ -238,24 +234,6 @@ extension Transaction {
             statistics[StatisticsSlot(slot), default: none].add(slot)
         }
         return names.sorted { ($0.delegate, $0.start) < ($1.delegate, $1.start) }.compactMap { statistics[$0] }
-    }
-
-    private static let keepHeads = Statement(
-        """
-        INSERT INTO heads SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, attempt)
-        WHERE EXISTS (SELECT 1 FROM delegates WHERE key = u.delegate AND deleted_at IS NULL)
-        ON CONFLICT (delegate) DO UPDATE SET attempt = excluded.attempt
-        """)
-
-    private func recordHeads(since attempt: Int64) throws(StoreError) {
-        let heads = writer.heads.since(attempt).merging(changedHeads, uniquingKeysWith: { $1 })
-            .filter { $0.value > 0 }.sorted { $0.key < $1.key }
-        try record([
-            Request(Self.keepHeads) { parameters in
-                parameters.add(heads) { $0.key }
-                parameters.add(heads) { $0.value }
-            }
-        ])
     }
 
     func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {

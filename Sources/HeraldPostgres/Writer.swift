@@ -12,7 +12,9 @@ final class Writer {
     let database: Database
     let sealer: ColumnSealer
     let reading: EventReading
+    /// The last attempts, as far as this process needs them: of the delegates whose shards it has.
     let heads = AttemptHeads([:])
+    let rounds = AttemptRounds()
     let durable: DurableEnds
     private let listener: Listener
     private(set) var lastAttempt: Int64 = 0
@@ -26,8 +28,12 @@ final class Writer {
     private var epoch: Int64?
     /// Of the server, as of the beginning; empty if it is not known.
     private var timeline = ""
-    /// Attempts may have been recorded that this process does not know of.
-    private var mustReadHeads = true
+    /// Attempts may have been recorded that this process does not know of, or it has taken shards.
+    private var mustBeginRound = true
+    /// The rounds of this session; the last one is in use.
+    private var openRounds: [Int64] = []
+    /// There may be rounds to end.
+    private var mustEndRounds = false
     private var lacksPartition = false
     /// The server's process of the last session.
     private var lastProcess: Int64 = 0
@@ -82,7 +88,8 @@ final class Writer {
                 throw error
             }
         }
-        if epoch != nil, mustReadHeads { try readHeads() }
+        if epoch != nil, mustBeginRound { try readHeads() }
+        if mustEndRounds { endRounds() }
         if lacksPartition {
             try preparePartitions(ahead: Partitions.size)
             lacksPartition = false
@@ -140,7 +147,6 @@ final class Writer {
         if !isExclusive { try enter() }
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try readHeads()
-        try preparePartitions()
     }
 
     /// What was read must not vanish any more.
@@ -168,7 +174,8 @@ final class Writer {
         if ends.change < durable.change {
             try end("it ends at change \(ends.change), and had been flushed up to \(durable.change)")
         }
-        mustReadHeads = true
+        openRounds = []
+        mustBeginRound = true
     }
 
     private func end(_ reason: String) throws(StoreError) {
@@ -177,28 +184,57 @@ final class Writer {
         throw error
     }
 
-    private static let lastAttempts = Statement(
-        "SELECT coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0)")
-    private static let keptHeads = Statement("SELECT delegate, attempt FROM heads")
-    private static let laterHeads = Statement(
-        "SELECT delegate, id FROM attempts WHERE id >= $1 AND delegate <> 0 ORDER BY id")
+    // MARK: Attempts
 
-    /// Reads the last attempts. This scans at most one round of attempts.
+    /// This process takes shards: the attempts of their delegates are linked to those that others have recorded.
+    func takesShards() { mustBeginRound = true }
+
+    /// The id of the attempt after another one of this process.
+    func attempt(after last: Int64) throws(StoreError) -> Int64 {
+        if let round = openRounds.last, last + 1 < AttemptRounds.ids(round).upperBound { return last + 1 }
+        return try beginRound() + 1
+    }
+
+    /// - Returns: the id before its attempts.
+    private func beginRound() throws(StoreError) -> Int64 {
+        let round = try run(AttemptRounds.begin).integer
+        openRounds.append(round)
+        rounds.began(round)
+        mustEndRounds = true
+        return AttemptRounds.ids(round).lowerBound
+    }
+
+    /// Between two transactions: attempts of the last one are in those rounds.
+    private func endRounds() {
+        guard let current = openRounds.last,
+            // What fails now is tried again later: lists are right, and take longer.
+            (try? run(AttemptRounds.end(Array(openRounds.dropLast()), current: current))) != nil
+        else { return }
+        openRounds = [current]
+        mustEndRounds = false
+    }
+
+    /// Begins a round, and reads the last attempts.
     private func readHeads() throws(StoreError) {
-        lastAttempt = try run(Request(Self.lastAttempts)).integer
-        let start = AttemptHeads.start(of: lastAttempt)
+        lastAttempt = try beginRound()
+        try preparePartitions()
+        endRounds()
         var found: [DelegateKey: Int64] = [:]
-        for rows in try run([Request(Self.keptHeads), Request(Self.laterHeads) { $0.add(start) }]) {
-            for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) { found[delegate] = attempt }
+        for rows in try run(AttemptRounds.heads.map { Request($0) }) {
+            for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) {
+                found[delegate] = max(attempt, found[delegate] ?? 0)
+            }
         }
         heads.take(found)
         durable.raise(toAttempt: lastAttempt)
-        mustReadHeads = false
+        mustBeginRound = false
     }
 
     /// Makes the partitions that will be needed.
     func preparePartitions(ahead count: Int64 = 0) throws(StoreError) {
-        for (parent, last) in [(Partitions.Parent.events, durable.position), (.attempts, lastAttempt)] {
+        // Of a round all are used, or none.
+        let attempts = AttemptRounds.ids(openRounds.last ?? 0).upperBound
+        for (parent, last) in [(Partitions.Parent.events, durable.position), (.attempts, attempts)] {
             try partitions.prepare(parent, after: last + count) { requests throws(StoreError) in try run(requests) }
         }
     }
@@ -211,6 +247,7 @@ final class Writer {
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
         try connect()
+        let round = openRounds.last
         do {
             switch kind {
             case .deciding: return try decide(body)
@@ -222,10 +259,9 @@ final class Writer {
                 return try commit(transaction, known)
             }
         } catch {
-            switch error {
-            case .unknown, .outdated, .unavailable: mustReadHeads = true
-            default: break
-            }
+            // Of the ids some may be used; or the round was begun in what was rolled back.
+            if case .unknown = error { mustBeginRound = true }
+            if openRounds.last != round { mustBeginRound = true }
             throw error
         }
     }
@@ -293,8 +329,11 @@ final class Writer {
     /// - Parameter ends: what is flushed now.
     private func committed(_ transaction: Transaction, _ ends: StoreEnds) {
         heads.take(transaction.changedHeads)
-        lastAttempt = transaction.lastAttempt
-        durable.raise(toAttempt: lastAttempt)
+        if lastAttempt < transaction.lastAttempt {
+            lastAttempt = transaction.lastAttempt
+            durable.raise(toAttempt: lastAttempt)
+            rounds.recorded(through: lastAttempt)
+        }
         durable.raise(to: ends)
         if transaction.isNews { listener.announce() }
     }

@@ -16,25 +16,113 @@ extension PostgresStore {
 
 @Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(3)))
 struct PostgresSharingTests {
-    @Test("attempts are listed as soon as they are committed, also those that memory does not know of yet")
+    private func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = attempts
+        try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+    }
+
+    private func events(of delegate: DelegateKey, _ store: PostgresStore) throws -> [LogPosition] {
+        let found = try store.makeReader().attempts(AttemptQuery(delegate: delegate))
+        #expect(found.map(\.id) == found.map(\.id).sorted(by: >))
+        return found.map(\.record.event)
+    }
+
+    @Test("attempts are listed by every process, whichever has recorded them, and linked when their shard moves")
     func attempts() throws {
         let database = try TestDatabase()
+        let stores = try (0..<3).map { _ in try database.open(isExclusive: false) }
+        defer { for store in stores { store.close() } }
+        for key in 1...3 as ClosedRange<DelegateKey> {
+            try stores[0].transaction { transaction throws(StoreError) in
+                try transaction.setDelegate(WebhookDelegate(key))
+            }
+        }
+        // The one that began last comes first.
+        try write([attempt(1, 1), attempt(2, 1), attempt(1, 2)], stores[1])
+        try write([attempt(3, 1)], stores[0])
+        for store in stores { #expect(try events(of: 1, store) == [2, 1] && events(of: 3, store) == [1]) }
+        // One that has begun before takes their shards.
+        _ = try stores[0].recover(Shards(of: 1).union(Shards(of: 2)))
+        try write([attempt(1, 3), attempt(2, 2)], stores[0])
+        for store in stores { #expect(try events(of: 1, store) == [3, 2, 1] && events(of: 2, store) == [2, 1]) }
+        // And back.
+        _ = try stores[1].recover(Shards(of: 1))
+        try write([attempt(1, 4)], stores[1])
+        for store in stores { #expect(try events(of: 1, store) == [4, 3, 2, 1]) }
+        #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "3")
+        // Their sessions end, and whoever begins a round ends theirs.
+        try database.endSessions()
+        _ = try stores[2].recover(.all)
+        try write([attempt(2, 3)], stores[2])
+        #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "1")
+        #expect(try database.sql("SELECT count(*) FROM herald.heads WHERE delegate IN (1, 2, 3)") == "3")
+        for store in stores {
+            #expect(try events(of: 1, store) == [4, 3, 2, 1] && events(of: 2, store) == [3, 2, 1])
+        }
+    }
+
+    @Test("a round that is full ends, also within a transaction, and after one that has failed")
+    func fullRounds() throws {
+        let database = try TestDatabase()
+        let store = try database.open(isExclusive: false)
+        defer { store.close() }
+        try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
+        func many(from first: LogPosition) -> [AttemptRecord] { (0..<50_000).map { attempt(1, first + $0) } }
+        for part in 0..<3 as Range<LogPosition> {
+            let attempts = many(from: part * 50_000)
+            let thrown = failure {
+                try store.transaction(.deciding) { transaction throws(StoreError) in
+                    var checkpoint = Checkpoint()
+                    checkpoint.attempts = attempts
+                    try transaction.write(checkpoint)
+                    _ = try transaction.event(app: .default, id: "x")
+                    throw .full
+                }
+            }
+            #expect(thrown == .full)
+            try write(attempts, store)
+            #expect(try events(of: 1, store).first == (part + 1) * 50_000 - 1)
+        }
+        try write([attempt(1, 150_000)], store)
+        #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "1")
+        let chain = """
+            WITH RECURSIVE c AS (SELECT id, previous FROM herald.attempts WHERE id = (SELECT max(id) FROM herald.attempts)
+            UNION ALL SELECT a.id, a.previous FROM c JOIN herald.attempts a ON a.id = c.previous) SELECT count(*) FROM c
+            """
+        #expect(try database.sql(chain) == "150001")
+        #expect(try store.makeReader().attempts(after: .max, limit: 1) == [])
+    }
+
+    @Test("what follows all attempts gets each of this process once, and the older ones, whenever others commit theirs")
+    func followed() throws {
+        let database = try TestDatabase()
+        let old = try database.open()
+        try write([attempt(1, 1), attempt(1, 2)], old)
+        old.close()
         let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
         defer { for store in [one, two] { store.close() } }
-        func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
-            var checkpoint = Checkpoint()
-            checkpoint.attempts = attempts
-            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        let reader = try one.makeReader()
+        let end = try reader.lastAttempt()
+        #expect(try reader.attempts(after: 0, limit: 9).last?.id == end)
+        var place: Int64 = 0
+        var seen: [LogPosition] = []
+        func follow() throws {
+            while let last = try reader.attempts(after: place, limit: 2).last {
+                seen += try reader.attempts(after: place, limit: 2).map(\.record.event)
+                place = last.id
+            }
         }
-        let reader = try two.makeReader()
-        try write([attempt(1, 1), attempt(2, 1)], one)
-        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [1])
-        try write([attempt(1, 2), attempt(2, 2), attempt(1, 3)], one)
-        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [3, 2, 1])
-        // Their numbers are taken: the hub runs it again.
-        #expect(failure { try write([attempt(2, 4)], two) } == .outdated)
-        try write([attempt(2, 4)], two)
-        #expect(try reader.attempts(AttemptQuery(delegate: 2)).map(\.record.event) == [4, 2, 1])
+        for round in 1...3 as ClosedRange<LogPosition> {
+            try write([attempt(2, 100 + round)], two)
+            try follow()
+            try write([attempt(1, 10 * round), attempt(1, 10 * round + 1), attempt(1, 10 * round + 2)], one)
+            try follow()
+            // Both begin rounds by turns.
+            for store in [two, one] { _ = try store.recover(.all) }
+        }
+        #expect(seen == [1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32])
+        #expect(try reader.lastAttempt() == place)
     }
 
     @Test("the same ids at three stores at once: each event once, the log without a gap, in the order of the commits")
