@@ -43,6 +43,7 @@ public final class Hub: Sendable {
     private let threads: HubThreads
     /// Attempts start while it lasts.
     private let permit: DeliveryPermit
+    private let handover: ShardHandover
     /// Which delegates are delivered to by this process.
     package let shards: ShardCounts
 
@@ -73,6 +74,9 @@ public final class Hub: Sendable {
             head: recovery.head, maxEvents: configuration.maxRecentEvents, maxBytes: configuration.maxRecentBytes)
         usage = LogUsage(recovery, recentEvents)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
+        permit = DeliveryPermit(isLimited: store.leases != nil)
+        shards = ShardCounts(store.leases == nil ? .all : [])
+        handover = try ShardHandover()
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
@@ -99,12 +103,11 @@ public final class Hub: Sendable {
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
-        permit = DeliveryPermit(isLimited: store.leases != nil)
-        shards = ShardCounts(store.leases == nil ? .all : [])
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
-            store: store, intake: intake, writer: writer, readers: readers, loops: loops, clock: clock)
+            store: store, intake: intake, writer: writer, readers: readers, loops: loops, permit: permit,
+            handover: handover, clock: clock)
         delegates.addDelegate(recentEvents)
         delegates.addDelegate(retention)
         addDelegate(auth, description: "Auth status: who is logged in")
@@ -144,7 +147,7 @@ public final class Hub: Sendable {
         ShardManager.Ports(
             loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
             delegates: { [registry] in registry.all }, wake: { [intake] in intake.look() }, permit: permit,
-            counts: shards)
+            counts: shards, handover: handover)
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {

@@ -10,19 +10,23 @@ final class HubThreads: Sendable {
     let writer: LogWriter
     let readers: ReaderPool
     let loops: [DeliveryLoop]
+    private let permit: DeliveryPermit
+    private let handover: ShardHandover
     private let clock: Clock
     private let isStopped = Atomic<Bool>(false)
     let observers = MulticastDelegate<any StopObserver>()
 
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
-        clock: Clock
+        permit: DeliveryPermit, handover: ShardHandover, clock: Clock
     ) {
         self.store = store
         self.intake = intake
         self.writer = writer
         self.readers = readers
         self.loops = loops
+        self.permit = permit
+        self.handover = handover
         self.clock = clock
     }
 
@@ -43,6 +47,7 @@ final class HubThreads: Sendable {
 
     private func end(grace: Int64) {
         let deadline = clock.monotonic() + grace
+        if store.leases != nil { handOver(deadline) }
         for loop in loops { loop.stop(deadline: deadline) }
         for loop in loops { loop.waitUntilFlushed() }
         intake.end()
@@ -52,6 +57,15 @@ final class HubThreads: Sendable {
         for loop in loops { loop.close() }
         store.close()
         observers.invokeDelegates { $0.hubHasStopped() }
+    }
+}
+
+extension HubThreads {
+    /// Gives the shards to other processes. Without a permit the store does not hear this one, and they have them soon anyway.
+    private func handOver(_ deadline: Int64) {
+        handover.begin(deadline: deadline)
+        intake.look()
+        handover.wait { clock.monotonic() >= deadline || !permit.allows(clock.monotonic()) }
     }
 }
 

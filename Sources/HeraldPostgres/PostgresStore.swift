@@ -123,7 +123,11 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func close() {
-        if !isClosed, !isExclusive { writer.leave() }
+        if !isClosed, !isExclusive, writer.isConnected {
+            // What is not given, the others find out themselves.
+            try? writer.leave()
+            try? writer.give(writer.held)
+        }
         isClosed = true
         listener.close()
         writer.close()

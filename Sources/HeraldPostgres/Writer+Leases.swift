@@ -34,10 +34,15 @@ extension Writer: ShardLeases {
     private static let lockAgain = Statement(
         "SELECT shard FROM shards WHERE node = $1 AND pg_try_advisory_lock(\(shard), shard::int)")
 
-    /// Begins with a new session: with the shards of the last one that nobody else has taken since.
+    /// Begins with a new session: with the shards of the last one that nobody else has taken since, unless this process is
+    /// about to end.
     func enter() throws(StoreError) {
         let me = Int64(node.rawValue)
         held = []
+        if isLeaving {
+            _ = try run(Request(Self.endOthers) { $0.add(me) })
+            return
+        }
         for _ in 0..<Self.entryTries {
             if try run(Request(Self.enter) { $0.add(me) }).first?.flag(0) == true {
                 _ = try run([
@@ -128,12 +133,13 @@ extension Writer: ShardLeases {
         _ = try run(Request(Self.unlock) { $0.add(given.numbers) { $0 } })
     }
 
-    private static let leave = Statement("UPDATE nodes SET left_at = \(now) WHERE node = $1")
+    private static let leave = Statement(
+        "UPDATE nodes SET left_at = \(now) WHERE node = $1 AND pg_advisory_unlock(\(presence), $1::int)")
 
-    /// Gives everything, so that the others need not wait. Without a connection they find out themselves.
-    func leave() {
-        guard isConnected, (try? give(held)) != nil else { return }
-        _ = try? run(Request(Self.leave) { $0.add(Int64(node.rawValue)) })
+    package func leave() throws(StoreError) {
+        isLeaving = true
+        try connect()
+        _ = try run(Request(Self.leave) { $0.add(Int64(node.rawValue)) })
     }
 }
 

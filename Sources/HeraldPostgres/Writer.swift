@@ -21,6 +21,8 @@ final class Writer {
     var partitions: Partitions
     private let isExclusive: Bool
     package let node = NodeKey.random()
+    /// This process is about to end.
+    var isLeaving = false
     /// The shards that the session has.
     package internal(set) var held: Shards = []
     private var session: PostgresSession?

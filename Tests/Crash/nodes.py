@@ -3,10 +3,11 @@ acknowledged by any of them is there, arrives, and in the order that a webhook w
 
 import random
 import signal
+import threading
 import time
 
 from herald import (
-    Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, due, wait_for)
+    Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, due, wait_for)
 from kill import WEBHOOKS, compare_deliveries, repeat
 from postgres import Postgres
 
@@ -16,6 +17,8 @@ NODES = 3
 CHAPTER = 12
 # Webhooks that are only there to be watched: their keys are spread over all shards.
 WATCHED = 64
+# Seconds between two events for them.
+TICK = 0.1
 # How long a node sleeps: longer than its sessions live.
 FROZEN = 20
 # Seconds within which every webhook gets events again.
@@ -49,6 +52,34 @@ class Nodes:
         self.publish(index)
 
 
+class Ticker(threading.Thread):
+    """Publishes what the watched webhooks get, at whatever node takes it."""
+
+    def __init__(self, nodes):
+        super().__init__(daemon=True)
+        self.nodes, self.stopped = nodes, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stopped.wait(TICK):
+            for server in random.sample(self.nodes.servers, NODES):
+                try:
+                    connection = Connection(server.port)
+                    # One that sleeps does not hold up the others.
+                    connection.socket.settimeout(1)
+                    status, answer = connection.ask("POST", "/v1/events", {"type": "watch.tick"})
+                    connection.close()
+                except (Broken, OSError):
+                    continue
+                if status == 202:
+                    self.nodes.ledger.acknowledged[answer["id"]] = time.monotonic()
+                    break
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+
+
 def attack(folder, database, count, seed, outcome):
     chance, ledger, blows, watched = random.Random(seed), Ledger(), [], []
     receiver = Receiver(folder / "receipts", seed)
@@ -56,9 +87,10 @@ def attack(folder, database, count, seed, outcome):
     for path, fields in WEBHOOKS:
         nodes.servers[0].register(receiver.url(path), **fields)
     for number in range(WATCHED):
-        nodes.servers[number % NODES].register(receiver.url(f"/w{number}"), events=["load.test"])
+        nodes.servers[number % NODES].register(receiver.url(f"/w{number}"), events=["watch.tick"])
     for index in range(NODES):
         nodes.publish(index)
+    ticker = Ticker(nodes)
     time.sleep(2)
     for number in range(count):
         how = ("kill", "end", "kill", "freeze")[number % 4]
@@ -70,10 +102,9 @@ def attack(folder, database, count, seed, outcome):
         elif how == "end":
             if server.stop() != 0:
                 outcome.fail("a node did not end with status 0")
-            begin = time.monotonic() if outcome.failures else begin
         else:
             server.process.send_signal(signal.SIGSTOP)
-        watched.append((how, begin))
+        watched.append((how, begin, begin + (FROZEN if how == "freeze" else TAKEN_OVER[how] + 1)))
         # A clean end repeats nothing, so it explains no duplicate.
         if how != "end":
             blows.append((begin, TAKEN_OVER[how] + 1))
@@ -87,6 +118,7 @@ def attack(folder, database, count, seed, outcome):
             nodes.start(index)
             time.sleep(chance.uniform(1, 4))
         outcome.counts[how] += 1
+    ticker.stop()
     for load in nodes.loads:
         load.stop()
     repeat(nodes.servers[0], ledger, outcome)
@@ -116,17 +148,17 @@ def attack(folder, database, count, seed, outcome):
     outcome.counts["events"] += len(ledger.acknowledged) + sum(1 for answered in ledger.marks.values() if answered)
     for path, fields in WEBHOOKS:
         compare_deliveries(logs[0], receipts[path.split("/")[1]], fields.get("ordering"), blows, outcome, path)
-    for how, begin in watched:
-        gap = max(longest_gap(receipts[f"w{number}"], begin, begin + FROZEN) for number in range(WATCHED))
+    for how, begin, end in watched:
+        gap = max(longest_gap(receipts[f"w{number}"], begin, end) for number in range(WATCHED))
         outcome.figures[how].append(gap)
         if gap > TAKEN_OVER[how]:
             outcome.fail(f"{how}: a webhook got nothing for {gap:.1f} s")
 
 
 def longest_gap(receipts, begin, end):
-    """The longest time without a callback that began in this time."""
-    times = [begin] + [at for at, _ in receipts if begin <= at <= end]
-    return max((later - earlier for earlier, later in zip(times, times[1:])), default=end - begin)
+    """The longest part of this time without a callback."""
+    times = [begin] + sorted(at for at, _ in receipts if begin <= at <= end) + [end]
+    return max(later - earlier for earlier, later in zip(times, times[1:]))
 
 
 def row(o):

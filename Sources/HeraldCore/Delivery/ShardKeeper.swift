@@ -30,7 +30,6 @@ final class ShardKeeper {
     private let distributor: EventDistributor
     private let timers: LoopTimers
     private var taken: [Detour] = []
-    /// One after the other: each needs a checkpoint of its own.
     private var leaving: [Leaving] = []
     /// Those that the loop has and is not giving away.
     private(set) var shards: Shards
@@ -55,7 +54,7 @@ final class ShardKeeper {
     func has(_ key: DelegateKey) -> Bool { shards.contains(key) || lanes.contains(key) }
 
     /// When there is something to do, in monotonic nanoseconds; `nil` if nothing is due.
-    var due: Int64? { leaving.first { !$0.isWriting }?.deadline }
+    var due: Int64? { leaving.lazy.filter { !$0.isWriting }.map(\.deadline).min() }
 
     /// - Returns: whether nothing is left that could be done now.
     func turn() -> Bool {
@@ -124,28 +123,34 @@ final class ShardKeeper {
         taken.removeAll { $0.shards.isEmpty }
         lanes.begin(detour)
         leaving.append(Leaving(detour: detour, busy: busy, deadline: deadline, done: done))
-        give(isStopping: false)
     }
 
-    /// Writes the last checkpoint of the first shards that are being given away, when their attempts have ended.
+    /// Writes the last checkpoint of shards that are being given away and whose attempts have ended.
     /// - Parameter isStopping: open attempts are no longer waited for.
     func give(isStopping: Bool) {
-        guard var first = leaving.first, !first.isWriting else { return }
-        first.busy.removeAll { $0.open == 0 || $0.isRemoved }
-        if first.busy.isEmpty || isStopping || timers.now >= first.deadline,
-            ledger.writeLast(of: first.shards, at: first.detour.position, isParked: starter.isParked)
-        {
-            first.isWriting = true
+        if leaving.isEmpty || leaving.contains(where: \.isWriting) { return }
+        var ready: [Int] = []
+        for index in leaving.indices {
+            leaving[index].busy.removeAll { $0.open == 0 || $0.isRemoved }
+            if leaving[index].busy.isEmpty || isStopping || timers.now >= leaving[index].deadline {
+                ready.append(index)
+            }
         }
-        leaving[0] = first
+        guard let position = ready.first.map({ leaving[$0].detour.position }) else { return }
+        // One checkpoint has one position.
+        ready.removeAll { leaving[$0].detour.position != position }
+        let shards = ready.reduce(Shards()) { $0.union(leaving[$1].shards) }
+        guard ledger.writeLast(of: shards, at: position, isParked: starter.isParked) else { return }
+        for index in ready { leaving[index].isWriting = true }
     }
 
     /// Called when a checkpoint is written.
     func checkpointWritten() {
-        guard let first = leaving.first, first.isWriting else { return }
-        leaving.removeFirst()
-        forget(first.shards)
-        first.done()
+        let written = leaving.filter(\.isWriting)
+        if written.isEmpty { return }
+        leaving.removeAll(where: \.isWriting)
+        forget(written.reduce(Shards()) { $0.union($1.shards) })
+        for given in written { given.done() }
     }
 
     private func forget(_ gone: Shards) {

@@ -176,9 +176,6 @@ final class Intake: Sendable {
         return queue.writerSleeps
     }
 
-    /// Whether publications are refused.
-    var isStopping: Bool { queue.withLock { !$0.acceptsPublications } }
-
     /// Refuses everything but checkpoints and commands that are always accepted.
     func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
 

@@ -158,7 +158,7 @@ package final class LogWriter: Sendable {
         guard isCurrent, var shards = state.shards else { return }
         defer { state.shards = shards }
         do throws(StoreError) {
-            try shards.look(isStopping: intake.isStopping)
+            try shards.look()
         } catch {
             if case .unavailable = error { shards.sessionIsLost() }
         }

@@ -18,7 +18,7 @@ package final class MemoryLeases: ShardLeases, Sendable {
     package func look() -> [NodeKey] {
         store.read { [node] contents in
             contents.open(node)
-            return contents.leases.keys.sorted()
+            return contents.leases.keys.filter { !contents.leaving.contains($0) }.sorted()
         }
     }
 
@@ -33,6 +33,8 @@ package final class MemoryLeases: ShardLeases, Sendable {
             return (free, abandoned)
         }
     }
+
+    package func leave() { store.read { [node] contents in _ = contents.leaving.insert(node) } }
 
     package func give(_ shards: Shards) {
         store.read { [node] contents in

@@ -14,6 +14,7 @@ struct ShardManager {
         let wake: @Sendable () -> Void
         let permit: DeliveryPermit
         let counts: ShardCounts
+        let handover: ShardHandover
     }
 
     /// What the loops have done with shards.
@@ -41,6 +42,7 @@ struct ShardManager {
     private var abandoned: (shards: Shards, until: Int64)?
     /// Monotonic nanoseconds.
     private var nextLook: Int64 = 0
+    private var isStopping = false
 
     /// - Returns: `nil` if all delegates belong to this process.
     init?(_ store: any EventStore, _ ports: Ports, clock: Clock) {
@@ -60,13 +62,17 @@ struct ShardManager {
     var keepsHouse: Bool { plan.held.contains(.housekeeper) }
 
     /// Called often, when memory includes what others have changed.
-    /// - Parameter isStopping: only signs of life are given.
-    mutating func look(isStopping: Bool) throws(StoreError) {
+    mutating func look() throws(StoreError) {
         let now = clock.monotonic()
         let ended = endings.takeAll()
-        for case .left(let shards) in ended { plan.left(shards) }
         for case .given(let shards) in ended { plan.gave(shards) }
-        guard now >= nextLook || !ended.isEmpty else { return }
+        // Taken at the next look at the earliest: checkpoints that were submitted before are still to be written.
+        defer { for case .left(let shards) in ended { plan.left(shards) } }
+        let deadline = ports.handover.deadline
+        let begins = deadline != nil && !isStopping
+        isStopping = deadline != nil
+        if begins { try leases.leave() }
+        guard now >= nextLook || !ended.isEmpty || begins else { return }
         nextLook = now + Self.interval
         let nodes = try leases.look()
         lose(plan.held.subtracting(leases.held))
@@ -77,13 +83,13 @@ struct ShardManager {
         // Besides those that were just given up, it may be some of a request whose response was lost.
         let left = leases.held.subtracting(plan.held).subtracting(abandoned?.shards ?? [])
         if !left.isEmpty { try leases.give(left) }
-        if isStopping { return }
-        if let (shards, until) = abandoned, until <= now {
+        if isStopping, plan.held.isEmpty { ports.handover.ended() }
+        if !isStopping, let (shards, until) = abandoned, until <= now {
             abandoned = nil
             try begin(shards.intersection(leases.held))
         }
-        let step = plan.look(at: nodes)
-        if !step.give.isEmpty { give(step.give, now) }
+        let step = plan.look(at: nodes, isStopping: isStopping)
+        if !step.give.isEmpty { give(step.give, deadline ?? now + Self.grace) }
         if !step.take.isEmpty, abandoned == nil { try take(step.take, now) }
     }
 
@@ -114,9 +120,14 @@ struct ShardManager {
         ports.counts.took(taken)
     }
 
-    private func give(_ shards: Shards, _ now: Int64) {
-        let parts = Countdown(ports.loops) { [endings] in endings.post(.given(shards)) }
-        for loop in 0..<ports.loops { ports.tell(loop, .give(shards, deadline: now + Self.grace, done: parts.end)) }
+    /// Each for itself: an attempt that takes long holds up one shard.
+    private func give(_ shards: Shards, _ deadline: Int64) {
+        for key in DelegateKey(0)..<DelegateKey(Shards.count) where shards.contains(key) {
+            let shard = Shards(of: key)
+            ports.tell(
+                Shards.loop(of: key, among: ports.loops),
+                .give(shard, deadline: deadline) { [endings] in endings.post(.given(shard)) })
+        }
         ports.counts.gave(shards)
     }
 

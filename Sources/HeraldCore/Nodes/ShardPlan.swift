@@ -20,12 +20,16 @@ struct ShardPlan: Sendable {
 
     init(node: NodeKey) { self.node = node }
 
-    /// - Parameter nodes: those that are present. Without this node among them it takes nothing: the others do not know of
-    ///   it, so it may be cut off.
-    mutating func look(at nodes: [NodeKey]) -> Step {
-        let wanted = ShardAssignment.shards(among: nodes)[node, default: []]
+    /// - Parameters:
+    ///   - nodes: those that are present. Without this node among them it takes nothing: the others do not know of it, so it may
+    ///     be cut off.
+    ///   - isStopping: it gives everything, at once.
+    mutating func look(at nodes: [NodeKey], isStopping: Bool = false) -> Step {
+        let wanted = isStopping ? [] : ShardAssignment.shards(among: nodes)[node, default: []]
         var step = Step(take: wanted.subtracting(held).subtracting(leaving))
-        if nodes.contains(node) {
+        if isStopping {
+            step.give = held.subtracting(giving)
+        } else if nodes.contains(node) {
             let room = Self.mostAtOnce - giving.number
             step.give = held.subtracting(wanted).subtracting(giving).first(room)
         }

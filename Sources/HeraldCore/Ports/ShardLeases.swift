@@ -15,6 +15,9 @@ package protocol ShardLeases: AnyObject {
     /// - Returns: what was taken, and what of it its last owner has not given: its session has ended.
     func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards)
 
+    /// From here on this process is not among those that are there: the others share what it gives.
+    func leave() throws(StoreError)
+
     /// Releases shards, so that others can take them.
     func give(_ shards: Shards) throws(StoreError)
 }

@@ -98,6 +98,28 @@ struct NodeTests {
         #expect(memory.read { $0.waiting.isEmpty && $0.lanes.isEmpty })
     }
 
+    @Test("a node that ends gives what it has: only shards with an open attempt wait for it, and nothing is repeated")
+    func end() throws {
+        let (a, b) = (try node(1, loops: 2), try node(2))
+        World.advance([a, b], seconds: 10)
+        let keys = (1...16).map { a.register("https://receiver.example/\($0)") }
+        let mine = keys.filter { a.process.counts.held.contains($0) }
+        let slow = try #require(mine.first)
+        a.answer = { $0.delegate.key == slow ? nil : .success }
+        a.publish()
+        World.advance([a, b], seconds: 1)
+        a.process.handover.begin(deadline: clock.now + 30_000_000_000)
+        World.advance([a, b], seconds: 3)
+        #expect(a.process.counts.held == Shards(of: slow) && b.process.counts.held.number == 63)
+        b.publish()
+        World.advance([a, b], seconds: 1)
+        for key in keys where key != slow { #expect((a.arrivals(key) + b.arrivals(key)) == ["n1-1", "n2-1"]) }
+        a.answer = { _ in .success }
+        World.advance([a, b], seconds: 3)
+        #expect(held(a) == 0 && held(b) == 64)
+        #expect(a.arrivals(slow) == ["n1-1"] && b.arrivals(slow) == ["n2-1"])
+    }
+
     @Test("a session that is cut, and that nobody has profited from, costs a pause and no repetition")
     func cut() throws {
         let a = try node(1)

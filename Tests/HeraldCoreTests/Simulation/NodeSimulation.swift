@@ -69,7 +69,8 @@ final class NodeSimulation {
                 Int.random(in: 1...20, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
         case 10..<20: advance(Double.random(in: 0..<3, using: &random))
         case 20..<22: if worlds.count + sleepers.count < 5 { try join() }
-        case 22, 23: if worlds.count > 1 { kill() }
+        case 22: if worlds.count > 1 { kill() }
+        case 23 where worlds.count > 1: end()
         case 24, 25: if worlds.count > 1 { sleep() }
         case 26: if !sleepers.isEmpty { wake() }
         case 27: cut(world)
@@ -108,6 +109,16 @@ final class NodeSimulation {
     private func kill() {
         history.append("one dies")
         endSession(of: worlds.remove(at: worlds.indices.randomElement(using: &random)!))
+    }
+
+    /// It gives what it has, and goes when that is done, or when it has waited long enough.
+    private func end() {
+        history.append("one ends")
+        let world = worlds.randomElement(using: &random)!
+        world.process.handover.begin(deadline: clock.now + 5_000_000_000)
+        World.advance(worlds, seconds: Double.random(in: 0..<12, using: &random))
+        worlds.removeAll { $0 === world }
+        endSession(of: world)
     }
 
     private func sleep() {

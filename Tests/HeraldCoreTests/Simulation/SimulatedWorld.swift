@@ -90,6 +90,10 @@ private final class RefusingLeases: ShardLeases {
         try answer()
         return leases.take(shards)
     }
+    func leave() throws(StoreError) {
+        try answer()
+        leases.leave()
+    }
     func give(_ shards: Shards) throws(StoreError) {
         try answer()
         leases.give(shards)
@@ -180,6 +184,7 @@ final class SimulatedProcess: @unchecked Sendable {
         return retention
     }
     let counts = ShardCounts([])
+    let handover: ShardHandover
     let writer: LogWriter
     var writerState: LogWriter.State
     private(set) var loops: [SimulatedLoop] = []
@@ -207,6 +212,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let recovery = try store.recover()
         let lanes = try store.recover(shards)
         intake = try Intake()
+        handover = try ShardHandover()
         recentEvents = RecentEvents(head: recovery.head, maxEvents: size.maxRecentEvents)
         let registry = Registry(recovery.delegates)
         self.registry = registry
@@ -239,7 +245,7 @@ final class SimulatedProcess: @unchecked Sendable {
             store,
             .init(
                 loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
-                permit: permit, counts: counts), clock: clock)
+                permit: permit, counts: counts, handover: handover), clock: clock)
         delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(
