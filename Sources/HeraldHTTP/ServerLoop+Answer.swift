@@ -35,15 +35,28 @@ extension ServerLoop {
 
     /// Delays the response. The library ignores the connection until `release`, and then polls again.
     func hold(_ connection: ClientConnection, _ response: Response) -> Bool {
-        var response = response
-        response.closesConnection = true
         // Connections that are suspended when the library stops would make it abort.
-        if isStopping { return queue(connection, response) }
-        connection.immediate = response
-        connection.phase = .held
-        setDeadline(connection, milliseconds: response.holdMilliseconds)
+        if isStopping {
+            var response = response
+            response.closesConnection = true
+            return queue(connection, response)
+        }
+        beginHold(of: connection, response)
         MHD_suspend_connection(connection.handle)
         return true
+    }
+
+    /// The same for a request that has waited for its response.
+    func hold(suspended connection: ClientConnection, _ response: Response) {
+        endWait(of: connection)
+        beginHold(of: connection, response)
+    }
+
+    private func beginHold(of connection: ClientConnection, _ response: Response) {
+        connection.immediate = response
+        connection.immediate?.closesConnection = true
+        connection.phase = .held
+        setDeadline(connection, milliseconds: response.holdMilliseconds)
     }
 
     /// The delayed response is due.

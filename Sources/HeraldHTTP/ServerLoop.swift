@@ -203,9 +203,13 @@ final class ServerLoop: @unchecked Sendable {
     private func read(_ mail: Mail) {
         switch mail {
         case .answer(let connection, let request, let response):
-            if connection.request == request, connection.isWaiting {
-                resume(connection, response ?? failure(.unanswered))
-            }
+            guard connection.request == request, connection.isWaiting else { break }
+            let response = response ?? failure(.unanswered)
+            if response.holdMilliseconds == 0 || isStopping { return resume(connection, response) }
+            if connection.phase == .suspended { return hold(suspended: connection, response) }
+            // It will be suspended in the next run.
+            connection.pollsLeft = 1
+            post(mail)
         case .stream(let connection, let request, let start):
             guard connection.request == request, connection.isWaiting else { break }
             if connection.phase == .suspended { return detach(connection, start) }

@@ -34,7 +34,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         }
     }
 
-    private static let late: Response = {
+    static let late: Response = {
         var response = Response.text(401, "late")
         response.holdMilliseconds = 5_000
         return response

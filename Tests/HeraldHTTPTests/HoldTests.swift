@@ -30,6 +30,26 @@ struct HoldTests {
         }
     }
 
+    @Test("so are those to requests that have waited", arguments: [1, 100])
+    func waited(_ rounds: Int) async throws {
+        try await Fixture.run { fixture in
+            let (client, asking) = (try fixture.client(), try fixture.client())
+            client.send(get("/hold"))
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            // After many rounds the library is told to leave it alone.
+            for _ in 1...rounds { try fixture.settle(asking) }
+            for responder in fixture.application.takeHeld() { responder.send(TestApplication.late) }
+            #expect(try fixture.wait { fixture.server.statistics.waitingRequests == 0 })
+            fixture.advance(seconds: 4)
+            try fixture.settle(asking)
+            #expect(fixture.server.statistics.answers4xx == 0)
+            fixture.advance(seconds: 1)
+            let answer = try client.readResponse()
+            #expect(answer?.status == 401 && answer?.header("connection")?.lowercased() == "close")
+            #expect(try client.readToEnd().isEmpty)
+        }
+    }
+
     @Test("a stop sends them at once", arguments: requests)
     func stop(_ request: String) async throws {
         try await Fixture.run { fixture in
