@@ -274,7 +274,7 @@ public final class Hub: Sendable {
     /// - Parameter completion: called once on a loop's thread, must not wait; `nil` if the delegate does not exist any
     ///   more, or too many requests are open.
     package func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
-        loops.owner(of: delegate.key).post(.test(delegate.key, answer: completion))
+        loops.owner(of: delegate.key).post(.test(delegate, answer: completion))
     }
 
     // MARK: Reading

@@ -186,7 +186,7 @@ final class DeliveryEngine {
         case .checkpointEnded(let succeeded):
             ledger.ended(succeeded: succeeded)
             if succeeded { shards.checkpointWritten() }
-        case .test(let key, let answer): calls.test(lanes[key], answer)
+        case .test(let delegate, let answer): test(delegate, answer)
         case .expire(let watch, let time): expire(watch, at: time)
         case .take(let new, let position, let lanes): shards.take(new, from: position, lanes)
         case .give(let given, let deadline, let done): shards.give(given, deadline: deadline, done)
@@ -194,6 +194,16 @@ final class DeliveryEngine {
         // The turn starts what has waited.
         case .permitted: break
         case .stop: stopStarting()
+        }
+    }
+
+    /// A delegate of another process gets a lane for the time of the call.
+    private func test(_ delegate: WebhookDelegate, _ answer: @escaping (CallbackOutcome?) -> Void) {
+        if shards.has(delegate.key) { return calls.test(lanes[delegate.key], answer) }
+        let guest = lanes.welcome(delegate)
+        calls.test(guest) { [lanes] outcome in
+            lanes.dismiss(guest)
+            answer(outcome)
         }
     }
 

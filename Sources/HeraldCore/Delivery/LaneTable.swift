@@ -34,6 +34,18 @@ final class LaneTable {
         count(lane.delegate, 1)
     }
 
+    /// A lane that gets no events, for a single call.
+    func welcome(_ delegate: WebhookDelegate) -> Lane {
+        let lane = Lane(delegate, next: nil, position: 0, maxWaiting: 0)
+        lane.join(Self.nowhere, share: scheduler.join(delegate.app))
+        return lane
+    }
+
+    func dismiss(_ lane: Lane) { scheduler.leave(Self.nowhere, lane.share) }
+
+    /// In the place of the index of a lane that is not in the table.
+    private static let nowhere = -1
+
     /// - Returns: the removed lane.
     func remove(_ key: DelegateKey) -> Lane? {
         guard let place = places.removeValue(forKey: key), let lane = lanes[place] else { return nil }

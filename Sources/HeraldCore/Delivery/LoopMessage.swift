@@ -16,8 +16,8 @@ enum LoopMessage: Sendable {
     /// A requested page; `nil` if it could not be read.
     case page(after: LogPosition, EventBatch?)
     case checkpointEnded(Bool)
-    /// The outcome is `nil` if the delegate does not exist or too many requests are open.
-    case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)
+    /// The delegate may belong to another process. The outcome is `nil` if it does not exist any more, or too many requests are open.
+    case test(WebhookDelegate, answer: @Sendable (CallbackOutcome?) -> Void)
     /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
     /// Take shards that no process has. Their lanes are at this position, unless a lane has its own.

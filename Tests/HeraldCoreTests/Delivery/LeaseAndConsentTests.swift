@@ -228,7 +228,8 @@ struct LeaseAndConsentTests {
         let answer: @Sendable (CallbackOutcome?) -> Void = { outcome in
             if case .answered(let status, _)? = outcome?.verdict { outcomes.record(status) }
         }
-        world.process.loops[0].engine.receive(.test(key, answer: answer))
+        let delegate = try #require(world.delegate(key))
+        world.process.loops[0].engine.receive(.test(delegate, answer: answer))
         world.settle()
         #expect(outcomes.items == [503])
         #expect(world.callbacks.map(\.event.type) == ["herald.test"])
@@ -241,10 +242,10 @@ struct LeaseAndConsentTests {
     func noTestCall() throws {
         let bench = try EngineBench()
         let answers = Recorder<Bool>()
-        bench.engine.receive(.test(7) { answers.record($0 == nil) })
+        bench.engine.receive(.test(WebhookDelegate(7)) { answers.record($0 == nil) })
         bench.set(WebhookDelegate(1))
         bench.engine.receive(.stop(deadline: 0))
-        bench.engine.receive(.test(1) { answers.record($0 == nil) })
+        bench.engine.receive(.test(WebhookDelegate(1)) { answers.record($0 == nil) })
         #expect(answers.items == [true, true])
     }
 }

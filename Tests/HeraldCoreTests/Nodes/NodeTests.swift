@@ -98,6 +98,22 @@ struct NodeTests {
         #expect(memory.read { $0.waiting.isEmpty && $0.lanes.isEmpty })
     }
 
+    @Test("every node makes test calls, also for delegates of others")
+    func testCalls() throws {
+        let (a, b) = (try node(1), try node(2))
+        World.advance([a, b], seconds: 10)
+        let keys = (1...8).map { a.register("https://receiver.example/\($0)") }
+        World.advance([a, b], seconds: 1)
+        let outcomes = Recorder<CallbackOutcome?>()
+        for key in keys {
+            let delegate = try #require(b.delegate(key))
+            b.process.loops[0].inbox.append(.test(delegate) { outcomes.record($0) })
+        }
+        b.run()
+        #expect(outcomes.items.count == 8 && outcomes.items.allSatisfy { $0?.isSuccess == true })
+        #expect(b.callbacks.map(\.delegate.key) == keys && a.callbacks.isEmpty)
+    }
+
     @Test("a node that ends gives what it has: only shards with an open attempt wait for it, and nothing is repeated")
     func end() throws {
         let (a, b) = (try node(1, loops: 2), try node(2))
