@@ -4,8 +4,8 @@ import Synchronization
 
 /// The ids of attempts, and where the list of a delegate's attempts begins, when several processes record them.
 ///
-/// **Ids.** A session takes a *round* of 65,536 ids from a sequence, and nobody else uses them: sessions do not wait for each
-/// other. Whoever takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
+/// **Ids.** A session takes a *round* of 65,536 ids from a sequence when it needs one, and nobody else uses them: sessions do not wait
+/// for each other. Whoever takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
 /// ones, and `attempts.previous` links each to one with a smaller id.
 ///
 /// **Last attempts.** The table `rounds` has the rounds that are not ended; `heads` has the last attempt of each delegate in all
@@ -26,7 +26,7 @@ final class AttemptRounds: Sendable {
 
     private static let shift: Int64 = 16
 
-    /// The ids of a round. The first one is not used: it stands for none of them yet.
+    /// The ids of a round. The first one is not used: 0 stands for no attempt.
     static func ids(_ round: Int64) -> Range<Int64> { round << shift..<(round + 1) << shift }
 
     func began(_ round: Int64) {
@@ -64,6 +64,7 @@ final class AttemptRounds: Sendable {
                 AND a.id < (round + 1) << \(shift) WHERE a.delegate = $1)) END
         """
 
+    static let lastRound = Request(Statement("SELECT last_value FROM round_numbers"))
     static let begin = Request(Statement("SELECT begin_round_1()"))
     private static let end = Statement("SELECT end_rounds_1($1::bigint[], $2::bigint)")
 
@@ -90,7 +91,7 @@ final class AttemptRounds: Sendable {
     static let functions = """
         -- The ids of attempts: AttemptRounds. Rounds that are not ended; the session that uses one holds its lock. What is
         -- changed here is flushed with the next attempts, before which nobody needs it.
-        CREATE SEQUENCE round_numbers AS bigint;
+        CREATE SEQUENCE round_numbers AS bigint MINVALUE 0 START 0;
         CREATE TABLE rounds (round bigint PRIMARY KEY);
         CREATE FUNCTION begin_round_1() RETURNS bigint LANGUAGE plpgsql AS $f$
         DECLARE

@@ -26,7 +26,8 @@ final class Transaction: StoreTransaction {
     private(set) var isNews = false
     /// The last attempts that this transaction has changed; 0 for a deleted delegate.
     private(set) var changedHeads: [DelegateKey: Int64] = [:]
-    private(set) var lastAttempt: Int64
+    /// The last one that this transaction has recorded; `nil` for none.
+    private(set) var lastAttempt: Int64?
     /// The statistics that this transaction has changed.
     private var statistics: [StatisticsSlot: DeliveryStatistics] = [:]
 
@@ -38,7 +39,6 @@ final class Transaction: StoreTransaction {
         self.ends = ends
         self.known = known
         missing = LogReads(base: known.base)
-        lastAttempt = writer.lastAttempt
     }
 
     /// What is to be sent to commit: the log last, since its lock is taken then.
@@ -201,9 +201,10 @@ extension Transaction {
         var attempts: [(id: Int64, previous: Int64)] = []
         attempts.reserveCapacity(checkpoint.attempts.count)
         for record in checkpoint.attempts {
-            lastAttempt = try writer.attempt(after: lastAttempt)
-            attempts.append((lastAttempt, changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate)))
-            changedHeads[record.delegate] = lastAttempt
+            let id = try writer.attempt(after: lastAttempt)
+            attempts.append((id, changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate)))
+            changedHeads[record.delegate] = id
+            lastAttempt = id
         }
         try record(
             CheckpointWrites.requests(

@@ -17,7 +17,7 @@ final class Writer {
     let rounds = AttemptRounds()
     let durable: DurableEnds
     private let listener: Listener
-    private(set) var lastAttempt: Int64 = 0
+    private var lastAttempt: Int64 = 0
     var partitions: Partitions
     private let isExclusive: Bool
     package let node = NodeKey.random()
@@ -34,6 +34,8 @@ final class Writer {
     private var mustBeginRound = true
     /// The rounds of this session; the last one is in use.
     private var openRounds: [Int64] = []
+    /// The last one of all, when this process began to write.
+    private var lastRound: Int64 = 0
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
@@ -90,7 +92,6 @@ final class Writer {
                 throw error
             }
         }
-        if epoch != nil, mustBeginRound { try readHeads() }
         if mustEndRounds { endRounds() }
         if lacksPartition {
             try preparePartitions(ahead: Partitions.size)
@@ -145,10 +146,11 @@ final class Writer {
     func begin() throws(StoreError) {
         epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
         timeline = currentTimeline()
+        lastRound = try run(AttemptRounds.lastRound).integer
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         if !isExclusive { try enter() }
         try partitions.read { requests throws(StoreError) in try run(requests) }
-        try readHeads()
+        try preparePartitions()
     }
 
     /// What was read must not vanish any more.
@@ -191,8 +193,11 @@ final class Writer {
     /// This process takes shards: the attempts of their delegates are linked to those that others have recorded.
     func takesShards() { mustBeginRound = true }
 
-    /// The id of the attempt after another one of this process.
-    func attempt(after last: Int64) throws(StoreError) -> Int64 {
+    /// An id for an attempt.
+    /// - Parameter last: the last one of the same transaction.
+    func attempt(after last: Int64?) throws(StoreError) -> Int64 {
+        if mustBeginRound { try readHeads() }
+        let last = last ?? lastAttempt
         if let round = openRounds.last, last + 1 < AttemptRounds.ids(round).upperBound { return last + 1 }
         return try beginRound() + 1
     }
@@ -219,8 +224,6 @@ final class Writer {
     /// Begins a round, and reads the last attempts.
     private func readHeads() throws(StoreError) {
         lastAttempt = try beginRound()
-        try preparePartitions()
-        endRounds()
         var found: [DelegateKey: Int64] = [:]
         for rows in try run(AttemptRounds.heads.map { Request($0) }) {
             for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) {
@@ -234,8 +237,8 @@ final class Writer {
 
     /// Makes the partitions that will be needed.
     func preparePartitions(ahead count: Int64 = 0) throws(StoreError) {
-        // Of a round all are used, or none.
-        let attempts = AttemptRounds.ids(openRounds.last ?? 0).upperBound
+        // Of a round all ids are used, or none.
+        let attempts = AttemptRounds.ids(openRounds.last ?? lastRound).upperBound
         for (parent, last) in [(Partitions.Parent.events, durable.position), (.attempts, attempts)] {
             try partitions.prepare(parent, after: last + count) { requests throws(StoreError) in try run(requests) }
         }
@@ -331,8 +334,8 @@ final class Writer {
     /// - Parameter ends: what is flushed now.
     private func committed(_ transaction: Transaction, _ ends: StoreEnds) {
         heads.take(transaction.changedHeads)
-        if lastAttempt < transaction.lastAttempt {
-            lastAttempt = transaction.lastAttempt
+        if let last = transaction.lastAttempt {
+            lastAttempt = last
             durable.raise(toAttempt: lastAttempt)
             rounds.recorded(through: lastAttempt)
         }
