@@ -179,7 +179,9 @@ let package = Package(
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
         // The conformance suite of all stores.
         tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite"]),
-        tests("HeraldPostgresTests", ["HeraldPostgres", "HeraldTables", "HeraldCore", "HeraldCrypto"]),
+        tests(
+            "HeraldPostgresTests",
+            ["HeraldPostgres", "HeraldTables", "HeraldCore", "HeraldCrypto", "HeraldRuntime"]),
         tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldTables", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
         tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(

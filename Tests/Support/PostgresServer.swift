@@ -55,12 +55,15 @@ public final class PostgresServer: Sendable {
         }
         let all = ["fsync=off", "full_page_writes=off", "max_connections=300", "shared_buffers=64MB"] + settings
         let script = """
-            trap 'kill -QUIT $server 2>/dev/null' TERM
+            trap 'rm -f "$1/crash"; kill -QUIT $server 2>/dev/null' TERM
             "$0/initdb" -D "$1/data" -U herald -A trust -E UTF8 --locale=C --no-sync >"$1/initdb.log" 2>&1 || { cat "$1/initdb.log"; exit 1; }
-            "$0/postgres" -D "$1/data" -k "$1" -h '' \(all.map { "-c \($0)" }.joined(separator: " ")) 2>&1 &
-            server=$!
-            wait $server
-            wait $server
+            while true; do
+                "$0/postgres" -D "$1/data" -k "$1" -h '' \(all.map { "-c \($0)" }.joined(separator: " ")) 2>&1 &
+                server=$!
+                wait $server
+                wait $server
+                rm "$1/crash" 2>/dev/null || break
+            done
             rm -rf "$1"
             """
         // The signal of a parent's death is that of the thread that has started it: this one stays.
@@ -140,6 +143,20 @@ public final class PostgresServer: Sendable {
     public func comeBack() throws {
         guard rename(folder + "/hidden" + Self.socket, folder + Self.socket) == 0 else {
             throw Failure(description: "the socket can't be moved")
+        }
+    }
+
+    /// Ends it at once: what was not flushed is gone. Then it starts again, and this returns.
+    public func crash() throws {
+        let text = String(decoding: try Files.read(folder + "/data/postmaster.pid"), as: UTF8.self)
+        guard let line = text.split(separator: "\n").first, let process = Int32(line) else {
+            throw Failure(description: "PostgreSQL does not run")
+        }
+        try Files.write([], to: folder + "/crash")
+        kill(process, SIGQUIT)
+        try blockUntil("PostgreSQL has ended") { !Files.exists(folder + "/crash") }
+        try blockUntil("PostgreSQL runs again") {
+            (try? run("psql", ["-X", "-q", "-U", "herald", "-c", "", "postgres"])) != nil
         }
     }
 
