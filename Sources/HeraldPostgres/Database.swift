@@ -12,6 +12,8 @@ struct Database: Sendable {
     /// What the server shows of this process (`application_name`).
     let client: String
 
+    private let names: HostNames
+
     /// What a session is for.
     enum Role: CaseIterable {
         /// Transactions.
@@ -33,7 +35,7 @@ struct Database: Sendable {
 
     /// - Parameter url: `postgres://user@host1,host2:5433/name?…`, as libpq takes it.
     /// - Throws: `.failed` if it is not one.
-    init(url: String) throws(StoreError) {
+    init(url: String, _ names: HostNames = HostNames()) throws(StoreError) {
         var problem: UnsafeMutablePointer<CChar>?
         let options = url.contains("://") ? PQconninfoParse(url, &problem) : nil
         defer {
@@ -64,6 +66,7 @@ struct Database: Sendable {
             return server
         }
         self.url = url
+        self.names = names
         let places = servers.map { server in
             (server["host"] ?? server["hostaddr"] ?? "local") + (server["port"].map { ":\($0)" } ?? "")
         }
@@ -85,15 +88,37 @@ struct Database: Sendable {
         var failure = StoreError.unavailable(reason: "the address names no server")
         for server in servers {
             do throws(PostgresError) {
-                let session = try PostgresSession(settings(server), seconds: Self.connectSeconds)
-                try configure(session, role)
-                return session
+                return try open(server, role)
             } catch {
                 if case .refused = error { throw error.ofRead(label) }
                 failure = error.ofRead(label)
             }
         }
         throw failure
+    }
+
+    private func open(_ server: [String: String], _ role: Role) throws(PostgresError) -> PostgresSession {
+        var failure = PostgresError.unavailable("the server has no address")
+        for address in try addresses(of: server) {
+            do throws(PostgresError) {
+                let session = try PostgresSession(
+                    settings(server.merging(address) { $1 }), seconds: Self.connectSeconds)
+                try configure(session, role)
+                return session
+            } catch {
+                if case .refused = error { throw error }
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// What is to be added to the settings, so that libpq has nothing to look up.
+    private func addresses(of server: [String: String]) throws(PostgresError) -> [[String: String]] {
+        // A path is a socket's.
+        guard server["hostaddr"] == nil, let host = server["host"], let first = host.first, first != "/", first != "@"
+        else { return [[:]] }
+        return try names.addresses(of: host, seconds: Self.connectSeconds).map { ["hostaddr": $0] }
     }
 
     /// libpq takes a later setting before an earlier one: the URL replaces what stands before it.
