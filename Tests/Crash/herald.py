@@ -162,15 +162,21 @@ class Herald:
     def read(self):
         with self.process.stderr:
             for line in self.process.stderr:
-                try:
-                    entry = json.loads(line)
-                except ValueError:
-                    entry = {"message": line.decode("utf-8", "replace").strip()}
-                if entry.get("message") == "listening":
-                    self.port = int(entry["address"].rsplit(":", 1)[1])
+                if self.note(line):
                     self.has_port.set()
-                self.lines.append(entry)
         self.has_port.set()
+
+    def note(self, line):
+        """Whether it is the one that says where the server listens."""
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = {"message": line.decode("utf-8", "replace").strip()}
+        self.lines.append(entry)
+        if entry.get("message") != "listening":
+            return False
+        self.port = int(entry["address"].rsplit(":", 1)[1])
+        return True
 
     def expect(self):
         """Itself, if it listens."""
@@ -434,8 +440,9 @@ def compare_current_states(herald, log, outcome, where):
         outcome.fail(f"{where}: the state of the app is not the last of the log")
 
 
-def check_folder(data, outcome, where):
-    status, text = command("check", data)
+def check_folder(data, outcome, where, result=None):
+    """What `herald check` says of it, which may have run already."""
+    status, text = result or command("check", data)
     if status != 0:
         outcome.fail(f"{where}: herald check: {text}")
 
@@ -447,24 +454,27 @@ DATABASE, LOG, EXTENT, LOCK, FOLDER = 1, 2, 4, 8, 16
 SHORT, SLOW, KILL = 1000, 1001, 1002
 
 
+def library(name):
+    """Compiles a library that is loaded before the others of a process."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    source, target, made = HERE / f"{name}.c", OUTPUT / f"{name}.so", OUTPUT / f"{name}-{os.getpid()}.so"
+    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run(
+            [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+        made.rename(target)
+    return target
+
+
 class Shim:
-    """Compiles shim.c, and says which calls fail while a server runs under it."""
+    """Says which calls fail while a server runs under shim.c."""
 
     def __init__(self, folder, data, record=None):
-        OUTPUT.mkdir(parents=True, exist_ok=True)
-        library = OUTPUT / "shim.so"
-        if not library.exists() or library.stat().st_mtime < (HERE / "shim.c").stat().st_mtime:
-            made = OUTPUT / f"shim-{os.getpid()}.so"
-            subprocess.run(
-                [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, HERE / "shim.c", "-ldl"],
-                check=True)
-            made.rename(library)
         path = folder / "control"
         with open(path, "wb") as file:
             file.write(bytes(64))
         self.file = open(path, "r+b")
         self.memory = mmap.mmap(self.file.fileno(), 64)
-        self.environment = {"LD_PRELOAD": str(library), "SHIM_FOLDER": os.path.realpath(data), "SHIM_CONTROL": path}
+        self.environment = {"LD_PRELOAD": str(library("shim")), "SHIM_FOLDER": os.path.realpath(data), "SHIM_CONTROL": path}
         if record:
             self.environment["SHIM_RECORD"] = record
 

@@ -156,31 +156,35 @@ class Row(dict):
 
 
 def publish():
-    """Writes the table of the page from the last results of each attack."""
-    lines, runs, seeds, versions = ["| attack | how often | what came out |", "|---|---|---|"], [], [], set()
+    """Writes the table of the page from the last result of each attack. What an attack without a result has there stays."""
+    before, rest = PAGE.read_text().split("<!-- script/crash-test --publish writes from here -->\n")
+    published, after = rest.split("<!-- to here -->")
+    rows, runs = ["| run | attack | how often | what came out |", "|---|---|---|---|"], []
     for name in ATTACKS:
         content = kept(name)
-        if content is None:
+        if content:
+            found = importlib.import_module(name).row(Row(summary(content["counts"], content["figures"])))
+            rows += ["| " + " | ".join([f"`{name}`", *cells]) + " |" for cells in (found if isinstance(found, list) else [found])]
+            runs.append(f"- `{name}`: {description(content)}")
+        else:
+            rows += [line for line in published.splitlines() if line.startswith(f"| `{name}` |")]
+            runs += [line for line in published.splitlines() if line.startswith(f"- `{name}`:")]
+        if not runs or not runs[-1].startswith(f"- `{name}`:"):
             print(f"crash-test: {name} has no result yet, and no row", file=sys.stderr)
-            continue
-        runs += content["runs"]
-        seeds.append(f"{name} {', '.join(str(run['seed']) for run in content['runs'])}")
-        versions.add(content["version"])
-        rows = importlib.import_module(name).row(Row(summary(content["counts"], content["figures"])))
-        for cells in rows if isinstance(rows, list) else [rows]:
-            lines.append("| " + " | ".join(cells) + " |")
+    lines = [*rows, "", "Each of them was run once, or in parts that were added:", "", *runs]
+    PAGE.write_text(
+        before + "<!-- script/crash-test --publish writes from here -->\n\n" + "\n".join(lines) + "\n\n<!-- to here -->" + after)
+    return 0
+
+
+def description(content):
+    runs = content["runs"]
     dates = {run["date"] for run in runs}
     days = min(dates) + (f" to {max(dates)}" if len(dates) > 1 else "")
     machines = " and ".join(sorted({run["machine"] for run in runs}))
-    minutes = round(sum(run["seconds"] for run in runs) / 60)
-    lines += [
-        "", f"Run on {days}, with {machines}, in {minutes} minutes. Seeds: {'; '.join(seeds)}. "
-        f"Digest of the sources: {', '.join(sorted(versions))}."]
-    text = PAGE.read_text()
-    begin, end = "<!-- script/crash-test --publish writes from here -->\n", "<!-- to here -->"
-    before, rest = text.split(begin)
-    PAGE.write_text(before + begin + "\n" + "\n".join(lines) + "\n\n" + end + rest.split(end)[1])
-    return 0
+    minutes = max(1, round(sum(run["seconds"] for run in runs) / 60))
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    return f"{days}, {machines}, {minutes} minutes, digest of the sources {content['version']}, seeds {seeds}"
 
 
 sys.exit(main())

@@ -5,15 +5,18 @@ What a disk may do here: of a file all that was written before its last flush is
 sectors of 512 bytes are there, in any order; a file that is not as long as it was ends earlier, and a gap holds zeros. Changes of
 the folder reach the disk in their order, and with the flush of the file that they made, as in the journals of ext4 and XFS."""
 
-import concurrent.futures
+import multiprocessing
 import os
+import pickle
 import random
+import shutil
 import struct
-import threading
 import time
+import traceback
 
 from herald import (
     Failure, Folder, Herald, Ledger, Load, Outcome, Receiver, Shim, check_folder, compare_log, due, wait_for)
+from starter import Started, Starter
 
 QUICK, FULL, UNIT = 2000, 100_000, "states"
 SECTOR = 512
@@ -22,8 +25,11 @@ VARIANTS = ["all", "flushed", "torn", "reordered", "sectors", "lost"]
 DELIVERED = 50
 ERASED = "erased-"
 WORKERS = max(2, os.cpu_count() or 2)
+QUIET = ["--deny-networks", "127.0.0.0/8"]
 CREATED, WRITTEN, CUT, FLUSHED, FOLDER_FLUSHED, RENAMED, UNLINKED = range(1, 8)
-one_at_a_time = threading.Lock()
+# They share what the script holds in memory.
+workers = multiprocessing.get_context("fork")
+one_at_a_time = workers.Lock()
 
 
 def run(count, seed, outcome):
@@ -49,61 +55,68 @@ def attack(folder, count, seed, outcome):
     every = [(place, variant) for place in range(len(calls)) for variant in VARIANTS]
     chosen = sorted(chance.sample(every, min(count, len(every))))
     delivered = {chance.choice(chosen) for _ in range(len(chosen) // DELIVERED)}
-    disk, done = Disk(), 0
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        waiting = set()
+    running = [
+        workers.Process(target=open_states, args=(
+            chosen[number::WORKERS], number, calls, receipts, delivered, folder, seed, ledger, receiver, outcome.deadline))
+        for number in range(WORKERS)
+    ]
+    for worker in running:
+        worker.start()
+    for number, worker in enumerate(running):
+        worker.join()
+        if worker.exitcode != 0:
+            raise Failure(f"a process that opens states ended with {worker.exitcode}")
+        with open(folder / f"outcome-{number}", "rb") as file:
+            found = pickle.load(file)
+        outcome.counts += found.counts
+        outcome.failures += found.failures
+    receiver.close()
+    return len(chosen)
+
+
+def open_states(chosen, number, calls, receipts, delivered, folder, seed, ledger, receiver, deadline):
+    """A share of the states of a recording, in a process of its own."""
+    outcome, disk, done = Outcome(deadline), Disk(), 0
+    server = Starter("serve", "--listen", "127.0.0.1:0", "--data", ".", "--log-format", "json", *QUIET)
+    checker = Starter("check", ".")
+    try:
         for place, variant in chosen:
             while done <= place:
                 disk.apply(calls[done])
                 done += 1
             name = f"state-{place}-{variant}"
-            disk.write(os.path.join(folder.path, name), variant, random.Random(f"{seed}-{name}"))
+            path = folder / name
+            disk.write(path, variant, random.Random(f"{seed}-{name}"))
             moment = calls[place + 1].begin if place + 1 < len(calls) else time.monotonic()
             arrived = {event for at, event in receipts if at <= moment}
-            waiting.add(pool.submit(
-                open_state, folder / name, moment, ledger, arrived, receiver if (place, variant) in delivered else None))
-            if len(waiting) >= 2 * WORKERS:
-                waiting = collect(waiting, outcome)
+            failed = len(outcome.failures)
+            try:
+                if (place, variant) in delivered:
+                    with one_at_a_time:
+                        look(lambda: Herald(path), checker, path, moment, ledger, arrived, receiver, outcome, name)
+                else:
+                    look(lambda: Started(server, path), checker, path, moment, ledger, arrived, None, outcome, name)
+            except Failure as failure:
+                outcome.counts["refused"] += "refused to start" in str(failure)
+                outcome.fail(f"{name}: {failure}")
+            outcome.counts["states"] += 1
+            if len(outcome.failures) == failed:
+                shutil.rmtree(path)
             if len(outcome.failures) > 5 or outcome.is_late():
                 break
-        while waiting:
-            waiting = collect(waiting, outcome)
-    receiver.close()
-    return len(chosen)
+    except Exception:  # As in run.py: it must not pass for a result.
+        outcome.fail(traceback.format_exc())
+    finally:
+        server.close()
+        checker.close()
+    with open(folder / f"outcome-{number}", "wb") as file:
+        pickle.dump(outcome, file)
 
 
-def collect(waiting, outcome):
-    ready, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
-    for future in ready:
-        found = future.result()
-        outcome.counts += found.counts
-        outcome.failures += found.failures
-    return set(waiting)
-
-
-def open_state(path, moment, ledger, arrived, receiver):
-    """Opens a state, and compares it with what was acknowledged and delivered before the crash."""
-    outcome, where = Outcome(), os.path.basename(path)
-    try:
-        if receiver:
-            with one_at_a_time:
-                look(path, moment, ledger, arrived, receiver, outcome, where)
-        else:
-            look(path, moment, ledger, arrived, None, outcome, where)
-    except Failure as failure:
-        outcome.counts["refused"] += "refused to start" in str(failure)
-        outcome.fail(f"{where}: {failure}")
-    outcome.counts["states"] += 1
-    if not outcome.failures:
-        for name in os.listdir(path):
-            os.unlink(os.path.join(path, name))
-        os.rmdir(path)
-    return outcome
-
-
-def look(path, moment, ledger, arrived, receiver, outcome, where):
+def look(start, checker, path, moment, ledger, arrived, receiver, outcome, where):
+    """Opens, lists and checks a state, and compares it with what was acknowledged and delivered before the crash."""
     begin = time.monotonic()
-    herald = Herald(path, *([] if receiver else ["--deny-networks", "127.0.0.0/8"])).expect()
+    herald = start().expect()
     try:
         log = compare_log(herald, ledger, outcome, where, until=moment)
         ids = {one for one in due(log) if not one.startswith(ERASED)}
@@ -117,7 +130,7 @@ def look(path, moment, ledger, arrived, receiver, outcome, where):
             outcome.counts["delivered"] += 1
     finally:
         herald.kill()
-    check_folder(path, outcome, where)
+    check_folder(path, outcome, where, checker.run(path))
 
 
 def record(folder, seed, ledger, receiver):
@@ -132,9 +145,9 @@ def record(folder, seed, ledger, receiver):
 
     herald = start()
     herald.register(receiver.url("/all/ms/3"))
-    load(herald, "a", 25, size=300)
+    load(herald, "a", 45, size=300)
     # Longer than what the log may be before it is copied into the database.
-    load(herald, "b", 25, size=60_000)
+    load(herald, "b", 12, size=60_000)
     load(herald, "c", 15, size=300)
     herald.stop()
     herald = start()
@@ -145,7 +158,7 @@ def record(folder, seed, ledger, receiver):
     status, _ = herald.ask("DELETE", "/v1/subjects/erased")
     if status != 200:
         raise Failure(f"not erased: {status}")
-    load(herald, "e", 12, size=60_000)
+    load(herald, "e", 8, size=60_000)
     load(herald, "f", 10, size=300)
     herald.kill()
     herald = start()
