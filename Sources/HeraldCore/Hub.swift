@@ -89,8 +89,10 @@ public final class Hub: Sendable {
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
+        let attemptRoom = AttemptRoom()
         retention = RetentionTask(
-            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage, clock: clock,
+            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage,
+            attemptRoom: attemptRoom, clock: clock,
             tell: { [loops] message in for loop in loops { loop.post(message) } })
         let memory = CommitObserver(
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
@@ -102,7 +104,7 @@ public final class Hub: Sendable {
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
-            hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
+            attempts: attemptRoom, hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(

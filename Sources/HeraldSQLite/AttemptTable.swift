@@ -40,10 +40,11 @@ struct AttemptTable {
         (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
         """
 
-    /// Deletes the ?2 rows with the smallest ids, up to ?1.
+    /// Deletes the ?2 rows with the smallest ids, up to ?1. Of each, returns `AttemptRecord.storedBytes`.
     static let removeThrough = """
         DELETE FROM attempts WHERE id IN
         (SELECT id FROM attempts WHERE id <= ?1 AND id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
+        RETURNING 64 + ifnull(length(CAST(detail AS BLOB)), 0) + ifnull(length(excerpt), 0)
         """
 
     mutating func add(_ records: [AttemptRecord]) throws(StoreError) {
@@ -115,12 +116,11 @@ struct AttemptTable {
         return connection.changes
     }
 
-    /// - Returns: the number of rows removed.
-    func remove(through id: Int64, limit: Int) throws(StoreError) -> Int {
+    func remove(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
         removeThrough.bind(1, id)
         removeThrough.bind(2, Int64(limit))
-        try removeThrough.run()
-        return connection.changes
+        let bytes = try removeThrough.rows { $0.integer(0) }
+        return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
     /// Erases the attempts of an event, except when they were made and how they ended. The rows remain, without a

@@ -42,7 +42,7 @@ extension Writer {
         try attempts.remove(before: time, limit: limit)
     }
 
-    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> Int {
+    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
         try attempts.remove(through: id, limit: limit)
     }
 

@@ -211,7 +211,7 @@ struct RetentionConformance {
         let fixture = try StoreFixture(kind)
         func remove(through id: Int64, limit: Int) throws -> Int {
             try fixture.transaction { (transaction) throws(StoreError) in
-                try transaction.removeAttempts(through: id, limit: limit)
+                try transaction.removeAttempts(through: id, limit: limit).count
             }
         }
         let reader = try fixture.store.makeReader()
@@ -226,6 +226,23 @@ struct RetentionConformance {
         #expect(try reader.sizes().firstAttempt == zero + 4)
         #expect(try remove(through: zero + 9, limit: 9) == 2)
         #expect(try reader.sizes().firstAttempt == zero + 6)
+    }
+
+    @Test("the bytes of removed attempts count as those of recorded ones do", arguments: StoreKind.allCases)
+    func attemptBytes(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let records = [("", 0), ("refused: Ü", 0), ("", 300), ("timeout", 1_024), ("", 0)].map { detail, length in
+            AttemptRecord(
+                delegate: 1, event: 1, number: 1, startedAt: 0, duration: 1, status: 200, failure: nil, detail: detail,
+                excerpt: Array(repeating: 7, count: length))
+        }
+        try fixture.write { $0.attempts = records }
+        let removed = try fixture.transaction { (transaction) throws(StoreError) in
+            try (0..<3).map { _ throws(StoreError) in try transaction.removeAttempts(through: .max, limit: 2) }
+        }
+        #expect(removed.map(\.count) == [2, 2, 0], "the newest stays")
+        #expect(removed[0].bytes == records[..<2].reduce(0) { $0 + Int64($1.storedBytes) })
+        #expect(removed[1].bytes == records[2..<4].reduce(0) { $0 + Int64($1.storedBytes) })
     }
 
     @Test("what was removed is counted for good, and so is what was not announced yet", arguments: StoreKind.allCases)

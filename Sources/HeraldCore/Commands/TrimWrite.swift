@@ -34,7 +34,7 @@ struct TrimWrite: StoreCommand {
         var rest = self
         rest.events = try removeEvents(transaction, &plan)
         if attemptsThrough > 0 {
-            let removed = try transaction.removeAttempts(through: attemptsThrough, limit: Self.slice)
+            let removed = try transaction.removeAttempts(through: attemptsThrough, limit: Self.slice).count
             if removed > 0 { try transaction.count(Removal(.attempts, .size, count: removed)) }
             if removed < Self.slice { rest.attemptsThrough = 0 }
         }

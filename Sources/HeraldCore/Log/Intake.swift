@@ -20,6 +20,12 @@ final class Intake: Sendable {
             }
         }
 
+        /// What the attempts take that it records.
+        var attemptBytes: Int {
+            guard case .checkpoint(let checkpoint, _) = self else { return 0 }
+            return checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
+        }
+
         /// Whether a caller waits for the result.
         var isRequest: Bool {
             switch self {

@@ -42,6 +42,7 @@ package final class LogWriter: Sendable {
     let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
+    let attempts: AttemptRoom
     private let hooks: Hooks
     private let thread = Mutex<Thread?>(nil)
     /// When memory was last known to include all that others had changed, in monotonic nanoseconds.
@@ -51,7 +52,7 @@ package final class LogWriter: Sendable {
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         registry: Registry, catalogue: EventTypeCatalogue,
         keys: KeyRing, apps: AppCatalogue, sessions: SessionStore, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
-        hooks: Hooks
+        attempts: AttemptRoom = AttemptRoom(), hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -64,6 +65,7 @@ package final class LogWriter: Sendable {
         self.usage = usage
         self.ids = ids
         self.clock = clock
+        self.attempts = attempts
         self.hooks = hooks
         confirmed = Atomic(clock.monotonic())
     }
@@ -262,6 +264,8 @@ package final class LogWriter: Sendable {
         var filledBlocks: Range<Int64>?
         /// What the attempts take that this transaction records.
         var attemptBytes = 0
+        /// What those took that it has removed to make room for them.
+        var removedAttemptBytes: Int64 = 0
         /// Something is erased, and has to leave the write-ahead log before the response.
         var erases = false
         /// The key of the next new delegate.
@@ -279,8 +283,11 @@ package final class LogWriter: Sendable {
     }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
-        let keepsHouse = clock.monotonic() >= state.nextHousekeeping && state.shards?.keepsHouse ?? true
-        let batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
+        let keepsHouse = clock.monotonic() >= state.nextHousekeeping
+        var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
+        let excess = attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
+        // First, so that what is recorded takes the space that becomes free.
+        if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
         var plan = Plan(state)
         let started = clock.monotonic()
         let commit: Commit
@@ -374,6 +381,7 @@ package final class LogWriter: Sendable {
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         follow(plan.events, &state)
+        attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
         if plan.attemptBytes > 0 {
             hooks.changed(.recordedAttempts(bytes: plan.attemptBytes))
             delegates.invokeDelegates { $0.recordedAttempts() }
@@ -426,7 +434,7 @@ package final class LogWriter: Sendable {
             var checkpoint = plan.erased.applied(to: reported)
             if let leases = store.leases { checkpoint = checkpoint.without(Shards.all.subtracting(leases.held)) }
             try transaction.write(checkpoint)
-            plan.attemptBytes += checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
+            plan.attemptBytes += submission.attemptBytes
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
         case .command(let command): try command.perform(self, transaction, &plan)

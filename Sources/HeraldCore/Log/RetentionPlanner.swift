@@ -10,6 +10,8 @@ struct RetentionPlanner {
     struct Step {
         var write: TrimWrite?
         var ending: Ending?
+        /// The bytes by which attempts may grow until their budget is full; `nil` without a budget.
+        var attemptRoom: Int64?
         /// There was too much to look at: continue at once.
         var isPartial = false
     }
@@ -71,7 +73,10 @@ struct RetentionPlanner {
         let sizes = try context.reader.sizes()
         var step = Step()
         var write = TrimWrite()
-        if let budget = retention.attemptBytes { write.attemptsThrough = Self.attemptsThrough(sizes, budget) }
+        if let budget = retention.attemptBytes {
+            write.attemptsThrough = Self.attemptsThrough(sizes, budget)
+            step.attemptRoom = max(0, Int64(Double(budget) * Self.begin) - sizes.attempts)
+        }
         if context.now >= nextAging {
             nextAging = context.now + Self.ageInterval
             write.attemptsBefore = retention.attempts.map { context.now - $0 } ?? 0

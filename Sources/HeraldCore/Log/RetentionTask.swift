@@ -36,6 +36,7 @@ final class RetentionTask: EventDelegate {
     private let state: Mutex<State>
     private let events: Growth
     private let attempts: Growth
+    private let attemptRoom: AttemptRoom
     private let readers: ReaderPool
     private let intake: Intake
     private let registry: Registry
@@ -46,11 +47,12 @@ final class RetentionTask: EventDelegate {
 
     init(
         _ retention: Hub.Retention, readers: ReaderPool, intake: Intake, registry: Registry, usage: LogUsage,
-        clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
+        attemptRoom: AttemptRoom, clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
         events = Growth(budget: retention.bytes)
         attempts = Growth(budget: retention.attemptBytes)
+        self.attemptRoom = attemptRoom
         self.readers = readers
         self.intake = intake
         self.registry = registry
@@ -82,6 +84,7 @@ final class RetentionTask: EventDelegate {
     private func run(_ reader: Result<any StoreReader, StoreError>) {
         // Only the look that is under way uses it.
         var planner = state.withLock { $0.planner }
+        let recorded = attemptRoom.recorded
         guard
             let step = try? planner.next(
                 .init(
@@ -89,6 +92,7 @@ final class RetentionTask: EventDelegate {
                     stored: usage.total, now: clock.wall()))
         else { return ended() }
         state.withLock { [planner] in $0.planner = planner }
+        if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }
         if let ending = step.ending {
             tell(.trim(through: ending.through, gone: ending.gone, ending.cause))
         }

@@ -48,10 +48,11 @@ extension MemoryContents {
         return looked - kept.count
     }
 
-    mutating func removeAttempts(through id: Int64, limit: Int) -> Int {
-        let count = attempts.dropLast().prefix(limit).prefix { $0.id <= id }.count
-        attempts.removeFirst(count)
-        return count
+    mutating func removeAttempts(through id: Int64, limit: Int) -> RemovedAttempts {
+        let removed = attempts.dropLast().prefix(limit).prefix { $0.id <= id }
+        let bytes = removed.reduce(0) { $0 + $1.record.storedBytes }
+        attempts.removeFirst(removed.count)
+        return RemovedAttempts(count: removed.count, bytes: Int64(bytes))
     }
 
     mutating func erase(_ erased: Set<LogPosition>) -> Erasure {

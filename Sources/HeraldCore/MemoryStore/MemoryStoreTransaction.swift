@@ -198,7 +198,7 @@ extension MemoryTransaction {
         change { $0.removeAttempts(before: time, limit: limit) }
     }
 
-    func removeAttempts(through id: Int64, limit: Int) -> Int {
+    func removeAttempts(through id: Int64, limit: Int) -> RemovedAttempts {
         change { $0.removeAttempts(through: id, limit: limit) }
     }
 

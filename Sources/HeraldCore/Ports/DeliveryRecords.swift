@@ -34,8 +34,8 @@ package struct AttemptRecord: Equatable, Sendable {
         self.excerpt = excerpt
     }
 
-    /// About what it takes in a store, with its entries in indexes.
-    var storedBytes: Int { 64 + detail.utf8.count + excerpt.count }
+    /// About what it takes in a store, with its entries in indexes. Stores count the same for those that they remove.
+    package var storedBytes: Int { 64 + detail.utf8.count + excerpt.count }
 
     package var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
 }
@@ -47,6 +47,17 @@ package struct StoredAttempt: Equatable, Sendable {
     package init(id: Int64, record: AttemptRecord) {
         self.id = id
         self.record = record
+    }
+}
+
+/// The attempts that a transaction has removed.
+package struct RemovedAttempts: Equatable, Sendable {
+    package var count: Int
+    /// The sum of `AttemptRecord.storedBytes`.
+    package var bytes: Int64
+    package init(count: Int, bytes: Int64) {
+        self.count = count
+        self.bytes = bytes
     }
 }
 

@@ -28,8 +28,7 @@ package protocol DeliveryTransaction: AnyObject {
     /// - Returns: the number of deleted attempts.
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
     /// Deletes the attempts up to an id, at most `limit`; never the newest attempt.
-    /// - Returns: the number of deleted attempts.
-    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> Int
+    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts
     /// Deletes statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 }
