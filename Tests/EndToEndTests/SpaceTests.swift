@@ -64,7 +64,7 @@ struct SpaceTests {
     }
 
     @Test(
-        "the budget of attempts is kept within a tenth while deliveries go on, and costs no event",
+        "the budget of attempts is kept while deliveries go on, and costs no event",
         .enabled(if: TestStore.isFolder))
     func attempts() async throws {
         let herald = try await HeraldProcess.start(["--retention-attempts-size", "16MiB"])
@@ -97,8 +97,8 @@ struct SpaceTests {
         let storage = try await herald.get("/v1/storage")
         #expect(removed(storage)["attempts size"] ?? 0 > 0)
         #expect(removed(storage)["events size"] == 0)
-        // What else the database has: events, with their indexes.
-        #expect(largest.bytes <= (16 << 20) * 11 / 10 + (2 << 20))
+        // The transactions that record attempts keep it. What else the database has, events with their indexes, is 1 MiB.
+        #expect(largest.bytes <= 17 << 20)
         #expect(largest.bytes > 14 << 20)
         #expect(try await herald.get("/v1/events/some-0").status == 200)
         #expect(try await herald.stop() == .exited(0))
