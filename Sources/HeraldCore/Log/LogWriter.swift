@@ -283,9 +283,11 @@ package final class LogWriter: Sendable {
     }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
-        let keepsHouse = clock.monotonic() >= state.nextHousekeeping
+        // One of all processes that share a store keeps house, and knows how much room there is.
+        let isHousekeeper = state.shards?.keepsHouse ?? true
+        let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping
         var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
-        let excess = attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
+        let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
         // First, so that what is recorded takes the space that becomes free.
         if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
         var plan = Plan(state)
