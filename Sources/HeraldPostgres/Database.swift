@@ -135,8 +135,6 @@ struct Database: Sendable {
     private static func configuration(_ role: Role) -> Statement {
         var settings = [
             "search_path": "herald", "synchronous_commit": "on", "idle_in_transaction_session_timeout": "3s",
-            // Longer than a process without signs of life goes on with its deliveries.
-            "idle_session_timeout": role == .log ? "10s" : "0",
             "lock_timeout": "8s", "jit": "off", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
             "enable_hashjoin": "off", "enable_mergejoin": "off", "client_min_messages": "warning",
         ]

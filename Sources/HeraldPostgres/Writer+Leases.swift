@@ -39,6 +39,7 @@ extension Writer: ShardLeases {
     func enter() throws(StoreError) {
         let me = Int64(node.rawValue)
         held = []
+        isWatched = false
         if isLeaving {
             _ = try run(Request(Self.endOthers) { $0.add(me) })
             return
@@ -76,8 +77,15 @@ extension Writer: ShardLeases {
         FROM \(locks(presence)) AS l LEFT JOIN nodes n ON n.node = l.number
         """)
 
+    /// Longer than a process without signs of life goes on with its deliveries (`DeliveryPermit`).
+    private static let watch = Statement("SELECT set_config('idle_session_timeout', '10s', false)")
+
     package func look() throws(StoreError) -> [NodeKey] {
         try connect()
+        if !isWatched {
+            _ = try run(Request(Self.watch))
+            isWatched = true
+        }
         let me = Int64(node.rawValue)
         let rows = try commit(
             [Request(Self.sign) { $0.add(me) }, Request(Self.present) { $0.add(me) }], through: 0, flushes: false)

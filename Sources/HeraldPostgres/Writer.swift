@@ -21,6 +21,8 @@ final class Writer {
     var partitions: Partitions
     private let isExclusive: Bool
     package let node = NodeKey.random()
+    /// The server ends the session when there are no signs of life.
+    var isWatched = false
     /// This process is about to end.
     var isLeaving = false
     /// The shards that the session has.
