@@ -41,6 +41,7 @@ public final class Hub: Sendable {
     private let keyUse: KeyUseTask
     private let rates: EventRates
     private let threads: HubThreads
+    private let others: OtherLanes
     /// Attempts start while it lasts.
     private let permit: DeliveryPermit
     private let handover: ShardHandover
@@ -105,6 +106,7 @@ public final class Hub: Sendable {
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             attempts: attemptRoom, hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
+        others = OtherLanes(shards: shards, registry: registry, readers: readers)
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
@@ -154,9 +156,10 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards] in
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, others] in
             if shards.held.contains(.housekeeper) { retention.look() }
             keyUse.look()
+            others.look()
         }
         return DeliveryLoop.Services(
             readPage: { [readers, pageBytes] after, answer in
@@ -333,11 +336,15 @@ public final class Hub: Sendable {
     package var head: LogPosition { recentEvents.head }
 
     /// The position and state of a webhook's lane, unless it is caught up and idle.
-    package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }
+    package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { board(of: key).entry(key) }
+
+    private func board(of key: DelegateKey) -> LaneSnapshots {
+        shards.held.contains(key) ? loops.owner(of: key).board : others.board
+    }
 
     /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
     package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
-        sequence > loops.owner(of: key).board.settled
+        sequence > board(of: key).settled
     }
 
     package var writerCounters: WriterCounters { writer.counters }

@@ -96,6 +96,10 @@ extension Transaction {
     private static let removeOldBlocks = Statement(
         "DELETE FROM app_blocks WHERE block < (SELECT sequence FROM events ORDER BY sequence LIMIT 1) >> 10")
 
+    private static let lastBlock = Statement("SELECT coalesce(max(block) + 1, 0) FROM app_blocks")
+
+    func firstOpenBlock() throws(StoreError) -> Int64 { try writer.run(Request(Self.lastBlock)).integer }
+
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try record(Self.keep(block, parts)) }
 
     /// Replaces what is stored for a block.

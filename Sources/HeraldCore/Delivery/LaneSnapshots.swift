@@ -42,6 +42,8 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
+    func replace(_ all: [DelegateKey: Entry]) { entries.withLock { $0 = all } }
+
     /// The store has the outcome of every event up to here. Later outcomes may still be unwritten.
     package internal(set) var settled: LogPosition {
         get { written.load(ordering: .relaxed) }

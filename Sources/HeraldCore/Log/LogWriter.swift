@@ -509,6 +509,10 @@ extension LogWriter {
         }
         // All or none, so that a start finds what is missing behind the last one.
         if !plan.changedBlocks.isEmpty { plan.filledBlocks = state.filledBlocks }
+        if let filled = plan.filledBlocks, !filled.isEmpty, store.isShared {
+            let open = try transaction.firstOpenBlock()
+            plan.filledBlocks = min(max(filled.lowerBound, open), filled.upperBound)..<filled.upperBound
+        }
         for block in plan.filledBlocks ?? 0..<0 where !plan.changedBlocks.contains(block) {
             try transaction.keepBlock(block, usage.parts(of: block))
         }

@@ -39,6 +39,9 @@ package protocol LogTransaction: AnyObject {
     /// Stores the counts of a full block. Blocks are stored in their order; those behind the last one, and the block in
     /// which the log ends, are counted at each start.
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError)
+    /// The block behind the last one whose counts are stored. Of a store that several processes share, where others may have
+    /// stored some.
+    func firstOpenBlock() throws(StoreError) -> Int64
     /// Counts a block from which this transaction has removed something, and stores the counts if the block is full;
     /// deletes those of blocks before the log's first event.
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
@@ -51,6 +54,9 @@ package protocol LogTransaction: AnyObject {
 }
 
 extension LogTransaction {
+    /// It belongs to one process, which knows.
+    package func firstOpenBlock() -> Int64 { 0 }
+
     /// Appends one event to the log.
     package func append(_ event: Event) throws(StoreError) { try append([event]) }
 }

@@ -1,0 +1,107 @@
+import HeraldReceiver
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+/// Several servers on one PostgreSQL database.
+@Suite("Servers that share a database", .timeLimit(.minutes(5)))
+final class SharingTests {
+    private let url: String
+
+    init() throws { url = try PostgresServer.shared().makeDatabase() }
+
+    deinit { try? PostgresServer.shared().drop(url) }
+
+    private func start() async throws -> HeraldProcess {
+        try await HeraldProcess.start(
+            command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
+            adminKey: MadeKey.admin.text)
+    }
+
+    /// The ids that each path has got, in their order.
+    private final class Ledger: Sendable {
+        private let arrived = Mutex<[String: [String]]>([:])
+
+        func note(_ request: ReceivedRequest) {
+            let id = request.header("webhook-id") ?? ""
+            arrived.withLock { $0[request.path, default: []].append(id) }
+        }
+        func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
+    }
+
+    @Test("what one server has accepted all of them know at once")
+    func knowledge() async throws {
+        let (a, b) = (try await start(), try await start())
+        for number in 1...20 {
+            let key = try await a.makeKey("publish")
+            let posted = try await b.post("/v1/events", #"{"type": "a.b"}"#, key.headers)
+            #expect(posted.status == 202)
+            #expect(try await a.get("/v1/events/\(posted.id)").status == 200)
+            let delegate = try await b.register("https://127.0.0.1:1/\(number)")
+            #expect(try await a.get("/v1/delegates/\(delegate.id)").status == 200)
+            #expect(try await a.send("DELETE", "/v1/keys/\(key.id)", nil, [:]).status == 204)
+            _ = try await b.get("/v1/events", key.headers) { $0.status == 401 }
+        }
+        for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
+    }
+
+    @Test("each event arrives once, whichever server was told; one that ends leaves its deliveries to the others")
+    func deliveries() async throws {
+        let ledger = Ledger()
+        let receiver = try Receiver { request in
+            ledger.note(request)
+            return .status(200)
+        }
+        defer { receiver.close() }
+        var servers = [try await start(), try await start(), try await start()]
+        let paths = (1...12).map { "/\($0)" }
+        for (number, path) in paths.enumerated() {
+            _ = try await servers[number % 3].register(receiver.url(path), #""ordering": "strict""#)
+        }
+        var posted: [String] = []
+        func publish(_ count: Int) async throws {
+            for number in 0..<count { posted.append(try await servers[number % servers.count].publish()) }
+        }
+        try await publish(30)
+        #expect(try await servers.removeLast().stop() == .exited(0))
+        try await publish(30)
+        servers.append(try await start())
+        try await publish(30)
+        let all = posted
+        _ = try await eventually("all have arrived") {
+            paths.allSatisfy { ledger.ids($0).count >= all.count } ? true : nil
+        }
+        for server in servers { #expect(try await server.stop() == .exited(0)) }
+        for path in paths { #expect(ledger.ids(path) == all, "\(path)") }
+    }
+
+    @Test("after a kill the others deliver, and every server shows the lag and makes test calls of all delegates")
+    func kill() async throws {
+        let ledger = Ledger()
+        let receiver = try Receiver { request in
+            if request.path == "/down" { return .status(500) }
+            ledger.note(request)
+            return .status(200)
+        }
+        defer { receiver.close() }
+        let (a, b) = (try await start(), try await start())
+        let paths = (1...8).map { "/\($0)" }
+        var ids: [String] = []
+        for path in paths { ids.append(try await a.register(receiver.url(path)).id) }
+        for server in [a, b] {
+            for id in ids { #expect(try await server.post("/v1/delegates/\(id)/test", "").status == 200) }
+        }
+        let paused = try await a.register(receiver.url("/paused")).id
+        #expect(try await b.post("/v1/delegates/\(paused)/pause", "").status == 200)
+        for _ in 0..<5 { try await b.publish() }
+        for server in [a, b] {
+            _ = try await server.get("/v1/delegates/\(paused)") { $0.text.contains(#""lag":{"events":5,"#) }
+        }
+        try await a.kill()
+        let last = try await b.publish()
+        _ = try await eventually("the others deliver") {
+            paths.allSatisfy { ledger.ids($0).contains(last) } ? true : nil
+        }
+        #expect(try await b.stop() == .exited(0))
+    }
+}
