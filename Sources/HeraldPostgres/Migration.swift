@@ -12,10 +12,27 @@ enum Migration {
     ]
     private static let raise = Statement("UPDATE meta SET version = $1")
 
-    static func run(_ writer: Writer, _ migrations: [String] = Schema.migrations) throws(StoreError) {
-        let lock = Statement("SELECT pg_advisory_xact_lock(\(Schema.migrationLock))")
-        _ = try writer.run([Request(Statement("BEGIN")), Request(lock)])
+    private static let begin = [
+        Statement("BEGIN"), Statement("SELECT pg_advisory_xact_lock(\(Schema.migrationLock))"),
+        // Encrypting a large database takes a while.
+        Statement("SELECT set_config('idle_in_transaction_session_timeout', '0', true)"),
+    ]
+    private static let commit = Statement("COMMIT")
+
+    /// Runs the body in a transaction, which other processes that start wait for.
+    static func alone(_ writer: Writer, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        _ = try writer.run(begin.map { Request($0) })
         do throws(StoreError) {
+            try body()
+            _ = try writer.run(Request(commit))
+        } catch {
+            writer.rollBack()
+            throw error
+        }
+    }
+
+    static func run(_ writer: Writer, _ migrations: [String] = Schema.migrations) throws(StoreError) {
+        try alone(writer) { () throws(StoreError) in
             if try writer.run(Request(isThere)).first?.flag(0) != true {
                 _ = try writer.run(creation.map { Request($0) })
             }
@@ -30,10 +47,6 @@ enum Migration {
                 _ = try writer.run(Request(Statement("DO $m$ BEGIN \(migration)\nEND $m$")))
             }
             if version < migrations.count { _ = try writer.run(Request(raise) { $0.add(migrations.count) }) }
-            _ = try writer.run(Request(Statement("COMMIT")))
-        } catch {
-            _ = try? writer.run(Request(Statement("ROLLBACK")))
-            throw error
         }
     }
 }

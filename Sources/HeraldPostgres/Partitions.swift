@@ -70,8 +70,8 @@ struct Partitions {
                     parameters.add(start)
                 },
             ]
-            // What fails now is tried again later.
-            if (try? run(requests)) != nil { bounds[parent]?.starts.removeFirst() }
+            // What fails now is tried again later, unless another process has dropped it.
+            if (try? run(requests)) != nil { bounds[parent]?.starts.removeFirst() } else { try? read(run) }
         }
     }
 }

@@ -10,6 +10,10 @@ enum Sealing {
 
     /// Checks the key, encrypts a database that gets its first one, and makes the secret.
     static func open(_ writer: Writer) throws(StoreError) {
+        try Migration.alone(writer) { () throws(StoreError) in try openAlone(writer) }
+    }
+
+    private static func openAlone(_ writer: Writer) throws(StoreError) {
         guard let row = try writer.run(Request(found)).first else {
             throw .corrupt(path: writer.database.label, reason: "the table server is empty")
         }
@@ -44,7 +48,7 @@ enum Sealing {
     private static let answers = Statement("SELECT app, key, body FROM answers")
     private static let setAnswer = Statement("UPDATE answers SET body = $3 WHERE app = $1 AND key = $2")
 
-    /// Encrypts everything, in one transaction.
+    /// Encrypts everything.
     private static func seal(_ writer: Writer, _ secret: [UInt8]) throws(StoreError) {
         let sealer = writer.sealer
         var changes: [Request] = []
