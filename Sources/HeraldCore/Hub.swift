@@ -46,7 +46,8 @@ public final class Hub: Sendable {
     private let permit: DeliveryPermit
     private let handover: ShardHandover
     /// Which delegates are delivered to by this process.
-    package let shards: ShardCounts
+    private let shards: ShardCounts
+    package let nodeMonitor: NodeMonitor
 
     /// Recovers the content of the store and starts the threads.
     /// - Parameters:
@@ -107,6 +108,7 @@ public final class Hub: Sendable {
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             attempts: attemptRoom, hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         others = OtherLanes(shards: shards, registry: registry, readers: readers)
+        nodeMonitor = NodeMonitor(store.leases?.node, shards: shards, permit: permit, clock: clock)
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
@@ -156,10 +158,11 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, others] in
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, nodeMonitor] in
             if shards.held.contains(.housekeeper) { retention.look() }
             keyUse.look()
             others.look()
+            nodeMonitor.look()
         }
         return DeliveryLoop.Services(
             readPage: { [readers, pageBytes] after, answer in
@@ -355,6 +358,11 @@ public final class Hub: Sendable {
     package var readsWaiting: Int { readers.waiting }
 
     // MARK: Other processes
+
+    /// The processes that share the store, and those that have left it within a day; or this one alone.
+    package func nodes(_ reader: any StoreReader) throws(StoreError) -> [NodeRecord] {
+        try nodeMonitor.list(reader, settled: loops.map(\.board.settled).min() ?? 0)
+    }
 
     /// Whether several processes may have the store open.
     package var isShared: Bool { store.isShared }

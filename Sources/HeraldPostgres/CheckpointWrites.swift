@@ -36,7 +36,7 @@ enum CheckpointWrites {
             requests.append(Request(removeLanes) { parameters in parameters.add(checkpoint.caughtUp) { $0 } })
         }
         if let settled = checkpoint.settled {
-            let shards = (0..<Int64(Shards.count)).filter { checkpoint.shards.contains($0) }
+            let shards = checkpoint.shards.numbers
             requests.append(
                 Request(settle) { parameters in
                     parameters.add(shards) { $0 }

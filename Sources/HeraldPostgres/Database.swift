@@ -1,6 +1,6 @@
 import CHeraldPostgres
-import Glibc
 import HeraldCore
+import HeraldRuntime
 
 /// A database on one of several servers: opens sessions with the settings that Herald relies on.
 struct Database: Sendable {
@@ -71,11 +71,8 @@ struct Database: Sendable {
             (server["host"] ?? server["hostaddr"] ?? "local") + (server["port"].map { ":\($0)" } ?? "")
         }
         label = "postgres://\(places.joined(separator: ","))/\(given["dbname"] ?? given["user"] ?? "")"
-        var name = utsname()
-        uname(&name)
-        let host = withUnsafeBytes(of: name.nodename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         // The server shortens it to 63 bytes.
-        client = "herald, process \(getpid()) on \(host.prefix(30))"
+        client = ProcessName.current
     }
 
     private static func list(_ text: String?) -> [String] {

@@ -83,6 +83,10 @@ extension Reader {
         try settle(found.ends)
         return found.rows
     }
+
+    func nodes() throws(StoreError) -> [NodeRecord] {
+        try run(Request(NodeList.statement)).map { NodeRecord($0) }
+    }
 }
 
 /// Reads the log.

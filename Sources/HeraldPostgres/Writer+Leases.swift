@@ -5,11 +5,11 @@ import HeraldTables
 /// it has. It ends the session of a process that is dead, cut off or hung; its locks go with it.
 extension Writer: ShardLeases {
     /// The class of the locks that say who is there, by the node's number, and of those of the shards, by theirs.
-    private static let presence = 0x4852_4c11
+    static let presence = 0x4852_4c11
     private static let shard = 0x4852_4c12
 
     /// Locks of a class in this database, with the process that has each.
-    private static func locks(_ kind: Int) -> String {
+    static func locks(_ kind: Int) -> String {
         """
         (SELECT objid::bigint AS number, pid FROM pg_locks WHERE locktype = 'advisory' AND classid = \(kind) AND objsubid = 2
             AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
@@ -152,8 +152,6 @@ extension Writer: ShardLeases {
 }
 
 extension Shards {
-    fileprivate var numbers: [Int64] { (0..<Int64(Shards.count)).filter { contains($0) } }
-
     /// The shards that the first column names.
     fileprivate init(_ rows: Rows, where condition: (Row) -> Bool = { _ in true }) {
         self = []

@@ -11,6 +11,19 @@ final class MemoryReader: StoreReader {
     }
 
     func rows(of changes: Set<Change>) -> ChangedRows { store.read { $0.rows(of: changes) } }
+
+    /// Memory knows only who is there, and who has gone without giving its shards.
+    func nodes() -> [NodeRecord] {
+        store.read { contents in
+            Set(contents.leases.keys).union(contents.takers.keys).sorted().map { node in
+                let shards = contents.leases[node] ?? []
+                return NodeRecord(
+                    node: node, name: "", version: heraldVersion, isPresent: contents.leases[node] != nil, startedAt: 0,
+                    seenAt: 0, leftAt: nil, shards: shards,
+                    settled: shards.isEmpty ? nil : contents.settledPositions.earliest(of: shards))
+            }
+        }
+    }
 }
 
 extension MemoryReader {

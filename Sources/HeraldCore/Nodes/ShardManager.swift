@@ -120,15 +120,9 @@ struct ShardManager {
         ports.counts.took(taken)
     }
 
-    /// Each for itself: an attempt that takes long holds up one shard.
-    private func give(_ shards: Shards, _ deadline: Int64) {
-        for key in DelegateKey(0)..<DelegateKey(Shards.count) where shards.contains(key) {
-            let shard = Shards(of: key)
-            ports.tell(
-                Shards.loop(of: key, among: ports.loops),
-                .give(shard, deadline: deadline) { [endings] in endings.post(.given(shard)) })
-        }
-        ports.counts.gave(shards)
+    private func give(_ shards: Shards, _ now: Int64) {
+        let parts = Countdown(ports.loops) { [endings] in endings.post(.given(shards)) }
+        for loop in 0..<ports.loops { ports.tell(loop, .give(shards, deadline: now + Self.grace, done: parts.end)) }
     }
 
     /// Others may have these already.
@@ -164,13 +158,27 @@ package final class ShardCounts: Sendable {
     package var given: Int { gifts.load(ordering: .relaxed) }
     package var lost: Int { losses.load(ordering: .relaxed) }
 
+    /// How shards change hands.
+    package enum Move: String, CaseIterable, Sendable { case taken, given, lost }
+
+    package func count(_ move: Move) -> Int {
+        switch move {
+        case .taken: taken
+        case .given: given
+        case .lost: lost
+        }
+    }
+
     fileprivate func set(_ shards: Shards, nodes: Int) {
+        gifts.add(held.subtracting(shards).number, ordering: .relaxed)
         bits.store(shards.rawValue, ordering: .relaxed)
         present.store(nodes, ordering: .relaxed)
     }
     fileprivate func took(_ shards: Shards) { takes.add(shards.number, ordering: .relaxed) }
-    fileprivate func gave(_ shards: Shards) { gifts.add(shards.number, ordering: .relaxed) }
-    fileprivate func lost(_ shards: Shards) { losses.add(shards.number, ordering: .relaxed) }
+    fileprivate func lost(_ shards: Shards) {
+        losses.add(shards.number, ordering: .relaxed)
+        bits.bitwiseAnd(~shards.rawValue, ordering: .relaxed)
+    }
 }
 
 /// Calls a closure when several parts have ended. Any thread.

@@ -119,6 +119,9 @@ package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessR
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet]
     /// What was changed, as it is now.
     func rows(of changes: Set<Change>) throws(StoreError) -> ChangedRows
+    /// The processes that share the store, and those that have left it within a day, from newest to oldest. Empty if the
+    /// delegates are not shared.
+    func nodes() throws(StoreError) -> [NodeRecord]
 }
 
 /// A store of one process has no list of changes.
@@ -132,4 +135,5 @@ extension StoreReader {
     }
     package func changes(after number: Int64, limit: Int) -> [ChangeSet] { [] }
     package func rows(of changes: Set<Change>) -> ChangedRows { ChangedRows() }
+    package func nodes() -> [NodeRecord] { [] }
 }

@@ -14,6 +14,9 @@ package struct Shards: OptionSet, Hashable, Sendable {
     static func number(of key: DelegateKey) -> Int { Int(key % Int64(count)) }
 
     package func contains(_ key: DelegateKey) -> Bool { contains(Shards(of: key)) }
+
+    /// Their numbers, from 0.
+    package var numbers: [Int64] { (0..<Int64(Shards.count)).filter { contains($0) } }
 }
 
 extension Shards {
