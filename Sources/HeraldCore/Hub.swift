@@ -158,7 +158,7 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, nodeMonitor] in
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, others, nodeMonitor] in
             if shards.held.contains(.housekeeper) { retention.look() }
             keyUse.look()
             others.look()

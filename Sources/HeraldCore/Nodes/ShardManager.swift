@@ -120,9 +120,14 @@ struct ShardManager {
         ports.counts.took(taken)
     }
 
-    private func give(_ shards: Shards, _ now: Int64) {
-        let parts = Countdown(ports.loops) { [endings] in endings.post(.given(shards)) }
-        for loop in 0..<ports.loops { ports.tell(loop, .give(shards, deadline: now + Self.grace, done: parts.end)) }
+    /// Each for itself: an attempt that takes long holds up one shard.
+    private func give(_ shards: Shards, _ deadline: Int64) {
+        for key in DelegateKey(0)..<DelegateKey(Shards.count) where shards.contains(key) {
+            let shard = Shards(of: key)
+            ports.tell(
+                Shards.loop(of: key, among: ports.loops),
+                .give(shard, deadline: deadline) { [endings] in endings.post(.given(shard)) })
+        }
     }
 
     /// Others may have these already.
