@@ -8,6 +8,8 @@ import Synchronization
 /// for each other. Whoever takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
 /// ones, and `attempts.previous` links each to one with a smaller id.
 ///
+/// An attempt that ends when the shard is elsewhere already is not linked: it would hide those that its new owner records.
+///
 /// **Last attempts.** The table `rounds` has the rounds that are not ended; `heads` has the last attempt of each delegate in all
 /// others. So the last attempt is that in `heads`, or a later one in a round that is not ended. A session holds a lock for each of
 /// its rounds: when one is full, it ends it between two transactions; and whoever begins a round ends those whose sessions are gone.
@@ -25,6 +27,9 @@ final class AttemptRounds: Sendable {
     private let state = Mutex(State())
 
     private static let shift: Int64 = 16
+
+    /// Instead of the previous attempt. The list of the delegate lacks it; that of the event has it.
+    static let unlinked: Int64 = -1
 
     /// The ids of a round. The first one is not used: 0 stands for no attempt.
     static func ids(_ round: Int64) -> Range<Int64> { round << shift..<(round + 1) << shift }
@@ -61,7 +66,7 @@ final class AttemptRounds: Sendable {
             $3::bigint, (SELECT attempt FROM heads WHERE delegate = $1),
             (SELECT max(a.id) FROM rounds JOIN attempts a
                 ON a.id > CASE round WHEN $4::bigint >> \(shift) THEN $4 ELSE round << \(shift) END
-                AND a.id < (round + 1) << \(shift) WHERE a.delegate = $1)) END
+                AND a.id < (round + 1) << \(shift) WHERE a.delegate = $1 AND a.previous <> \(unlinked))) END
         """
 
     static let lastRound = Request(Statement("SELECT last_value FROM round_numbers"))
@@ -83,7 +88,7 @@ final class AttemptRounds: Sendable {
         Statement(
             """
             SELECT delegate, max(id) FROM rounds JOIN attempts ON id >= round << \(shift) AND id < (round + 1) << \(shift)
-            WHERE delegate <> 0 GROUP BY delegate
+            WHERE delegate <> 0 AND previous <> \(unlinked) GROUP BY delegate
             """),
     ]
 
@@ -111,7 +116,7 @@ final class AttemptRounds: Sendable {
                 -- A session gets its own locks, too.
                 CONTINUE WHEN NOT pg_try_advisory_xact_lock(\(Schema.roundLock), ended::int);
                 INSERT INTO heads SELECT delegate, max(id) FROM attempts
-                    WHERE id >= ended << \(shift) AND id < (ended + 1) << \(shift)
+                    WHERE id >= ended << \(shift) AND id < (ended + 1) << \(shift) AND previous <> \(unlinked)
                         AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
                     GROUP BY delegate ORDER BY delegate
                     ON CONFLICT (delegate) DO UPDATE SET attempt = greatest(heads.attempt, excluded.attempt);

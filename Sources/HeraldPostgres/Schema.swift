@@ -41,7 +41,8 @@ enum Schema {
         CREATE INDEX events_of_apps ON events (app, sequence) WHERE app <> 1;
 
         -- Every attempt; the last one is never deleted. NULL: no answer, or nothing to tell.
-        -- `previous`: the attempt before it of the same delegate, 0 for none. No index by delegate, which doubles the cost.
+        -- `previous`: the attempt before it of the same delegate, 0 for none, -1 if another process had its shard already. No index
+        -- by delegate, which doubles the cost.
         CREATE TABLE attempts (
             id         bigint NOT NULL PRIMARY KEY,
             delegate   bigint NOT NULL,

@@ -202,9 +202,13 @@ extension Transaction {
         attempts.reserveCapacity(checkpoint.attempts.count)
         for record in checkpoint.attempts {
             let id = try writer.attempt(after: lastAttempt)
+            lastAttempt = id
+            if writer.lost.contains(record.delegate) {
+                attempts.append((id, AttemptRounds.unlinked))
+                continue
+            }
             attempts.append((id, changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate)))
             changedHeads[record.delegate] = id
-            lastAttempt = id
         }
         try record(
             CheckpointWrites.requests(

@@ -38,6 +38,7 @@ extension Writer: ShardLeases {
     /// about to end.
     func enter() throws(StoreError) {
         let me = Int64(node.rawValue)
+        lost.formUnion(held)
         held = []
         isWatched = false
         if isLeaving {
@@ -54,6 +55,7 @@ extension Writer: ShardLeases {
                     }, Request(Self.forget),
                 ])
                 held = Shards(try run(Request(Self.lockAgain) { $0.add(me) }))
+                lost.subtract(held)
                 return
             }
             _ = try run(Request(Self.endOthers) { $0.add(me) })
@@ -113,6 +115,7 @@ extension Writer: ShardLeases {
                 ], through: 0, flushes: false)
             let taken = Shards(rows[0])
             held.formUnion(taken)
+            lost.subtract(taken)
             return (taken, Shards(rows[0]) { $0.flag(1) })
         } catch {
             // Some may be locked: they are released with the session.

@@ -27,6 +27,8 @@ final class Writer {
     var isLeaving = false
     /// The shards that the session has.
     package internal(set) var held: Shards = []
+    /// Those that an earlier session had, and that others may have had since. Open attempts may still end.
+    var lost: Shards = []
     private var session: PostgresSession?
     /// How often a process has begun to write, as of the beginning of this one.
     private var epoch: Int64?
@@ -142,12 +144,20 @@ final class Writer {
     /// A promoted standby begins a new one. Not every server with PostgreSQL's protocol tells it.
     private static let findTimeline = Statement("SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)")
 
-    private func currentTimeline() -> String { (try? run(Request(Self.findTimeline)).first?.text(0)) ?? "" }
+    /// - Returns: empty if it is not known.
+    private func currentTimeline() throws(StoreError) -> String {
+        do throws(StoreError) {
+            return try run(Request(Self.findTimeline)).first?.text(0) ?? ""
+        } catch {
+            if case .unavailable = error { throw error }
+            return ""
+        }
+    }
 
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
         epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
-        timeline = currentTimeline()
+        timeline = try currentTimeline()
         lastRound = try run(AttemptRounds.lastRound).integer
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         if !isExclusive { try enter() }
@@ -170,8 +180,9 @@ final class Writer {
             if let row = try run(Request(Self.findEpoch)).first, row.integer(0) != epoch {
                 return try end("\(row.text(1)) has written to it since")
             }
-        } else if currentTimeline() != timeline {
-            return try end("another server has taken over")
+        } else {
+            let found = try currentTimeline()
+            if !found.isEmpty, !timeline.isEmpty, found != timeline { try end("another server has taken over") }
         }
         let ends = StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
