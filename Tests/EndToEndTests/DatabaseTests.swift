@@ -12,16 +12,19 @@ struct DatabaseTests {
         return try await HeraldProcess.start(command: all)
     }
 
-    @Test("what was accepted is there after a kill")
-    func kill() async throws {
+    @Test("what one server has accepted is at another one of the same database at once, and after a kill")
+    func several() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         defer { try? PostgresServer.shared().drop(url) }
-        let first = try await start(url)
+        let (first, second) = (try await start(url), try await start(url))
         let id = try await first.publish("order.created", "\"subject\": \"order:1\"")
-        try await first.kill()
-        let second = try await start(url)
         #expect(try await second.get("/v1/events/\(id)").status == 200)
-        #expect(try await second.stop() == .exited(0))
+        try await first.kill()
+        let third = try await start(url)
+        for herald in [second, third] {
+            #expect(try await herald.get("/v1/events/\(id)").status == 200)
+            #expect(try await herald.stop() == .exited(0))
+        }
     }
 
     @Test("while the database is away, posts get 503 and readyz says so; then it works again by itself")
