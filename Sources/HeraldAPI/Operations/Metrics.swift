@@ -42,6 +42,7 @@ struct Metrics: Sendable {
         writeQueues(&page)
         writeDeliveries(&page)
         writeLanes(&page, reader)
+        writeNodes(&page)
         if let reader { writeStore(&page, reader) }
         page.counter(
             "herald_wrong_keys_total", "Access keys and links that were not valid.",
@@ -112,6 +113,24 @@ struct Metrics: Sendable {
             "herald_intake_refused_total", "Requests refused with 503 because too much waited.",
             .init(value: intake.refusals))
         page.gauge("herald_reads_waiting", "Reads of the store that wait for a thread.", .init(value: hub.readsWaiting))
+    }
+
+    private func writeNodes(_ page: inout MetricsPage) {
+        let node = hub.nodeMonitor
+        page.gauge(
+            "herald_nodes", "Processes that share the store, when this one last looked.",
+            .init(value: node.shards.nodes))
+        page.gauge(
+            "herald_shards", "The shards of the delegates that this process has, of 64 in all.",
+            .init(value: node.shards.held.number))
+        page.counter(
+            "herald_shards_moved_total",
+            "Shards that this process has taken, given to others, and lost because the store did not hear it.",
+            ShardCounts.Move.allCases.map { .init(("direction", $0.rawValue), value: node.shards.count($0)) })
+        page.gauge(
+            "herald_delivery_permitted",
+            "1 while attempts may start; 0 while the store has not heard this process for seconds.",
+            .init(value: node.isPermitted ? 1 : 0))
     }
 
     private func writeStore(_ page: inout MetricsPage, _ reader: any StoreReader) {

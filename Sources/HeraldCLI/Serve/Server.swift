@@ -23,6 +23,7 @@ struct Server {
     private let delegateLog: DelegateLog
     private let backups: BackupSchedule?
     private let storageLog: StorageLog
+    private let nodeLog: NodeLog
     /// Where the events are, for the log.
     private let place: String
     /// The admin key, if it was created at this start.
@@ -104,6 +105,8 @@ struct Server {
             hub.registry.delegates.addDelegate(delegateLog)
             storageLog = StorageLog(log, place: place)
             hub.storage.observers.addDelegate(storageLog)
+            nodeLog = NodeLog(log, place: place)
+            hub.nodeMonitor.observers.addDelegate(nodeLog)
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
             backups?.start()
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous

@@ -1,0 +1,39 @@
+import HeraldCore
+
+/// Logs a line when this process takes, gives or loses shards, and when its deliveries pause and go on.
+final class NodeLog: NodeObserver {
+    private let log: Log
+    private let place: String
+
+    /// - Parameter place: where the events are.
+    init(_ log: Log, place: String) {
+        self.log = log
+        self.place = place
+    }
+
+    func nodeChanged(_ change: NodeChange) {
+        let place = place
+        switch change {
+        case .moved(.taken, let shards, let has, let nodes):
+            log.write(.info, "shards taken") { Self.fields(shards, has, nodes) }
+        case .moved(.given, let shards, let has, let nodes):
+            log.write(.info, "shards given to other nodes") { Self.fields(shards, has, nodes) }
+        case .moved(.lost, let shards, let has, let nodes):
+            log.write(.warning, "shards lost: the session with the database has ended") {
+                Self.fields(shards, has, nodes)
+            }
+        case .paused:
+            log.write(.warning, "deliveries pause: the database does not hear this process") {
+                ["data": place, "to_do": "check that the database can be reached; Herald tries again by itself"]
+            }
+        case .resumed(let nanoseconds):
+            log.write(.info, "deliveries go on") {
+                ["data": place, "seconds": String(Double(nanoseconds / 1_000_000) / 1000)]
+            }
+        }
+    }
+
+    private static func fields(_ shards: Int, _ has: Int, _ nodes: Int) -> Log.Fields {
+        ["shards": String(shards), "has": String(has), "nodes": String(nodes)]
+    }
+}
