@@ -57,6 +57,9 @@ static const unsigned char json_js[] = {
 static const unsigned char live_js[] = {
 #embed "../HeraldAPI/Dashboard/Pages/live.js"
 };
+static const unsigned char nodes_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/nodes.js"
+};
 static const unsigned char overview_js[] = {
 #embed "../HeraldAPI/Dashboard/Pages/overview.js"
 };
@@ -103,6 +106,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("index.html", index_html),
     FILE_NAMED("json.js", json_js),
     FILE_NAMED("live.js", live_js),
+    FILE_NAMED("nodes.js", nodes_js),
     FILE_NAMED("overview.js", overview_js),
     FILE_NAMED("post.js", post_js),
     FILE_NAMED("secret.js", secret_js),

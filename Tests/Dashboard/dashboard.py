@@ -165,6 +165,7 @@ def the_overview_shows_the_flow(page):
     page.keys("go")
     page.wait(lambda: "order.paid" in page.text(".fanout") and page.all(".ribbon"))
     page.wait(lambda: page.all(".charts .line"))
+    assert "Nodes" not in page.texts("h2"), "there is only one"
     page.wait(lambda: "failing" in page.text(".cards"))
     page.check_accessibility()
     page.click("Details")

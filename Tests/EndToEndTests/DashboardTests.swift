@@ -76,6 +76,17 @@ struct DashboardTests {
         try await drive("healing.py", try Binary.path(), receiver.url("/"))
     }
 
+    @Test("several servers that share a database are listed with their shards", .enabled(if: Self.hasBrowser))
+    func nodes() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        defer { try? PostgresServer.shared().drop(url) }
+        let command = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url]
+        let first = try await HeraldProcess.start(command: command)
+        let second = try await HeraldProcess.start(command: command)
+        try await drive("nodes.py", "http://127.0.0.1:\(first.port)")
+        #expect(first.process.end == nil && second.process.end == nil)
+    }
+
     @Test(
         "a page of another origin changes nothing, and may use the API if the operator allows its origin",
         .enabled(if: Self.hasBrowser))

@@ -39,8 +39,8 @@ struct DashboardFile: Sendable {
 
     private static let names = [
         "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "dom.js", "drawer.js", "events.js",
-        "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js", "live.js", "overview.js",
-        "post.js", "secret.js", "signin.js", "state.js", "story.js", "style.css", "svg.js",
+        "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js", "live.js", "nodes.js",
+        "overview.js", "post.js", "secret.js", "signin.js", "state.js", "story.js", "style.css", "svg.js",
     ]
 
     private static let types = [

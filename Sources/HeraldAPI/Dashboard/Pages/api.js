@@ -58,6 +58,7 @@ export const api = {
   signOut: () => send("DELETE", session),
 
   metrics: () => get("/metrics"),
+  nodes: () => get("/v1/nodes"),
 
   /// At most `most` delegates, newest first, and whether there are more.
   async delegates(filter = {}, most = 1000) {

@@ -5,10 +5,11 @@ import { h } from "./dom.js";
 /// Each state has a shape, a color and a word.
 const states = {
   active: ["●", "good"], delivered: ["●", "good"], succeeded: ["●", "good"], logged_in: ["●", "good"],
+  running: ["●", "good"],
   retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
   failing: ["▲", "bad"], exhausted: ["▲", "bad"], failed: ["▲", "bad"],
   paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
-  logged_out: ["✕", "rest"], unknown: ["○", "rest"],
+  logged_out: ["✕", "rest"], stopped: ["✕", "rest"], unknown: ["○", "rest"],
 };
 
 export const tone = (state) => (states[state] ?? ["", "rest"])[1];

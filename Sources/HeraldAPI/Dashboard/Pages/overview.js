@@ -1,4 +1,4 @@
-// The overview: the flow of events, four charts, and problems that need attention.
+// The overview: the flow of events, four charts, problems that need attention, and the nodes if there are several.
 
 import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
@@ -7,6 +7,7 @@ import { state, name, address, duration, sentence, plural, backlog } from "./for
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
 import { History } from "./history.js";
+import { nodes } from "./nodes.js";
 
 const history = new History();
 const order = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
@@ -15,7 +16,9 @@ export function overview(root, { signal }) {
   const picture = h("section", { "aria-labelledby": "flow" });
   const charts = new Charts();
   const attention = h("section", { "aria-labelledby": "attention" });
-  root.append(h("h1", { id: "flow" }, "Event flow"), picture, charts.element, attention);
+  const sharing = h("div");
+  root.append(h("h1", { id: "flow" }, "Event flow"), picture, charts.element, attention, sharing);
+  nodes(sharing, signal);
 
   // The metrics concern the whole server: they are not available to users of a single app.
   const numbers = new AbortController();
