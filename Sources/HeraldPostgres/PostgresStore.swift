@@ -6,8 +6,8 @@ import Synchronization
 
 /// The event store in a PostgreSQL database, in its schema `herald`.
 ///
-/// One process at a time writes: its session holds an advisory lock. Readers have sessions of their own. Each session connects
-/// again when it was lost; until then calls fail with `StoreError.unavailable`.
+/// Any number of processes may have it open. One session writes; readers have sessions of their own. Each session connects again
+/// when it was lost; until then calls fail with `StoreError.unavailable`.
 ///
 /// @unchecked: `writer` belongs to the writer's thread, as EventStore requires; all else is immutable or locked.
 package final class PostgresStore: EventStore, @unchecked Sendable {
@@ -18,7 +18,6 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package let damagedEvents = DamagedEvents()
     private let writer: Writer
     private let listener: Listener
-    private let isExclusive: Bool
     private var isClosed = false
 
     private struct Failures {
@@ -34,23 +33,15 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     ///   - url: `postgres://user@host1,host2/database?…`, as libpq takes it.
     ///   - sealer: seals secrets, extra headers, URLs and remembered responses. The first time it is provided, it seals
     ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is thrown.
-    package convenience init(url: String, sealer: Sealer? = nil) throws(StoreError) {
-        try self.init(url: url, sealer: sealer, isExclusive: false)
-    }
-
-    /// - Parameters:
-    ///   - isExclusive: no other store of the database is open. Otherwise several may be, and may publish.
     ///   - partitionSize: the rows of a new partition.
     package init(
-        url: String, sealer: Sealer? = nil, isExclusive: Bool, partitionSize: Int64 = Partitions.size
+        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size
     ) throws(StoreError) {
         database = try Database(url: url)
-        self.isExclusive = isExclusive
         columnSealer = ColumnSealer(sealer: sealer)
         listener = Listener(database, durable)
         writer = Writer(
-            database, columnSealer, damagedEvents, durable, listener, isExclusive: isExclusive,
-            partitionSize: partitionSize)
+            database, columnSealer, damagedEvents, durable, listener, partitionSize: partitionSize)
         heads = writer.heads
         try writer.connect()
         try Migration.run(writer)
@@ -85,7 +76,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         } catch {
             failures.withLock { failures in
                 switch error {
-                case .unavailable, .unknown, .inUse: failures.last = error
+                case .unavailable, .unknown: failures.last = error
                 default: break
                 }
                 failures.end = writer.ended
@@ -109,7 +100,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     package var isShared: Bool { true }
 
-    package var leases: (any ShardLeases)? { isExclusive ? nil : writer }
+    package var leases: (any ShardLeases)? { writer }
 
     package func observe(_ notify: @escaping @Sendable () -> Void) { listener.start(notify) }
 
@@ -123,7 +114,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func close() {
-        if !isClosed, !isExclusive, writer.isConnected {
+        if !isClosed, writer.isConnected {
             // What is not given, the others find out themselves.
             try? writer.leave()
             try? writer.give(writer.held)

@@ -139,6 +139,8 @@ extension Reader {
     }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
+        // A list begins with what other processes have accepted until now.
+        if query.before == nil { _ = try ends(isFresh: true) }
         // "~" sorts after every character of a type.
         let (from, to) =
             switch query.type {
@@ -180,7 +182,9 @@ extension Reader {
         let name = NameInApp(app: app, name: id)
         let rows = try run(LogQueries.request(LogQueries.events, [name]))
         guard let found = try LogQueries.events(rows, of: [name], reading)[name] ?? nil else { return nil }
-        return found.sequence <= durable.position ? found : nil
+        // It may be another process's, which has told somebody already.
+        try settle(StoreEnds(event: found.sequence, change: 0))
+        return found
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {

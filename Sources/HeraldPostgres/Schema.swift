@@ -7,9 +7,8 @@ enum Schema {
     /// SQLSTATE of our own: something has changed since it was read.
     static let outdated = "HR001"
 
-    /// The key of the advisory lock under which the schema is changed; and of the one that the process holds which writes.
+    /// The key of the advisory lock under which the schema is changed.
     static let migrationLock: Int64 = 0x4852_4c44_0001
-    static let writerLock: Int64 = 0x4852_4c44_0002
     /// The lock that gives events their order.
     static let orderLock: Int64 = 0x4852_4c44_0003
 
@@ -325,14 +324,11 @@ enum Schema {
         );
 
         -- `secret`: ServerSecret. `proof`: a value that only the master key opens, NULL if secrets are not encrypted.
-        -- `epoch`: how often a process has begun to write; `writer`: the last one.
         CREATE TABLE server (
             secret bytea,
-            proof  bytea,
-            epoch  bigint NOT NULL,
-            writer text NOT NULL
+            proof  bytea
         );
-        INSERT INTO server VALUES (NULL, NULL, 0, '');
+        INSERT INTO server VALUES (NULL, NULL);
 
         -- Appends to the log in one message. What was read before, without a lock, is checked under the lock that gives events
         -- their order; a check that fails is an error of the class HR001. The commit is not flushed: a flush follows it, which

@@ -6,8 +6,7 @@ import HeraldTables
 
 /// The session that writes, and what it knows of the database. The writer's thread.
 ///
-/// While one process may write at a time, this session holds the lock that says so: a process that has lost the lock has lost
-/// the session to write with, too.
+/// It holds the locks of the shards that this process has (`Writer+Leases`): who has lost those has lost the session to write with.
 final class Writer {
     let database: Database
     let sealer: ColumnSealer
@@ -19,7 +18,6 @@ final class Writer {
     private let listener: Listener
     private var lastAttempt: Int64 = 0
     var partitions: Partitions
-    private let isExclusive: Bool
     package let node = NodeKey.random()
     /// The server ends the session when there are no signs of life.
     var isWatched = false
@@ -30,8 +28,8 @@ final class Writer {
     /// Those that an earlier session had, and that others may have had since. Open attempts may still end.
     var lost: Shards = []
     private var session: PostgresSession?
-    /// How often a process has begun to write, as of the beginning of this one.
-    private var epoch: Int64?
+    /// The schema is there, and this process knows where it begins.
+    private var hasBegun = false
     /// Of the server, as of the beginning; empty if it is not known.
     private var timeline = ""
     /// Attempts may have been recorded that this process does not know of, or it has taken shards.
@@ -43,25 +41,18 @@ final class Writer {
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
-    /// The server's process of the last session.
-    private var lastProcess: Int64 = 0
     /// Why nothing may be written any more.
     private(set) var ended: StoreError?
 
-    /// How long to wait for the lock of a process that has ended, whose session the server has yet to notice; in tenths of a
-    /// second.
-    private static let lockTries = 30
-
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
-        _ listener: Listener, isExclusive: Bool, partitionSize: Int64
+        _ listener: Listener, partitionSize: Int64
     ) {
         self.database = database
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
         self.listener = listener
-        self.isExclusive = isExclusive
         partitions = Partitions(size: partitionSize)
     }
 
@@ -84,15 +75,14 @@ final class Writer {
         if let ended { throw ended }
         if !isConnected {
             session = nil
-            let session = try database.open(.log)
-            self.session = session
+            session = try database.open(.log)
             do {
-                if isExclusive { try takeLock() }
-                if epoch != nil, !isExclusive { try enter() }
-                lastProcess = session.serverProcess
-                if epoch != nil { try resume() }
+                if hasBegun {
+                    try enter()
+                    try resume()
+                }
             } catch {
-                self.session = nil
+                session = nil
                 throw error
             }
         }
@@ -110,37 +100,6 @@ final class Writer {
 
     func pause(milliseconds: Int32) { poll(nil, 0, milliseconds) }
 
-    private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.writerLock))")
-    /// Advisory locks with one key have its halves in `classid` and `objid`.
-    private static let holder = Statement(
-        """
-        SELECT pid::bigint, coalesce(application_name, '') FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
-        WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-            AND (classid::bigint << 32 | objid::bigint) = \(Schema.writerLock)
-        """)
-
-    private static let terminate = Statement("SELECT pg_terminate_backend($1::bigint::int)")
-
-    private func takeLock() throws(StoreError) {
-        var holder = ""
-        for _ in 1...Self.lockTries {
-            if try run(Request(Self.tryLock)).first?.flag(0) == true { return }
-            if let found = try run(Request(Self.holder)).first {
-                holder = found.text(1)
-                // The session that was given up waits for a standby, perhaps, and does not notice.
-                let process = found.integer(0)
-                if process == lastProcess { _ = try run(Request(Self.terminate) { $0.add(process) }) }
-            }
-            pause(milliseconds: 100)
-        }
-        throw .inUse(path: database.label, holder: holder.isEmpty ? "another process" : holder)
-    }
-
-    private static let findEpoch = Statement("SELECT epoch, writer FROM server")
-    private static let raiseEpoch = Statement(
-        "UPDATE server SET epoch = epoch + 1, writer = $1 RETURNING epoch")
-
     /// A promoted standby begins a new one. Not every server with PostgreSQL's protocol tells it.
     private static let findTimeline = Statement("SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)")
 
@@ -156,11 +115,11 @@ final class Writer {
 
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
-        epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
         timeline = try currentTimeline()
         lastRound = try run(AttemptRounds.lastRound).integer
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
-        if !isExclusive { try enter() }
+        try enter()
+        hasBegun = true
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try preparePartitions()
     }
@@ -172,18 +131,11 @@ final class Writer {
         durable.raise(to: ends)
     }
 
-    /// Goes on with another session: only if the server has all that was flushed, and nobody has written meanwhile of whom
-    /// this process could not learn: another process while this one has the lock, or, if it shares the database, one that has
-    /// written to a server which this one has replaced.
+    /// Goes on with another session: only if the server has all that was flushed, and is the one that all others write to: they
+    /// may have written to another one of which this process could not learn.
     private func resume() throws(StoreError) {
-        if isExclusive {
-            if let row = try run(Request(Self.findEpoch)).first, row.integer(0) != epoch {
-                return try end("\(row.text(1)) has written to it since")
-            }
-        } else {
-            let found = try currentTimeline()
-            if !found.isEmpty, !timeline.isEmpty, found != timeline { try end("another server has taken over") }
-        }
+        let found = try currentTimeline()
+        if !found.isEmpty, !timeline.isEmpty, found != timeline { try end("another server has taken over") }
         let ends = StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
             try end("it ends at event \(ends.event), and had been flushed up to \(durable.position)")

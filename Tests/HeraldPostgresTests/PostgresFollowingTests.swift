@@ -143,7 +143,7 @@ struct PostgresFollowingTests {
         let published = Published()
         let crashes = Crashes(server)
         let followers = try (0..<3).map { _ in try Follower() }
-        let stores = try (0..<11).map { _ in try database.open(isExclusive: false) }
+        let stores = try (0..<11).map { _ in try database.open() }
         for (follower, store) in zip(followers, stores[8...]) { store.observe { follower.wakeup.signal() } }
         for store in stores[..<8] { store.observe {} }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -84,7 +84,7 @@ struct PostgresServersTests {
         var first: Relay? = try Relay(database.url)
         let second = try Relay(database.url)
         let url = try url(database, deadPort, try #require(first).port, second.port)
-        let store = try PostgresStore(url: url, isExclusive: false)
+        let store = try PostgresStore(url: url)
         defer { store.close() }
         #expect(store.label.hasPrefix("postgres://localhost:\(deadPort),localhost:"))
         try store.append("a")

@@ -31,7 +31,7 @@ struct PostgresSharingTests {
     @Test("attempts are listed by every process, whichever has recorded them, and linked when their shard moves")
     func attempts() throws {
         let database = try TestDatabase()
-        let stores = try (0..<3).map { _ in try database.open(isExclusive: false) }
+        let stores = try (0..<3).map { _ in try database.open() }
         defer { for store in stores { store.close() } }
         for key in 1...3 as ClosedRange<DelegateKey> {
             try stores[0].transaction { transaction throws(StoreError) in
@@ -68,7 +68,7 @@ struct PostgresSharingTests {
     @Test("an attempt that ends when another process has its shard hides none of that process")
     func lateAttempts() throws {
         let database = try TestDatabase()
-        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         for (store, event) in [(one, 1), (two, 10)] as [(PostgresStore, LogPosition)] {
             let leases = try #require(store.leases)
@@ -96,7 +96,7 @@ struct PostgresSharingTests {
     @Test("a round that is full ends, also within a transaction, and after one that has failed")
     func fullRounds() throws {
         let database = try TestDatabase()
-        let store = try database.open(isExclusive: false)
+        let store = try database.open()
         defer { store.close() }
         try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
         func many(_ count: Int, from first: LogPosition) -> [AttemptRecord] {
@@ -136,7 +136,7 @@ struct PostgresSharingTests {
         let old = try database.open()
         try write([attempt(1, 1), attempt(1, 2)], old)
         old.close()
-        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         let reader = try one.makeReader()
         let end = try reader.lastAttempt()
@@ -170,7 +170,7 @@ struct PostgresSharingTests {
             for writer in 0..<3 {
                 group.addTask {
                     try await RawHTTP.onThread {
-                        let store = try database.open(isExclusive: false)
+                        let store = try database.open()
                         defer { store.close() }
                         for round in 0..<rounds {
                             // Half of them are others' too.
@@ -207,7 +207,7 @@ struct PostgresSharingTests {
     @Test("a status, a state and a response that another process changes meanwhile: nothing is written")
     func values() throws {
         let database = try TestDatabase()
-        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         func status(_ id: String) -> AuthStatus {
             AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [49], since: 1, eventID: id)
@@ -269,7 +269,7 @@ struct PostgresSharingTests {
         let server = try PostgresServer()
         let database = try TestDatabase(on: server)
         // The first one commits nothing of its own accord, which would wait, too.
-        let (one, two) = (try database.open(), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         try one.note([.firstEvent], "a")
         let reader = try two.makeReader()
@@ -324,7 +324,7 @@ struct PostgresSharingTests {
     @Test("processes are notified of what others have committed, not of what is their own, nor of what is not there")
     func notified() async throws {
         let database = try TestDatabase()
-        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         let (first, second) = (Counter(), Counter())
         one.observe { first.next() }
@@ -357,7 +357,7 @@ struct PostgresSharingTests {
     @Test("processes go on after their sessions were lost, unless the server lacks what was flushed")
     func resumed() throws {
         let database = try TestDatabase()
-        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         try one.note([.firstEvent], "a")
         try two.append("b")
@@ -368,7 +368,7 @@ struct PostgresSharingTests {
         }
         #expect(try one.recover().head == 6 && two.recover().lastChange == 1)
         for (missing, there) in [("events WHERE sequence = 6", 5), ("changes", 0)] {
-            let store = try database.open(isExclusive: false)
+            let store = try database.open()
             defer { store.close() }
             try database.sql("DELETE FROM herald.\(missing)")
             try database.endSessions()

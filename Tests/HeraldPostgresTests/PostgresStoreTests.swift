@@ -17,10 +17,10 @@ final class TestDatabase: Sendable {
 
     deinit { server.drop(url) }
 
-    func open(isExclusive: Bool = true, partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws
+    func open(partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws
         -> PostgresStore
     {
-        try PostgresStore(url: url, sealer: sealer, isExclusive: isExclusive, partitionSize: partitionSize)
+        try PostgresStore(url: url, sealer: sealer, partitionSize: partitionSize)
     }
 
     @discardableResult
@@ -77,7 +77,7 @@ struct PostgresContentTests {
         #expect(try reader.events(after: 0, limit: 9, maxBytes: 999).events.map(\.isDamaged) == [false, true, false])
         #expect(try reader.event(app: .default, id: "b")?.event.isDamaged == true)
         #expect(try reader.events(EventQuery()).map(\.event.id) == ["c", "a"])
-        #expect(store.damagedEvents.count == 1)
+        #expect(store.damagedEvents.count == 2)
     }
 
     @Test("partitions are made ahead of what is appended, and dropped when they are empty")
@@ -155,22 +155,6 @@ struct PostgresContentTests {
 
 @Suite("Opening a PostgreSQL database")
 struct PostgresOpeningTests {
-    @Test("a second process is refused, and told who has it, until the first one has ended")
-    func lock() throws {
-        let database = try TestDatabase()
-        let first = try database.open()
-        try first.append("a")
-        guard case .inUse(_, let holder)? = failure({ _ = try database.open() }) else {
-            Issue.record("two stores are open")
-            return
-        }
-        #expect(holder.hasPrefix("herald, process "))
-        first.close()
-        let second = try database.open()
-        #expect(try second.recover().head == 1)
-        second.close()
-    }
-
     @Test("secrets are encrypted with the first key, and the database opens with that key only")
     func sealing() throws {
         let database = try TestDatabase()
@@ -228,7 +212,7 @@ struct PostgresOpeningTests {
                 for _ in 1...4 {
                     group.addTask {
                         try await RawHTTP.onThread {
-                            let store = try database.open(isExclusive: false, sealer: sealer)
+                            let store = try database.open(sealer: sealer)
                             defer { store.close() }
                             return try store.recover()
                         }
@@ -314,25 +298,6 @@ struct PostgresLossTests {
         }
         try store.health()
         #expect(try store.ids() == ["a", "c"])
-    }
-
-    @Test("a process goes no further when another one has written since its session was lost")
-    func replaced() throws {
-        let database = try TestDatabase()
-        let first = try database.open()
-        defer { first.close() }
-        try first.append("a")
-        try database.endSessions()
-        let second = try database.open()
-        try second.append("b")
-        second.close()
-        for _ in 1...2 {
-            guard case .replaced? = failure({ try first.append("c") }) else {
-                Issue.record("two processes write by turns")
-                return
-            }
-        }
-        #expect(throws: StoreError.self) { try first.checkFiles() }
     }
 
     @Test("an answer is not given when the wait for a synchronous standby was canceled")

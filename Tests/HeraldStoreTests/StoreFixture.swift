@@ -57,7 +57,7 @@ final class StoreFixture {
     /// What another process has opened of the same; it is still open at the end of the test.
     func openAnother() throws -> any EventStore {
         guard let database else { return store }
-        let other = try PostgresStore(url: database, isExclusive: false)
+        let other = try PostgresStore(url: database)
         others.append(other)
         return other
     }
