@@ -11,7 +11,7 @@ from herald import (
 from kill import WEBHOOKS, compare_deliveries, repeat
 from postgres import Postgres
 
-QUICK, FULL, UNIT = 6, 120, "nodes that die, freeze or end"
+QUICK, FULL, UNIT = 2, 120, "nodes that die, freeze or end"
 NODES = 3
 # Of one database, before everything is delivered and compared.
 CHAPTER = 12
