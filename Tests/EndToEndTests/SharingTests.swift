@@ -37,7 +37,7 @@ final class SharingTests {
             let posted = try await b.post("/v1/events", #"{"type": "a.b"}"#, key.headers)
             #expect(posted.status == 202)
             #expect(try await a.get("/v1/events/\(posted.id)").status == 200)
-            #expect(try await a.get("/v1/events?limit=1").text.contains(posted.id))
+            _ = try await a.get("/v1/events?type=a.b&limit=1") { $0.text.contains(posted.id) }
             let delegate = try await b.register("https://127.0.0.1:1/\(number)")
             #expect(try await a.get("/v1/delegates/\(delegate.id)").status == 200)
             #expect(try await a.send("DELETE", "/v1/keys/\(key.id)", nil, [:]).status == 204)
