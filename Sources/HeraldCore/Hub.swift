@@ -79,9 +79,6 @@ public final class Hub: Sendable {
         permit = DeliveryPermit(isLimited: store.leases != nil)
         shards = ShardCounts(store.leases == nil ? .all : [])
         handover = try ShardHandover()
-        var limits = configuration.loop
-        // A database that others use, too, writes a row for each lane and shard.
-        if store.leases != nil { limits.positionInterval = 1_000_000_000 }
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
@@ -89,7 +86,7 @@ public final class Hub: Sendable {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(
                 try DeliveryLoop(
-                    sender: sender, recentEvents: recentEvents, limits: limits, clock: clock))
+                    sender: sender, recentEvents: recentEvents, limits: configuration.loop, clock: clock))
         }
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
@@ -136,7 +133,7 @@ public final class Hub: Sendable {
 
     private func start(_ recovery: Recovery) throws {
         let first = shards.held
-        let lanes = first.isEmpty ? LaneRecovery() : try store.recover(first)
+        let lanes = try store.recover(first)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {

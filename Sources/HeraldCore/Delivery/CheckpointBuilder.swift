@@ -18,9 +18,6 @@ struct CheckpointBuilder {
     static let partSize = 256
     private static let maxParts = 64
 
-    /// How long the positions of lanes are collected, in nanoseconds; 0 to write them with every checkpoint. Late is safe: what
-    /// lies beyond them a start finds among attempts and rows.
-    private let positionInterval: Int64
     private let maxAttempts: Int
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
@@ -42,21 +39,14 @@ struct CheckpointBuilder {
     private var failed: Checkpoint?
     /// Number of partial checkpoints since the last whole one.
     private var parts = 0
-    /// When positions are due.
-    private var positionsDue: Int64 = 0
     /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
     /// - Parameters:
     ///   - shards: those that the lanes belong to.
     ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
-    ///   - positionInterval: nanoseconds; 0 to write positions with every checkpoint.
-    init(
-        settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts,
-        positionInterval: Int64 = 0
-    ) {
+    init(settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts) {
         self.shards = shards
-        self.positionInterval = positionInterval
         self.maxAttempts = maxAttempts
         self.settled = settled
         routed = settled
@@ -67,27 +57,20 @@ struct CheckpointBuilder {
     var hasFailed: Bool { failed != nil }
     /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }
-    var hasChanges: Bool { hasOutcomes || hasPositions || isUrgent || failed != nil }
-    /// What must be on disk soon, since it is done again after a crash otherwise.
-    private var hasOutcomes: Bool { !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty }
-    private var hasPositions: Bool { lanesChanged || routed != settled || !replays.isEmpty }
-    /// What goes with the positions, and can't wait for them.
-    private var isUrgent: Bool {
-        !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty || !missed.isEmpty || !unannounced.isEmpty
+    var hasChanges: Bool {
+        !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
+            || !replays.isEmpty || !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty
+            || !missed.isEmpty || !unannounced.isEmpty
     }
 
-    /// - Parameter isPosition: nothing but positions of lanes.
-    private mutating func changed(now: Int64, isPosition: Bool = false) {
-        // A failed one comes first, at its time.
-        guard writing == nil, failed == nil else { return }
-        let time = isPosition ? max(now + Self.interval, positionsDue) : now + Self.interval
-        due = min(due ?? time, time)
+    private mutating func changed(now: Int64) {
+        if due == nil && writing == nil { due = now + Self.interval }
     }
 
     mutating func routed(to sequence: LogPosition, now: Int64) {
         routed = sequence
         // The position of a loop without shards is of no interest.
-        if !shards.isEmpty { changed(now: now, isPosition: true) }
+        if !shards.isEmpty { changed(now: now) }
     }
 
     mutating func add(_ attempt: AttemptRecord, now: Int64) {
@@ -118,7 +101,7 @@ struct CheckpointBuilder {
 
     mutating func replayed(_ id: Int64, of key: DelegateKey, to cursor: LogPosition, now: Int64) {
         replays[id] = (key, cursor)
-        changed(now: now, isPosition: true)
+        changed(now: now)
     }
 
     mutating func endReplay(_ id: Int64, of key: DelegateKey, now: Int64) {
@@ -156,7 +139,7 @@ struct CheckpointBuilder {
     /// Records that the next checkpoint has changed lanes to write.
     mutating func touch(now: Int64) {
         lanesChanged = true
-        changed(now: now, isPosition: true)
+        changed(now: now)
     }
 
     /// Records that the store has had a row for this lane since before the start.
@@ -203,38 +186,18 @@ struct CheckpointBuilder {
         return checkpoint
     }
 
-    /// Makes a checkpoint without positions, if they are not due. Returns `nil` if `take` must make the checkpoint.
-    mutating func takeOutcomes(now: Int64) -> Checkpoint? {
-        guard hasOutcomes, !isUrgent, now < positionsDue else { return nil }
-        var checkpoint = Checkpoint()
-        takeOutcomes(&checkpoint)
-        writing = checkpoint
-        due = nil
-        return checkpoint
-    }
-
-    private mutating func takeOutcomes(_ checkpoint: inout Checkpoint) {
-        checkpoint.attempts = attempts
-        checkpoint.waiting = Array(waiting.values)
-        checkpoint.ended = Array(ended)
-        attempts = []
-        waiting = [:]
-        ended = []
-    }
-
     /// Makes the checkpoint of everything that was collected.
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
     ///   - given: only of these shards, which are given away; `nil` for `shards`.
     ///   - lanes: the changed lanes with their positions.
-    mutating func take(
-        settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)], now: Int64
-    ) -> Checkpoint {
+    mutating func take(settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)]) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
         checkpoint.shards = given ?? shards
-        positionsDue = now + positionInterval
-        takeOutcomes(&checkpoint)
+        checkpoint.attempts = attempts
+        checkpoint.waiting = Array(waiting.values)
+        checkpoint.ended = Array(ended)
         checkpoint.replays = replays.map { ($0.key, $0.value.delegate, $0.value.cursor) }
         checkpoint.endedReplays = endedReplays
         checkpoint.statistics = statistics
@@ -253,6 +216,9 @@ struct CheckpointBuilder {
                 }
             }
         }
+        attempts = []
+        waiting = [:]
+        ended = []
         replays = [:]
         endedReplays = []
         statistics = []
@@ -284,9 +250,7 @@ struct CheckpointBuilder {
         guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {
-            if parts > 0, hasChanges { due = now }
-            if hasOutcomes || isUrgent { changed(now: now) }
-            if hasPositions { changed(now: now, isPosition: true) }
+            if hasChanges { due = parts > 0 ? now : now + Self.interval }
             return checkpoint
         }
         failed = checkpoint

@@ -60,7 +60,7 @@ final class DeliveryEngine {
             settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
         ledger = DeliveryLedger(
-            settled: settled, shards: shards, board: board, timers: timers, limits: limits,
+            settled: settled, shards: shards, board: board, timers: timers, maxAttempts: limits.attempts,
             submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,

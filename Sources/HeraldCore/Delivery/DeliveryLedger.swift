@@ -18,14 +18,13 @@ final class DeliveryLedger {
     private var statisticsAreLeaving = false
 
     init(
-        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: Hub.LoopLimits,
+        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, maxAttempts: Int,
         submit: @escaping (Checkpoint) -> Void
     ) {
         self.board = board
         self.timers = timers
         self.submit = submit
-        checkpoints = CheckpointBuilder(
-            settled: settled, shards: shards, maxAttempts: limits.attempts, positionInterval: limits.positionInterval)
+        checkpoints = CheckpointBuilder(settled: settled, shards: shards, maxAttempts: maxAttempts)
         board.settled = settled
     }
 
@@ -125,7 +124,6 @@ final class DeliveryLedger {
     private func write(routed: LogPosition, isParked: (Lane) -> Bool) {
         if let again = checkpoints.takeFailed() { return submit(again) }
         if let part = checkpoints.takePart() { return submit(part) }
-        if let outcomes = checkpoints.takeOutcomes(now: now) { return submit(outcomes) }
         write(settled: routed, of: nil, isParked)
     }
 
@@ -140,7 +138,7 @@ final class DeliveryLedger {
             }
         }
         touchedLanes.removeAll(keepingCapacity: true)
-        submit(checkpoints.take(settled: settled, of: given, lanes: places, now: now))
+        submit(checkpoints.take(settled: settled, of: given, lanes: places))
     }
 
     /// Called when the writer has finished a checkpoint.
