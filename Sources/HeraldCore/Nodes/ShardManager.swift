@@ -55,9 +55,6 @@ struct ShardManager {
         plan = ShardPlan(node: leases.node)
     }
 
-    /// The shards whose lanes may be recorded.
-    var held: Shards { leases.held }
-
     /// Whether this process does what one of all has to do.
     var keepsHouse: Bool { plan.held.contains(.housekeeper) }
 
@@ -70,8 +67,10 @@ struct ShardManager {
         defer { for case .left(let shards) in ended { plan.left(shards) } }
         let deadline = ports.handover.deadline
         let begins = deadline != nil && !isStopping
-        isStopping = deadline != nil
-        if begins { try leases.leave() }
+        if begins {
+            try leases.leave()
+            isStopping = true
+        }
         guard now >= nextLook || !ended.isEmpty || begins else { return }
         nextLook = now + Self.interval
         let nodes = try leases.look()
