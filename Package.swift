@@ -101,7 +101,7 @@ let package = Package(
             "HeraldCLI",
             [
                 "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON",
-                "HeraldPostgres",
+                "HeraldPostgres", "HeraldTables",
                 "HeraldSQLite", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
         )
@@ -178,7 +178,7 @@ let package = Package(
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
         // The conformance suite of all stores.
-        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite"]),
+        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite", "HeraldTables", "HeraldReceiver"]),
         tests(
             "HeraldPostgresTests",
             ["HeraldPostgres", "HeraldTables", "HeraldCore", "HeraldCrypto", "HeraldRuntime"]),

@@ -42,6 +42,8 @@ public final class Hub: Sendable {
     private let rates: EventRates
     private let threads: HubThreads
     private let others: OtherLanes
+    /// `nil` if all delegates belong to this process.
+    private let otherOutcomes: OtherOutcomes?
     /// Attempts start while it lasts.
     private let permit: DeliveryPermit
     private let handover: ShardHandover
@@ -79,6 +81,9 @@ public final class Hub: Sendable {
         permit = DeliveryPermit(isLimited: store.leases != nil)
         shards = ShardCounts(store.leases == nil ? .all : [])
         handover = try ShardHandover()
+        var limits = configuration.loop
+        // A database that others use, too, writes a row for each lane and shard.
+        if store.leases != nil { limits.positionInterval = 1_000_000_000 }
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
@@ -86,7 +91,7 @@ public final class Hub: Sendable {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(
                 try DeliveryLoop(
-                    sender: sender, recentEvents: recentEvents, limits: configuration.loop, clock: clock))
+                    sender: sender, recentEvents: recentEvents, limits: limits, clock: clock))
         }
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
@@ -108,6 +113,14 @@ public final class Hub: Sendable {
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             attempts: attemptRoom, hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         others = OtherLanes(shards: shards, registry: registry, readers: readers)
+        otherOutcomes =
+            store.leases == nil
+            ? nil
+            : OtherOutcomes(shards: shards, registry: registry, readers: readers) { [loops, clock] nanoseconds, body in
+                // A watch that is not attached to an event can only expire.
+                let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
+                loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
+            }
         nodeMonitor = NodeMonitor(store.leases?.node, shards: shards, permit: permit, clock: clock)
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
@@ -133,7 +146,7 @@ public final class Hub: Sendable {
 
     private func start(_ recovery: Recovery) throws {
         let first = shards.held
-        let lanes = try store.recover(first)
+        let lanes = first.isEmpty ? LaneRecovery() : try store.recover(first)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
@@ -145,6 +158,7 @@ public final class Hub: Sendable {
                 lanes: lanes.lanes(of: shards, recovery.delegates), services: services(forLoop: number))
             delegates.addDelegate(loop)
         }
+        if let otherOutcomes { delegates.addDelegate(otherOutcomes) }
         try writer.start(.init(recovery), shards: sharing)
         store.observe { [weak intake] in intake?.look() }
     }
@@ -159,7 +173,7 @@ public final class Hub: Sendable {
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
         let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, others, nodeMonitor] in
-            if shards.held.contains(.housekeeper) { retention.look() }
+            if shards.held.contains(.housekeeper) { retention.lookWhenDue() }
             keyUse.look()
             others.look()
             nodeMonitor.look()
@@ -265,7 +279,8 @@ public final class Hub: Sendable {
     package func watch(
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
-        let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
+        let watch = DeliveryWatch(
+            events: events, routers: loops.count + (otherOutcomes == nil ? 0 : 1), completion: completion)
         // At most ten years, so that the nanoseconds do not overflow.
         let end = clock.monotonic() + Int64(min(max(seconds, 0), 315_360_000)) * 1_000_000_000
         for loop in loops { loop.post(.expire(watch, at: end)) }

@@ -69,6 +69,9 @@ final class AttemptRounds: Sendable {
                 AND a.id < (round + 1) << \(shift) WHERE a.delegate = $1 AND a.previous <> \(unlinked))) END
         """
 
+    /// `bigint` of the number of a round whose ids are greater than those of all attempts.
+    static let roundAfterAll = "coalesce(((SELECT max(id) FROM attempts) >> \(shift)) + 1, 0)"
+
     static let lastRound = Request(Statement("SELECT last_value FROM round_numbers"))
     static let begin = Request(Statement("SELECT begin_round_1()"))
     private static let end = Statement("SELECT end_rounds_1($1::bigint[], $2::bigint)")

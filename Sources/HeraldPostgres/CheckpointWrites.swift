@@ -42,9 +42,19 @@ enum CheckpointWrites {
                     parameters.add(shards) { $0 }
                     parameters.add(settled)
                 })
+            requests.append(Request(reach) { parameters in parameters.add(bits(checkpoint.shards)) })
+        } else if let first = attempts.first, let last = attempts.last {
+            requests.append(
+                Request(goAhead) { parameters in
+                    parameters.add(first.id)
+                    parameters.add(last.id)
+                    parameters.add(bits(Shards(checkpoint.attempts.map { Shards(of: $0.delegate) })))
+                })
         }
         return requests + replays(checkpoint) + counts(checkpoint, statistics)
     }
+
+    private static func bits(_ shards: Shards) -> Int64 { Int64(bitPattern: shards.rawValue) }
 
     private static func replays(_ checkpoint: Checkpoint) -> [Request] {
         var requests: [Request] = []
@@ -177,6 +187,14 @@ enum CheckpointWrites {
     private static let removeLanes = Statement("DELETE FROM lanes WHERE delegate = ANY($1::bigint[])")
     private static let settle = Statement(
         "UPDATE shards SET settled = $2 WHERE shard = ANY($1::bigint[]) AND settled <> $2")
+    /// Attempts that are ahead of the positions, which a recovery looks for.
+    private static let goAhead = Statement("INSERT INTO attempts_ahead VALUES ($1, $2, $3)")
+    /// The positions of the shards $1 include all attempts again. Those of other shards may have another owner meanwhile.
+    private static let reach = Statement(
+        """
+        WITH others AS (UPDATE attempts_ahead SET shards = shards & ~$1::bigint WHERE shards & $1 <> 0 AND shards & ~$1 <> 0)
+        DELETE FROM attempts_ahead WHERE shards & ~$1 = 0
+        """)
     private static let moveReplays = Statement(
         """
         UPDATE replays r SET cursor = u.cursor FROM unnest($1::bigint[], $2::bigint[]) AS u(id, cursor) WHERE r.id = u.id

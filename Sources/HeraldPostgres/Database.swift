@@ -13,6 +13,8 @@ struct Database: Sendable {
     let client: String
 
     private let names: HostNames
+    /// Which of the servers this process writes to.
+    let primary: PrimaryWatch
 
     /// What a session is for.
     enum Role: CaseIterable {
@@ -33,9 +35,11 @@ struct Database: Sendable {
     /// The oldest server, as `server_version_num` writes it.
     private static let leastVersion = 140_000
 
-    /// - Parameter url: `postgres://user@host1,host2:5433/name?…`, as libpq takes it.
+    /// - Parameters:
+    ///   - url: `postgres://user@host1,host2:5433/name?…`, as libpq takes it.
+    ///   - newest: the newest primary that is known.
     /// - Throws: `.failed` if it is not one.
-    init(url: String, _ names: HostNames = HostNames()) throws(StoreError) {
+    init(url: String, newest: Primary? = nil, _ names: HostNames = HostNames()) throws(StoreError) {
         var problem: UnsafeMutablePointer<CChar>?
         let options = url.contains("://") ? PQconninfoParse(url, &problem) : nil
         defer {
@@ -67,6 +71,7 @@ struct Database: Sendable {
         }
         self.url = url
         self.names = names
+        primary = PrimaryWatch(newest: newest)
         let places = servers.map { server in
             (server["host"] ?? server["hostaddr"] ?? "local") + (server["port"].map { ":\($0)" } ?? "")
         }
@@ -80,13 +85,18 @@ struct Database: Sendable {
         return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 
+    /// Nothing may be written or read any more.
+    var ended: StoreError? { primary.end.map { .replaced(path: label, reason: $0) } }
+
     /// Opens a session on the first server that takes it and can be written to.
     func open(_ role: Role) throws(StoreError) -> PostgresSession {
         var failure = StoreError.unavailable(reason: "the address names no server")
         for server in servers {
+            if let ended { throw ended }
             do throws(PostgresError) {
                 return try open(server, role)
             } catch {
+                if let ended { throw ended }
                 if case .refused = error { throw error.ofRead(label) }
                 failure = error.ofRead(label)
             }
@@ -154,8 +164,8 @@ struct Database: Sendable {
         func refuse(_ reason: String) -> PostgresError { .refused(unit: 0, state: Self.unsuitable, message: reason) }
         guard row.integer(0) == session.serverProcess else {
             throw refuse(
-                "there is a connection pooler in between, which gives sessions to others. Herald needs sessions of its own: "
-                    + "connect to the server itself")
+                "there is a connection pooler in between. Herald needs sessions of its own: connect to the server itself"
+            )
         }
         guard row.text(1) == "UTF8" else {
             throw refuse("its encoding is \(row.text(1)); it has to be created with the encoding UTF8")
@@ -163,6 +173,7 @@ struct Database: Sendable {
         guard row.integer(2) >= Int64(Self.leastVersion) else {
             throw refuse("the server is PostgreSQL \(row.integer(2) / 10_000); the oldest one that serves is 14")
         }
+        try primary.admit(try Primary.find(session, seconds: Self.connectSeconds))
     }
 
     /// SQLSTATE "insufficient privilege", which becomes `StoreError.notWritable`: nothing can be written there.

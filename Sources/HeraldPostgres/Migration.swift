@@ -1,8 +1,29 @@
 import HeraldCore
+import HeraldTables
 
 /// Brings the schema to the version of this release, under a lock: several processes may start at once.
 enum Migration {
-    private static let isThere = Statement("SELECT to_regclass('herald.meta') IS NOT NULL")
+    /// From a version to the next one. A literal only adds what older releases can live with. What those need goes one release later.
+    struct Step: ExpressibleByStringInterpolation {
+        let text: String
+        /// The oldest version that a release has to know to use the database from then on; `nil` if that stays as it is.
+        let oldest: Int?
+
+        init(stringLiteral text: String) { (self.text, oldest) = (text, nil) }
+
+        private init(text: String, oldest: Int) { (self.text, self.oldest) = (text, oldest) }
+
+        static func contraction(oldest: Int, _ text: String) -> Step { Step(text: text, oldest: oldest) }
+    }
+
+    private static let isThere = hasTable("meta")
+
+    /// What `to_regclass` has not found before, it may not find after the wait for the lock either: a session learns that its cache
+    /// is out of date when it uses a table, so this uses one.
+    static func hasTable(_ name: String) -> Statement {
+        Statement("SELECT to_regclass('herald.\(name)') IS NOT NULL FROM pg_namespace LIMIT 1")
+    }
+
     private static let found = Statement("SELECT version, oldest_version FROM meta")
     private static let creation = [
         Statement("CREATE SCHEMA IF NOT EXISTS herald"),
@@ -11,6 +32,15 @@ enum Migration {
         Statement("INSERT INTO meta VALUES (0, 1)"),
     ]
     private static let raise = Statement("UPDATE meta SET version = $1")
+    private static let raiseOldest = Statement("UPDATE meta SET oldest_version = $1")
+    private static let share = Statement(
+        "SELECT pg_advisory_lock_shared(\(Schema.versionLock), $1::bigint::int)")
+    /// Whether a session lives whose release knows less than a version.
+    private static let isInUse = Statement(
+        """
+        SELECT NOT bool_and(pg_try_advisory_xact_lock(\(Schema.versionLock), version))
+        FROM generate_series(1, $1::bigint::int - 1) AS version
+        """)
 
     private static let begin = [
         Statement("BEGIN"), Statement("SELECT pg_advisory_xact_lock(\(Schema.migrationLock))"),
@@ -31,22 +61,48 @@ enum Migration {
         }
     }
 
-    static func run(_ writer: Writer, _ migrations: [String] = Schema.migrations) throws(StoreError) {
+    /// Brings the schema to the last version of a list, or to the one before the first contraction that older releases, which
+    /// still run, can't live with: a later start goes on from there.
+    /// - Parameter takesPart: in a move, which servers must not use.
+    static func run(_ writer: Writer, _ migrations: [Step], takesPart: Bool = false) throws(StoreError) {
+        func refuseMove() throws(StoreError) {
+            if !takesPart, let state = try MoveMark.read(writer) { throw state.error(writer.database.label) }
+        }
+        // Here, too, because a move holds the lock while it ends.
+        try refuseMove()
         try alone(writer) { () throws(StoreError) in
+            try refuseMove()
             if try writer.run(Request(isThere)).first?.flag(0) != true {
                 _ = try writer.run(creation.map { Request($0) })
             }
-            let versions = try writer.run(Request(found)).first
-            let version = Int(versions?.integer(0) ?? 0)
-            let oldest = Int(versions?.integer(1) ?? 0)
-            // A newer release may have added to the schema, and says whether this one can live with it.
-            guard version <= migrations.count || oldest <= migrations.count else {
-                throw StoreError.newer(path: writer.database.label, found: version, supported: migrations.count)
+            let version = try check(writer, migrations)
+            for (number, step) in migrations.enumerated().dropFirst(version) {
+                if let oldest = step.oldest {
+                    if try writer.run(Request(isInUse) { $0.add(oldest) }).first?.flag(0) == true { return }
+                    _ = try writer.run(Request(raiseOldest) { $0.add(oldest) })
+                }
+                _ = try writer.run(Request(Statement("DO $m$ BEGIN \(step.text)\nEND $m$")))
+                _ = try writer.run(Request(raise) { $0.add(number + 1) })
             }
-            for migration in migrations.dropFirst(version) {
-                _ = try writer.run(Request(Statement("DO $m$ BEGIN \(migration)\nEND $m$")))
-            }
-            if version < migrations.count { _ = try writer.run(Request(raise) { $0.add(migrations.count) }) }
         }
+    }
+
+    /// The session says how much of the schema its release knows, for as long as it lives. From then on nothing goes that it needs.
+    static func enter(_ writer: Writer, _ migrations: [Step]) throws(StoreError) {
+        // It waits for a contraction that is going on.
+        _ = try writer.run(Request(share) { $0.add(migrations.count) })
+        _ = try check(writer, migrations)
+    }
+
+    /// - Returns: the version that is there.
+    private static func check(_ writer: Writer, _ migrations: [Step]) throws(StoreError) -> Int {
+        let versions = try writer.run(Request(found)).first
+        let version = Int(versions?.integer(0) ?? 0)
+        let oldest = Int(versions?.integer(1) ?? 0)
+        // A newer release may have added to the schema, and says whether this one can live with it.
+        guard version <= migrations.count || oldest <= migrations.count else {
+            throw .newer(path: writer.database.label, found: version, supported: migrations.count)
+        }
+        return version
     }
 }

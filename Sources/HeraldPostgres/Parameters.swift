@@ -57,6 +57,15 @@ struct Parameters {
         }
     }
 
+    /// `double precision[]`.
+    mutating func addReals<Items: Collection>(_ items: Items, _ value: (Items.Element) -> Double?) {
+        array(items, of: 701) { item, parameters in
+            guard let value = value(item) else { return false }
+            parameters.write(Int64(bitPattern: value.bitPattern))
+            return true
+        }
+    }
+
     /// `text[]`.
     mutating func add<Items: Collection>(_ items: Items, _ text: (Items.Element) -> String?) {
         array(items, of: 25) { item, parameters in

@@ -20,13 +20,8 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     private let listener: Listener
     private var isClosed = false
 
-    private struct Failures {
-        /// Why the last transaction failed, if the database could not be reached.
-        var last: StoreError?
-        /// Why nothing may be written any more.
-        var end: StoreError?
-    }
-    private let failures = Mutex(Failures())
+    /// Why the last transaction failed, if the database could not be reached.
+    private let failure = Mutex<StoreError?>(nil)
 
     /// Opens the database, and creates or migrates the schema.
     /// - Parameters:
@@ -34,17 +29,27 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     ///   - sealer: seals secrets, extra headers, URLs and remembered responses. The first time it is provided, it seals
     ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is thrown.
     ///   - partitionSize: the rows of a new partition.
-    package init(
-        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size
+    ///   - newest: `newestPrimary` of the store that this one follows.
+    package convenience init(
+        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size, newest: Primary? = nil
     ) throws(StoreError) {
-        database = try Database(url: url)
+        try self.init(
+            url: url, sealer: sealer, partitionSize: partitionSize, newest: newest, migrations: Schema.migrations)
+    }
+
+    /// - Parameter migrations: the schema as this release knows it.
+    init(
+        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size, newest: Primary? = nil,
+        migrations: [Migration.Step]
+    ) throws(StoreError) {
+        database = try Database(url: url, newest: newest)
         columnSealer = ColumnSealer(sealer: sealer)
         listener = Listener(database, durable)
         writer = Writer(
-            database, columnSealer, damagedEvents, durable, listener, partitionSize: partitionSize)
+            database, columnSealer, damagedEvents, durable, listener, migrations, partitionSize: partitionSize)
         heads = writer.heads
         try writer.connect()
-        try Migration.run(writer)
+        try writer.migrate()
         try Sealing.open(writer)
         try writer.begin()
     }
@@ -53,6 +58,9 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     /// The servers and the database, without the user and the password.
     package var label: String { database.label }
+
+    /// The newest server that was written to. Any thread.
+    package var newestPrimary: Primary? { database.primary.newest }
 
     package func recover() throws(StoreError) -> Recovery {
         try openWriter().recovery()
@@ -71,15 +79,12 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         let writer = try openWriter()
         do {
             let commit = try writer.transaction(kind, body)
-            failures.withLock { $0.last = nil }
+            failure.withLock { $0 = nil }
             return commit
         } catch {
-            failures.withLock { failures in
-                switch error {
-                case .unavailable, .unknown: failures.last = error
-                default: break
-                }
-                failures.end = writer.ended
+            switch error {
+            case .unavailable, .unknown: failure.withLock { $0 = error }
+            default: break
             }
             throw error
         }
@@ -105,11 +110,11 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package func observe(_ notify: @escaping @Sendable () -> Void) { listener.start(notify) }
 
     package func health() throws(StoreError) {
-        if let failure = failures.withLock({ $0.end ?? $0.last }) { throw failure }
+        if let failure = database.ended ?? failure.withLock({ $0 }) { throw failure }
     }
 
     package func checkFiles() throws(StoreError) {
-        if let end = failures.withLock({ $0.end }) { throw end }
+        if let ended = database.ended { throw ended }
         if try !openWriter().isConnected { throw .unavailable(reason: "the connection was closed") }
     }
 

@@ -297,12 +297,13 @@ extension Reader {
         "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = $1 AND start >= $2 ORDER BY start")
     private static let waitingEvents = Statement(
         "SELECT DISTINCT event FROM waiting WHERE state = 1 AND event BETWEEN $1 AND $2 ORDER BY event")
-    private static let progress = [
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT min(settled) FROM shards",
-        "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate",
-        "SELECT \(Replay.columns) FROM replays ORDER BY id",
-        "COMMIT",
-    ].map { Request(Statement($0)) }
+    /// The common position, the lanes, and the replays. Every server asks once a second.
+    private static let progress = Statement(
+        """
+        SELECT min(settled), 0, 0, 0, 0, 0, 0::bigint FROM shards
+        UNION ALL SELECT \(LanePosition.columns), 0, 0, 0, 1 FROM lanes
+        UNION ALL SELECT \(Replay.columns), 2 FROM replays
+        """)
 
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
         try run(AttemptList.request(query, heads, durable)).map { row throws(StoreError) in try StoredAttempt(row) }
@@ -370,11 +371,16 @@ extension Reader {
 
     /// In one snapshot: a lane that catches up in between must not be at an older common position.
     func progress() throws(StoreError) -> DeliveryProgress {
-        let rows = try run(Self.progress)
         var progress = DeliveryProgress()
-        progress.settled = rows[1].integer
-        progress.lanes = try rows[2].map { LanePosition($0) }
-        progress.replays = try rows[3].map { Replay($0) }
+        for row in try run(Request(Self.progress)).map({ $0 }) {
+            switch row.integer(6) {
+            case 0: progress.settled = row.integer(0)
+            case 1: progress.lanes.append(LanePosition(row))
+            default: progress.replays.append(Replay(row))
+            }
+        }
+        progress.lanes.sort { $0.delegate < $1.delegate }
+        progress.replays.sort { $0.id < $1.id }
         return progress
     }
 

@@ -1,17 +1,21 @@
 /// The schema of the database, in the PostgreSQL schema `herald`, and the migration from each version to the next.
 ///
-/// `meta.version` is the number of migrations applied. A release appends to the list and never changes existing entries. A
-/// migration only adds what older releases can live with; what they need goes one release later, when a migration also raises
-/// `meta.oldest_version`, the oldest version that a release has to know to use the database.
+/// `meta.version` is the number of migrations applied. A release appends to the list and never changes existing entries. It
+/// works on two versions of the schema: with and without its contracting migration (`Migration.Step`).
 enum Schema {
     /// SQLSTATE of our own: something has changed since it was read.
     static let outdated = "HR001"
 
     /// The key of the advisory lock under which the schema is changed.
     static let migrationLock: Int64 = 0x4852_4c44_0001
+    /// Held by `herald migrate` for the database that it writes to.
+    static let moveLock: Int64 = 0x4852_4c44_0004
     /// The lock that gives events their order.
     static let orderLock: Int64 = 0x4852_4c44_0003
 
+    /// The first half of the key of the lock that sessions share whose release knows the schema up to a version; the second one is
+    /// that version.
+    static let versionLock: Int32 = 0x4852_4c13
     /// The first half of the key of the lock of a round of attempts; the second one is its number.
     static let roundLock: Int32 = 0x48_524c
 
@@ -20,7 +24,7 @@ enum Schema {
     /// The tables whose rows belong to one app (column `app`), and are removed with it.
     static let ofApps = ["auth_status", "app_states", "answers"]
 
-    static let migrations = [
+    static let migrations: [Migration.Step] = [
         """
         -- The log. `sequence` has no gaps but those of retention; the last event is never deleted, so that no number is given
         -- twice. `checksum`: EventChecksum. Each partition has a unique index by app and id (add_partition). An erased event keeps its row.
@@ -175,6 +179,13 @@ enum Schema {
             cursor   bigint NOT NULL,
             position bigint NOT NULL
         ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+        -- Attempts, by the first and the last id, that were written since the positions of these shards (a bit each).
+        CREATE TABLE attempts_ahead (
+            first  bigint PRIMARY KEY,
+            last   bigint NOT NULL,
+            shards bigint NOT NULL
+        ) WITH (fillfactor = 50);
 
         -- Deliveries that failed so far. `state`: WaitingDelivery.State.
         CREATE TABLE waiting (

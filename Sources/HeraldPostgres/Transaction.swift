@@ -28,6 +28,8 @@ final class Transaction: StoreTransaction {
     private(set) var changedHeads: [DelegateKey: Int64] = [:]
     /// The last one that this transaction has recorded; `nil` for none.
     private(set) var lastAttempt: Int64?
+    /// The checkpoints in it, and the first attempt of each.
+    private var checkpoints: [(note: Checkpoint.Note, attempt: Int64)] = []
     /// The statistics that this transaction has changed.
     private var statistics: [StatisticsSlot: DeliveryStatistics] = [:]
 
@@ -197,7 +199,15 @@ extension Transaction {
 
 /// Changes of deliveries.
 extension Transaction {
+    private static let isThere = Statement("SELECT EXISTS (SELECT 1 FROM attempts WHERE id = $1)")
+
     func write(_ checkpoint: Checkpoint) throws(StoreError) {
+        // Its transaction may have been committed, although nobody heard of it: nothing is counted twice. Whether it was flushed
+        // is not known.
+        let first = checkpoint.note.value
+        if first != 0, try writer.run(Request(Self.isThere) { $0.add(first) }).first?.flag(0) == true {
+            return try record([PostgresSession.flush])
+        }
         var attempts: [(id: Int64, previous: Int64)] = []
         attempts.reserveCapacity(checkpoint.attempts.count)
         for record in checkpoint.attempts {
@@ -210,9 +220,15 @@ extension Transaction {
             attempts.append((id, changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate)))
             changedHeads[record.delegate] = id
         }
+        if let first = attempts.first { checkpoints.append((checkpoint.note, first.id)) }
         try record(
             CheckpointWrites.requests(
                 checkpoint, attempts: attempts, statistics: try add(checkpoint.statistics)))
+    }
+
+    /// The outcome is not known.
+    func leaveNotes() {
+        for (note, attempt) in checkpoints { note.value = attempt }
     }
 
     private static let findStatistics = Statement(

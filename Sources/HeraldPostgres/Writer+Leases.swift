@@ -67,6 +67,23 @@ extension Writer: ShardLeases {
     /// Tenths of a second.
     private static let entryTries = 30
 
+    /// Not every server with PostgreSQL's protocol keeps a lock from other sessions: shards would have two owners.
+    func checkLocks() throws(StoreError) {
+        let other = try database.open(.listen)
+        let rows: Rows
+        do {
+            rows = try other.run(
+                Request(Self.enter) { $0.add(Int64(node.rawValue)) }, seconds: Database.writeSeconds)
+        } catch {
+            throw error.ofRead(database.label)
+        }
+        guard rows.first?.flag(0) == false else {
+            throw .notWritable(
+                path: database.label,
+                reason: "the server gives a lock to two sessions at once, so nothing would have one owner")
+        }
+    }
+
     // MARK: ShardLeases
 
     /// Who has not given a sign of life for so long is ended, whatever its session hangs at: a half-sent message, for example.

@@ -85,9 +85,9 @@ extension Writer {
         }
         recovery.lanes = try rows[1].map { LanePosition($0) }
         recovery.waiting = try rows[2].map { row throws(StoreError) in try WaitingDelivery(row) }
-        recovery.decided = try rows[3].map { DeliveryKey($0) } + rows[4].map { DeliveryKey($0) }
-        recovery.replays = try rows[5].map { Replay($0) }
-        let unannounced = try rows[6].map { ($0.integer(0), Int($0.integer(1))) }
+        for decided in rows[3...5] { recovery.decided += try decided.map { DeliveryKey($0) } }
+        recovery.replays = try rows[6].map { Replay($0) }
+        let unannounced = try rows[7].map { ($0.integer(0), Int($0.integer(1))) }
         recovery.unannounced = Dictionary(unannounced) { $1 }
         return recovery
     }
@@ -96,7 +96,7 @@ extension Writer {
         Statement("SELECT shard, settled FROM shards"),
         Statement("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate"),
         Statement("SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"),
-        Statement(decidedAtCommonPosition), Statement(decidedOfLanes),
+        Statement(decidedAtCommonPosition), Statement(decidedOfLanes), Statement(decidedAhead),
         Statement("SELECT \(Replay.columns) FROM replays ORDER BY id"),
         Statement("SELECT delegate, count FROM unannounced"),
     ]
@@ -122,5 +122,12 @@ extension Writer {
         WHERE EXISTS (SELECT 1 FROM attempts a
             WHERE a.event = n AND a.delegate = l.delegate AND a.status BETWEEN 200 AND 299)
         OR EXISTS (SELECT 1 FROM waiting w WHERE w.event = n AND w.delegate = l.delegate)
+        """
+
+    /// And what was written since their position was.
+    private static let decidedAhead = """
+        SELECT a.delegate, a.event FROM attempts_ahead h JOIN attempts a ON a.id BETWEEN h.first AND h.last
+        JOIN lanes l ON l.delegate = a.delegate AND a.event > l.position WHERE a.status BETWEEN 200 AND 299
+        UNION SELECT w.delegate, w.event FROM lanes l JOIN waiting w ON w.delegate = l.delegate AND w.event > l.position
         """
 }

@@ -15,6 +15,7 @@ final class Writer {
     let heads = AttemptHeads([:])
     let rounds = AttemptRounds()
     let durable: DurableEnds
+    private let migrations: [Migration.Step]
     private let listener: Listener
     private var lastAttempt: Int64 = 0
     var partitions: Partitions
@@ -30,8 +31,6 @@ final class Writer {
     private var session: PostgresSession?
     /// The schema is there, and this process knows where it begins.
     private var hasBegun = false
-    /// Of the server, as of the beginning; empty if it is not known.
-    private var timeline = ""
     /// Attempts may have been recorded that this process does not know of, or it has taken shards.
     private var mustBeginRound = true
     /// The rounds of this session; the last one is in use.
@@ -41,18 +40,17 @@ final class Writer {
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
-    /// Why nothing may be written any more.
-    private(set) var ended: StoreError?
 
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
-        _ listener: Listener, partitionSize: Int64
+        _ listener: Listener, _ migrations: [Migration.Step], partitionSize: Int64
     ) {
         self.database = database
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
         self.listener = listener
+        self.migrations = migrations
         partitions = Partitions(size: partitionSize)
     }
 
@@ -72,12 +70,13 @@ final class Writer {
 
     /// Opens a session if there is none.
     func connect() throws(StoreError) {
-        if let ended { throw ended }
+        if let ended = database.ended { throw ended }
         if !isConnected {
             session = nil
             session = try database.open(.log)
             do {
                 if hasBegun {
+                    try goOn()
                     try enter()
                     try resume()
                 }
@@ -100,25 +99,28 @@ final class Writer {
 
     func pause(milliseconds: Int32) { poll(nil, 0, milliseconds) }
 
-    /// A promoted standby begins a new one. Not every server with PostgreSQL's protocol tells it.
-    private static let findTimeline = Statement("SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)")
+    /// Makes the schema, or brings it to this release's version.
+    func migrate() throws(StoreError) {
+        try Migration.run(self, migrations)
+        try Migration.enter(self, migrations)
+    }
 
-    /// - Returns: empty if it is not known.
-    private func currentTimeline() throws(StoreError) -> String {
+    /// A newer release may have contracted the schema while there was no session.
+    private func goOn() throws(StoreError) {
         do throws(StoreError) {
-            return try run(Request(Self.findTimeline)).first?.text(0) ?? ""
+            try Migration.enter(self, migrations)
         } catch {
-            if case .unavailable = error { throw error }
-            return ""
+            if case .newer = error { try end("a newer release has changed its schema") }
+            throw error
         }
     }
 
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
-        timeline = try currentTimeline()
         lastRound = try run(AttemptRounds.lastRound).integer
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         try enter()
+        try checkLocks()
         hasBegun = true
         try partitions.read { requests throws(StoreError) in try run(requests) }
         try preparePartitions()
@@ -131,11 +133,8 @@ final class Writer {
         durable.raise(to: ends)
     }
 
-    /// Goes on with another session: only if the server has all that was flushed, and is the one that all others write to: they
-    /// may have written to another one of which this process could not learn.
+    /// Goes on with another session: only if the server has all that was flushed. Not every server tells `PrimaryWatch` what it is.
     private func resume() throws(StoreError) {
-        let found = try currentTimeline()
-        if !found.isEmpty, !timeline.isEmpty, found != timeline { try end("another server has taken over") }
         let ends = StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
             try end("it ends at event \(ends.event), and had been flushed up to \(durable.position)")
@@ -148,9 +147,8 @@ final class Writer {
     }
 
     private func end(_ reason: String) throws(StoreError) {
-        let error = StoreError.replaced(path: database.label, reason: reason)
-        ended = error
-        throw error
+        database.primary.end(reason)
+        throw .replaced(path: database.label, reason: reason)
     }
 
     // MARK: Attempts
@@ -258,7 +256,7 @@ final class Writer {
             let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
             let requests = try transaction.requests(transaction.known) + [Self.committing]
-            let rows = try commit(requests, through: 0)
+            let rows = try send(requests, of: transaction)
             // A transaction that has failed before is rolled back by COMMIT, without an error.
             guard rows.last?.command == "COMMIT" else { throw StoreError.failed(reason: "the server has rolled back") }
             committed(transaction, transaction.ends)
@@ -289,10 +287,21 @@ final class Writer {
             if !known.isEmpty { try commit([], through: -1) }
             return Commit(head: durable.position)
         }
-        let rows = try commit(requests, through: 0, flushes: !transaction.log.isEmpty, others: .outdated)
+        let rows = try send(requests, of: transaction, flushes: !transaction.log.isEmpty, others: .outdated)
         let head = transaction.log.isEmpty ? durable.position : rows[transaction.recorded.count].integer
         committed(transaction, StoreEnds(event: head, change: 0))
         return Commit(head: head)
+    }
+
+    private func send(
+        _ requests: [Request], of transaction: Transaction, flushes: Bool = true, others: StoreError? = nil
+    ) throws(StoreError) -> [Rows] {
+        do throws(StoreError) {
+            return try commit(requests, through: 0, flushes: flushes, others: others)
+        } catch {
+            if case .unknown = error { transaction.leaveNotes() }
+            throw error
+        }
     }
 
     /// What its commit did on the server, memory does; and others are told.

@@ -1,6 +1,7 @@
 import Glibc
 import HeraldCore
 import HeraldSealing
+import HeraldTables
 
 /// Opens a folder as a writable connection. A refused folder is left unchanged, to the byte.
 extension SQLiteStore {
@@ -25,6 +26,7 @@ extension SQLiteStore {
         _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
         cache: Int
     ) throws(StoreError) -> Connection? {
+        if let state = try MoveMark.read(folder) { throw state.error(folder.path) }
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
             // Never create a new database in place of a lost one.

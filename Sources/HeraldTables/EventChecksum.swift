@@ -43,7 +43,7 @@ package struct EventChecksum {
     }
 
     /// The checksum of a row of `LoggedEvent.columns`, over the bytes in the file.
-    static func of(_ row: some ResultRow, at sequence: LogPosition) -> Int64 {
+    package static func of(_ row: some ResultRow, at sequence: LogPosition) -> Int64 {
         var checksum = EventChecksum(
             sequence: sequence, app: row.integer(1), time: row.integer(5), audience: row.integer(8),
             absent: absent(row.isNull(4), row.isNull(7), row.isNull(8)))

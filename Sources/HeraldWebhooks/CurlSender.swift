@@ -59,6 +59,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Number of callbacks that were started and not reported, except those in `ended`.
     var openCount = 0
     var isClosed = false
+    package var fence: Int64 = .max
     private var wasWoken = false
     private var sleptNanoseconds: Int64 = 0
 
@@ -100,6 +101,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         wasWoken = false
         var count = 0
         repeat {
+            if fence <= now { return }
             if timerAt <= now {
                 http1.runTimer(now)
                 http2?.runTimer(now)
@@ -127,6 +129,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         descriptors.epoll.wait(milliseconds: milliseconds) { descriptor, interest in
             if isFirst { sleptNanoseconds += Self.now() - start }
             isFirst = false
+            // It stays ready for the next call.
+            if fence < .max, fence <= Self.now() { return }
             if descriptor == wakeup.descriptor {
                 wakeup.clear()
                 wasWoken = true

@@ -143,7 +143,8 @@ struct CommandTests {
         try await herald.publish()
         _ = try await herald.get("/v1/nothing")
         #expect(try await herald.stop() == .exited(0))
-        #expect(herald.process.lines.count == 3)
+        // With a database, who has its shards is logged, too.
+        #expect(herald.process.lines.filter { !$0.contains("shards") }.count == 3)
         #expect(herald.log("stopping").first?["signal"]?.string == "TERM")
 
         let folder = TemporaryFolder()

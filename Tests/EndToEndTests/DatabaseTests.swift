@@ -48,6 +48,96 @@ struct DatabaseTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
+    @Test("a post whose wait for a synchronous standby is canceled gets 503, and is there once when it is repeated")
+    func canceled() async throws {
+        let primary = try PostgresServer()
+        let url = try primary.makeDatabase()
+        let standby = try PostgresServer(standbyOf: primary)
+        try primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", url)
+        try primary.sql("SELECT pg_reload_conf()", url)
+        try await eventually("the standby is a synchronous one") {
+            try primary.sql("SELECT sync_state FROM pg_stat_replication", url) == "sync"
+        }
+        let herald = try await start(url)
+        try await herald.publish()
+        let receiver = try #require(
+            Int32(
+                try standby.sql(
+                    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walreceiver'", standby.copy(of: url))))
+        Glibc.kill(receiver, SIGSTOP)
+        defer { Glibc.kill(receiver, SIGCONT) }
+        let (isAnswered, cancellations) = (Flag(), Counter())
+        async let canceling: Void = RawHTTP.onThread {
+            while !isAnswered.isSet {
+                let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                let canceled = try primary.sql("SELECT count(pg_cancel_backend(pid)) \(waiting)", url)
+                if canceled != "0" { cancellations.next() }
+            }
+        }
+        let event = #"{"type": "a.b", "id": "once"}"#
+        let refused = try await herald.post("/v1/events", event)
+        isAnswered.set()
+        try await canceling
+        #expect(refused.status == 503 && refused.header("retry-after") != nil && cancellations.value > 0)
+        Glibc.kill(receiver, SIGCONT)
+        _ = try await herald.get("/readyz") { $0.status == 200 }
+        #expect([200, 202].contains(try await herald.post("/v1/events", event).status))
+        #expect(try await herald.get("/v1/events")["data"].map { Array($0.elements).count } == 2)
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test("when the database has lost its end, the server goes on in the same process, with what the database has")
+    func lostEnd() async throws {
+        let server = try PostgresServer.shared()
+        let url = try server.makeDatabase()
+        defer { server.drop(url) }
+        let (descriptor, port) = try listenOnLoopback()
+        close(descriptor)
+        let herald = try await HeraldProcess.start(
+            command: ["serve", "--listen", "127.0.0.1:\(port)", "--log-format", "json", "--store", url])
+        let first = try await herald.publish()
+        for number in 1...2 {
+            let lost = try await herald.publish()
+            try server.sql("DELETE FROM herald.events WHERE id = '\(lost)'", url)
+            try server.sql(
+                """
+                SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                WHERE datname = current_database() AND application_name LIKE 'herald, %'
+                """, url)
+            try await eventually("it has started anew") {
+                herald.process.lines.count { $0.contains(#""message":"listening""#) } == number + 1
+            }
+            _ = try await herald.get("/readyz") { $0.status == 200 }
+            #expect(try await herald.get("/v1/events/\(first)").status == 200)
+            #expect(try await herald.get("/v1/events/\(lost)").status == 404)
+        }
+        try await herald.publish()
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test("a server that starts anew waits for its database, and can be stopped")
+    func waiting() async throws {
+        let server = try PostgresServer()
+        let url = try server.makeDatabase()
+        try server.goAway()
+        let command = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url]
+        let again = ["_HERALD_NEWEST_PRIMARY": ""]
+        func wait() async throws -> ChildProcess {
+            let process = try ChildProcess(try Binary.path(), command, environment: again)
+            try await eventually("it waits") { process.lines.contains { $0.contains("waiting for the database") } }
+            return process
+        }
+        let stopped = try await wait()
+        stopped.signal(SIGTERM)
+        #expect(try await stopped.ended() == .exited(0))
+        let process = try await wait()
+        defer { process.signal(SIGKILL) }
+        try server.comeBack()
+        try await eventually("it listens") { process.lines.contains { $0.contains(#""message":"listening""#) } }
+        process.signal(SIGTERM)
+        #expect(try await process.ended() == .exited(0))
+    }
+
     @Test(
         "what does not go together is refused with a sentence",
         arguments: [

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
 import Synchronization
@@ -44,6 +45,30 @@ final class SharingTests {
             _ = try await b.get("/v1/events", key.headers) { $0.status == 401 }
         }
         for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
+    }
+
+    @Test("a post that waits gets the outcomes of all servers")
+    func waits() async throws {
+        let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
+        defer { receiver.close() }
+        let servers = [try await start(), try await start()]
+        for server in servers {
+            _ = try await server.get("/v1/nodes") { $0.data.allSatisfy { $0["shards"]?.count == 32 } }
+        }
+        for number in 1...6 {
+            let path = number.isMultiple(of: 2) ? "/bad\(number)" : "/\(number)"
+            _ = try await servers[0].register(receiver.url(path), #""retry_schedule": [3600], "events": ["a.*"]"#)
+        }
+        _ = try await servers[0].register(receiver.url("/other"), #""events": ["other.*"]"#)
+        for server in servers {
+            let answer = try await server.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=30"])
+            #expect(answer.status == 200)
+            let outcomes = answer["deliveries"]?.elements.map { $0["status_code"]?.integer ?? 0 } ?? []
+            #expect(outcomes.sorted() == [204, 204, 204, 500, 500, 500])
+            let nobody = try await server.post("/v1/events", #"{"type": "nobody"}"#, ["Prefer": "wait=30"])
+            #expect(nobody.status == 200 && nobody["deliveries"]?.count == 0)
+        }
+        for server in servers { #expect(try await server.stop() == .exited(0)) }
     }
 
     @Test("each event arrives once, whichever server was told; one that ends leaves its deliveries to the others")

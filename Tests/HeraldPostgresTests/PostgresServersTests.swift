@@ -94,6 +94,74 @@ struct PostgresServersTests {
         #expect(try store.ids() == ["a", "b"])
     }
 
+    @Test("after the promotion of a standby nobody goes on with what is in memory, and the former primary is refused")
+    func promotion() async throws {
+        let primary = try PostgresServer()
+        let database = try TestDatabase(on: primary)
+        let store = try PostgresStore(url: database.url)
+        try store.append("a")
+        store.close()
+        let standby = try PostgresServer(standbyOf: primary)
+        let copy = standby.copy(of: database.url)
+        try await eventually("the standby follows") {
+            try standby.sql("SELECT count(*) FROM herald.events", copy) == "1"
+        }
+        // In vain: it is none that can be written to.
+        guard case .unavailable? = failure({ try PostgresStore(url: copy).close() }) else {
+            Issue.record("a standby was opened")
+            return
+        }
+        let url = primary.url(database.url, or: standby)
+        let first = try PostgresStore(url: url)
+        defer { first.close() }
+        let reader = try first.makeReader()
+        #expect(try reader.lastEvent() == 1)
+        try primary.goAway()
+        try standby.sql("SELECT pg_promote()", copy)
+        // Its end is not where it was, which the numbers do not show.
+        for _ in 0..<2 {
+            guard case .replaced(_, let reason)? = failure({ try first.append("b") }) else {
+                Issue.record("it goes on")
+                return
+            }
+            #expect(reason.contains("another server has taken over, with timeline 2"))
+        }
+        #expect(throws: StoreError.self) { try reader.lastEvent() }
+        #expect(throws: StoreError.self) { try first.checkFiles() }
+        try primary.comeBack()
+        // The first one of the address can be written to, and is none any more.
+        let second = try PostgresStore(url: url, newest: first.newestPrimary)
+        defer { second.close() }
+        try second.append("b")
+        #expect(try standby.sql("SELECT count(*) FROM herald.events", copy) == "2")
+        #expect(try database.sql("SELECT count(*) FROM herald.events") == "1")
+        let alone = failure { try PostgresStore(url: database.url, newest: second.newestPrimary).close() }
+        guard case .unavailable(let reason)? = alone else {
+            Issue.record("\(String(describing: alone))")
+            return
+        }
+        #expect(reason.contains("it is on timeline 1, and another server has taken over with 2"))
+    }
+
+    @Test("a primary is newer by its timeline; of another system it is another one")
+    func primaries() throws {
+        let known = try #require(Primary("7/2"))
+        #expect(Primary(known.description) == known)
+        #expect(Primary("") == nil && Primary("7") == nil && Primary("7/x") == nil)
+        let cases: [(Primary?, isUsed: Bool, isAdmitted: Bool, ends: Bool)] = [
+            (known, true, true, false), (nil, true, true, false),
+            (Primary("7/1"), true, false, false), (Primary("7/1"), false, false, false),
+            (Primary("7/3"), true, false, true), (Primary("7/3"), false, true, false),
+            (Primary("8/1"), true, false, true), (Primary("8/1"), false, true, false),
+        ]
+        for (found, isUsed, isAdmitted, ends) in cases {
+            let watch = PrimaryWatch(newest: known)
+            if isUsed { try watch.admit(known) }
+            #expect(((try? watch.admit(found)) != nil) == isAdmitted, "\(String(describing: found))")
+            #expect((watch.end != nil) == ends, "\(String(describing: found))")
+        }
+    }
+
     @Test("a pooler that gives sessions to others is refused with a sentence")
     func pooler() throws {
         let database = try TestDatabase()

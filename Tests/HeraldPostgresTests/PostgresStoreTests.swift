@@ -203,6 +203,61 @@ struct PostgresOpeningTests {
         }
     }
 
+    @Test("a newer release expands the schema beside an older one, and contracts it when that is gone")
+    func versions() throws {
+        let next =
+            Schema.migrations + [
+                "ALTER TABLE herald.nodes ADD COLUMN extra bigint; CREATE TABLE herald.extra (key bigint);"
+            ]
+        let expanded = next.count
+        let last =
+            next + [
+                .contraction(oldest: expanded, "DROP TABLE herald.extra;"), "CREATE TABLE herald.later (key bigint);",
+            ]
+        let database = try TestDatabase()
+        func open(_ migrations: [Migration.Step]) throws -> PostgresStore {
+            try PostgresStore(url: database.url, migrations: migrations)
+        }
+        func meta() throws -> String { try database.sql("SELECT version, oldest_version FROM herald.meta") }
+        let old = try database.open()
+        try old.append("a")
+        for number in 1...2 {
+            let new = try open(next)
+            defer { new.close() }
+            #expect(try meta() == "\(expanded)|1")
+            try new.append("b\(number)")
+            try old.append("c\(number)")
+            #expect(try new.makeReader().lastEvent() == 1 + 2 * LogPosition(number))
+        }
+        // The last release of the three can't contract yet, and does not go on behind it.
+        let newest = try open(last)
+        defer { newest.close() }
+        #expect(try meta() == "\(expanded)|1")
+        try database.open().close()
+        try database.endSessions()
+        try old.append("d")
+        try newest.append("e")
+        // The older one loses its session, and another start is faster than it.
+        try database.endSessions()
+        let after = try open(last)
+        defer { after.close() }
+        #expect(try meta() == "\(expanded + 2)|\(expanded)")
+        guard case .replaced(_, let reason)? = failure({ try old.append("f") }) else {
+            Issue.record("an older release goes on")
+            return
+        }
+        #expect(reason == "a newer release has changed its schema")
+        old.close()
+        guard case .newer? = failure({ try database.open().close() }) else {
+            Issue.record("an older release starts")
+            return
+        }
+        try open(next).close()
+        try newest.append("g")
+        try after.append("h")
+        #expect(try after.makeReader().lastEvent() == 9)
+    }
+
     @Test("several processes that start at once make the schema once")
     func atOnce() async throws {
         let key = Sealer(try MasterKey(text: Base64.encode([UInt8](repeating: 1, count: 32))))
@@ -313,11 +368,18 @@ struct PostgresLossTests {
             try database.sql("SHOW synchronous_standby_names") == "nobody"
         }
         for kind in [TransactionKind.publishing, .deciding, .recording] {
+            var made = Checkpoint()
+            made.settled = LogPosition(kind.rawValue) + 1
+            made.attempts = [
+                AttemptRecord(
+                    delegate: 1, event: LogPosition(kind.rawValue) + 1, number: 1, startedAt: 0, duration: 0,
+                    status: 200,
+                    failure: nil, detail: "", excerpt: [])
+            ]
+            let checkpoint = made
             async let thrown = RawHTTP.onThread {
                 failure {
                     try store.transaction(kind) { transaction throws(StoreError) in
-                        var checkpoint = Checkpoint()
-                        checkpoint.settled = LogPosition(kind.rawValue) + 1
                         try transaction.write(checkpoint)
                         if kind != .recording { try transaction.append(Event(id: "b\(kind)")) }
                     }
@@ -333,6 +395,14 @@ struct PostgresLossTests {
             }
             // Nobody is told of what could still vanish.
             #expect(try store.ids() == ["a"])
+            if kind != .recording { continue }
+            // It is there, so it is not written once more.
+            try database.sql("ALTER SYSTEM RESET synchronous_standby_names")
+            try database.sql("SELECT pg_reload_conf()")
+            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+            #expect(
+                try database.sql("SELECT count(*) FROM herald.attempts WHERE event = \(LogPosition(kind.rawValue) + 1)")
+                    == "1")
         }
     }
 }

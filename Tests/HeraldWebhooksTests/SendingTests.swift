@@ -209,6 +209,25 @@ import Testing
         sender.close { _, _ in Issue.record("nothing was started") }
     }
 
+    @Test("a process that has stood still sends nothing before its right to deliver is looked at again")
+    func fence() throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        let sender = try CurlSender(
+            .init(version: "1", addressGuard: AddressGuard(allowLoopback: true)), resolver: Resolver())
+        sender.start(Callback(token: 1, delegate: delegate(receiver.url()), event: event(), attempt: 1))
+        sender.fence = 1
+        for _ in 1...3 { sender.poll(nanoseconds: nil) { _, _ in Issue.record("it was sent") } }
+        sender.fence = .max
+        var outcomes: [CallbackOutcome] = []
+        try blockUntil("it is sent") {
+            sender.poll(nanoseconds: 1_000_000_000) { outcomes.append($1) }
+            return !outcomes.isEmpty
+        }
+        #expect(outcomes.map(\.isSuccess) == [true])
+        sender.close { _, _ in }
+    }
+
     @Test("callbacks beyond the capacity are returned, not lost")
     func overCapacity() async throws {
         let gate = ReceiverGate()

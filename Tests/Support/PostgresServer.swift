@@ -40,8 +40,10 @@ public final class PostgresServer: Sendable {
         }
     }
 
-    /// - Parameter settings: of the server, such as `fsync=on`.
-    public init(_ settings: [String] = []) throws {
+    /// - Parameters:
+    ///   - settings: of the server, such as `fsync=on`.
+    ///   - primary: the server that it is a standby of.
+    public init(_ settings: [String] = [], standbyOf primary: PostgresServer? = nil) throws {
         binaries = try Self.findBinaries()
         var template = Array("/tmp/herald-pg-XXXXXX".utf8CString)
         guard let path = mkdtemp(&template) else { throw Failure(description: "no temporary folder") }
@@ -54,9 +56,12 @@ public final class PostgresServer: Sendable {
             user = ["--reuid=postgres", "--regid=postgres", "--clear-groups"]
         }
         let all = ["fsync=off", "full_page_writes=off", "max_connections=300", "shared_buffers=64MB"] + settings
+        let create =
+            primary.map { #"pg_basebackup" -D "$1/data" -U herald -h \#($0.folder) -R -X stream -c fast --no-sync"# }
+            ?? #"initdb" -D "$1/data" -U herald -A trust -E UTF8 --locale=C --no-sync"#
         let script = """
             trap 'rm -f "$1/crash"; kill -QUIT $server 2>/dev/null' TERM
-            "$0/initdb" -D "$1/data" -U herald -A trust -E UTF8 --locale=C --no-sync >"$1/initdb.log" 2>&1 || { cat "$1/initdb.log"; exit 1; }
+            "$0/\(create) >"$1/initdb.log" 2>&1 || { cat "$1/initdb.log"; exit 1; }
             while true; do
                 "$0/postgres" -D "$1/data" -k "$1" -h '' \(all.map { "-c \($0)" }.joined(separator: " ")) 2>&1 &
                 server=$!
@@ -82,7 +87,8 @@ public final class PostgresServer: Sendable {
         let child = try blockUntil("a process for PostgreSQL") { try process.result.withLock { try $0?.get() } }
         try blockUntil("PostgreSQL starts") {
             if child.end != nil { throw Failure(description: child.text) }
-            return child.lines.contains { $0.contains("database system is ready to accept connections") }
+            // A standby accepts read-only ones.
+            return child.lines.contains { $0.contains("database system is ready to accept") }
         }
     }
 
@@ -108,6 +114,14 @@ public final class PostgresServer: Sendable {
         let name = "test_\(databases.add(1, ordering: .relaxed).newValue)"
         try run("createdb", options + ["-U", "herald", name])
         return "postgres://herald@/\(name)?host=\(folder)"
+    }
+
+    /// The address of a database that is on several servers.
+    public func url(_ database: String, or other: PostgresServer) -> String { "\(database),\(other.folder)" }
+
+    /// The same database on this server, the standby of its own.
+    public func copy(of database: String) -> String {
+        database.prefix { $0 != "=" } + "=" + folder
     }
 
     /// Removes a database, with all its sessions.

@@ -16,7 +16,7 @@ extension Command {
         action: .run { call throws(CommandError) in
             // A server on the same machine has priority.
             _ = nice(19)
-            var bar = BackupProgress()
+            var bar = ProgressBar()
             let path = call.arguments[0]
             let size = try MaintenanceCommand.run {
                 defer { bar.end() }
@@ -45,25 +45,4 @@ extension Command {
             try MaintenanceCommand.run { try Backup.restore(call.arguments[0], to: folder) }
             try Output.line("\(folder): restored")
         })
-}
-
-/// A progress bar on the terminal.
-private struct BackupProgress {
-    private static let width = 40
-    private let isShown = isatty(2) == 1
-    private var shown = -1
-
-    mutating func show(_ copied: Int, of all: Int) {
-        let percent = all > 0 ? copied * 100 / all : 100
-        guard isShown, percent != shown else { return }
-        shown = percent
-        let full = percent * Self.width / 100
-        let bar = String(repeating: "#", count: full) + String(repeating: ".", count: Self.width - full)
-        Output.note("\r[\(bar)] \(percent) %\u{1b}[K")
-    }
-
-    /// Removes the line.
-    func end() {
-        if isShown, shown >= 0 { Output.note("\r\u{1b}[K") }
-    }
 }

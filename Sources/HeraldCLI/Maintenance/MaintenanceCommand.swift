@@ -1,6 +1,7 @@
 import Glibc
 import HeraldCore
 import HeraldSQLite
+import HeraldTables
 
 /// Shared by the commands for database files.
 enum MaintenanceCommand {
@@ -20,6 +21,8 @@ enum MaintenanceCommand {
             throw error
         } catch let error as MaintenanceError {
             throw CommandError(description: error.description, exitCode: code(error.kind))
+        } catch let error as MoveError {
+            throw CommandError(description: error.description, exitCode: code(error.kind))
         } catch {
             let (code, text) = Server.explain(error)
             throw CommandError(description: text, exitCode: code)
@@ -32,6 +35,16 @@ enum MaintenanceCommand {
         case .output: ExitCode.cannotCreate
         case .damage: ExitCode.data
         case .cancelled: ExitCode.interrupted
+        }
+    }
+
+    private static func code(_ kind: MoveError.Kind) -> Int32 {
+        switch kind {
+        case .input: ExitCode.noInput
+        case .output: ExitCode.cannotCreate
+        case .damage: ExitCode.data
+        case .busy: ExitCode.temporary
+        case .failed: ExitCode.software
         }
     }
 

@@ -54,7 +54,7 @@ extension Option {
         Option(
             name: "store", placeholder: "URL", defaultText: "none: the data folder",
             help:
-                "A PostgreSQL database instead of the data folder: postgres://user@host1,host2/database. One process uses it at a time."
+                "A PostgreSQL database instead of the data folder: postgres://user@host1,host2/database. Several servers may share it."
         ) { text, settings throws(Disallowed) in
             guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
                 throw Disallowed(allowed: "the address of a PostgreSQL database: postgres://user@host/database")

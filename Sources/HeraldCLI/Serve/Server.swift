@@ -26,6 +26,8 @@ struct Server {
     private let nodeLog: NodeLog
     /// Where the events are, for the log.
     private let place: String
+    /// Of a database.
+    private let newestPrimary: @Sendable () -> Primary?
     /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
 
@@ -43,20 +45,24 @@ struct Server {
         }
         defer { log.end() }
         do {
-            let server = try Server(settings, memory, log)
+            let server = try Server(settings, memory, log, signals)
             server.announce()
             let signal = signals.waitForStop { server.reload() }
-            let isLost = server.storageLog.isLost
-            if !isLost { log.info("stopping", ["signal": signal]) }
+            let loss = server.storageLog.loss
+            if loss == nil { log.info("stopping", ["signal": signal]) }
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
                 log.end()
                 _exit(1)
             }
-            // Without the folder, what callbacks in flight come to can't be recorded.
-            server.stop(graceSeconds: isLost ? 0 : settings.graceSeconds)
+            // Without its store, what callbacks in flight come to can't be recorded.
+            server.stop(graceSeconds: loss == nil ? settings.graceSeconds : 0)
             log.info("stopped")
-            return isLost ? ExitCode.inputOutput : 0
+            if case .memory = loss {
+                log.end()
+                Restart.perform(newestPrimary: server.newestPrimary())
+            }
+            return loss == nil ? 0 : ExitCode.inputOutput
         } catch {
             let (code, text) = explain(error)
             log.error("not started", ["reason": text])
@@ -64,7 +70,7 @@ struct Server {
         }
     }
 
-    private init(_ settings: Settings, _ memory: MemoryPlan, _ log: Log) throws {
+    private init(_ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals) throws {
         self.settings = settings
         self.log = log
         self.memory = memory
@@ -85,7 +91,7 @@ struct Server {
             sending.origin = settings.origin
             sending.certificateAuthorities = settings.certificateAuthorities
             let store: any EventStore
-            (store, place) = try Self.open(settings, memory)
+            (store, place, newestPrimary) = try Self.open(settings, memory, log, signals)
             hub = try Hub(
                 store: store, configuration: configuration,
                 onDurabilityLost: { error in
@@ -230,15 +236,34 @@ struct Server {
 
     // MARK: Configurations of the parts
 
-    /// The store, and its name in messages.
-    private static func open(_ settings: Settings, _ memory: MemoryPlan) throws(StoreError) -> (any EventStore, String)
-    {
+    /// The store, its name in messages, and the newest server that it has written to.
+    private static func open(
+        _ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals
+    ) throws(StoreError) -> (any EventStore, String, @Sendable () -> Primary?) {
         let sealer = settings.masterKey.map(Sealer.init)
-        if let url = settings.store {
-            let store = try PostgresStore(url: url, sealer: sealer)
-            return (store, store.label)
+        guard let url = settings.store else {
+            let store = try SQLiteStore(folder: settings.data, sealer: sealer, caches: memory.caches)
+            return (store, settings.data, { nil })
         }
-        return (try SQLiteStore(folder: settings.data, sealer: sealer, caches: memory.caches), settings.data)
+        var isWaiting = false
+        while true {
+            do throws(StoreError) {
+                let store = try PostgresStore(url: url, sealer: sealer, newest: Restart.newestPrimary)
+                return (store, store.label, { store.newestPrimary })
+            } catch {
+                // A server that runs waits for its database, whatever it has forgotten.
+                guard case .unavailable = error, Restart.hasHappened else { throw error }
+                if !isWaiting {
+                    log.warning("waiting for the database", ["reason": error.description])
+                }
+                isWaiting = true
+                if signals.stop(withinMilliseconds: 500) {
+                    log.info("stopped")
+                    log.end()
+                    _exit(0)
+                }
+            }
+        }
     }
 
     private static func httpConfiguration(
@@ -284,7 +309,7 @@ struct Server {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .logDamaged, .newer, .sealed: (ExitCode.data, error.description)
+            case .corrupt, .logDamaged, .newer, .sealed, .moved: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed, .lost, .replaced: (ExitCode.inputOutput, error.description)
             case .unavailable: (ExitCode.unavailable, error.description)

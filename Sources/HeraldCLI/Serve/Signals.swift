@@ -25,4 +25,14 @@ struct Signals {
             if signal == SIGHUP { reload() }
         }
     }
+
+    /// Waits for a TERM or INT for some time.
+    /// - Returns: whether there was one.
+    func stop(withinMilliseconds milliseconds: Int) -> Bool {
+        var stops = sigset_t()
+        sigemptyset(&stops)
+        for signal in [SIGTERM, SIGINT] { sigaddset(&stops, signal) }
+        var time = timespec(tv_sec: 0, tv_nsec: milliseconds * 1_000_000)
+        return sigtimedwait(&stops, nil, &time) > 0
+    }
 }

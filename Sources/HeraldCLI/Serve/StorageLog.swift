@@ -3,11 +3,18 @@ import HeraldCore
 import Synchronization
 
 /// Logs a line when the storage begins to fail and when it works again. Stops the server if its store is not the one
-/// that it has opened any more.
+/// that it has opened any more, or not as it has left it.
 final class StorageLog: StorageObserver {
     private let log: Log
     private let place: String
-    private let hasLostStore = Atomic<Bool>(false)
+    private let found = Mutex<Loss?>(nil)
+
+    enum Loss: Sendable {
+        /// The data folder is gone.
+        case folder
+        /// The database is another one than what the process has in memory.
+        case memory
+    }
 
     /// - Parameter place: where the events are.
     init(_ log: Log, place: String) {
@@ -31,19 +38,22 @@ final class StorageLog: StorageObserver {
                 ["data": place, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
             }
         case .lost(let error):
-            if case .replaced = error {
-                log.error("stopping: another process has written to the database", ["reason": error.description])
+            if case .replaced(_, let reason) = error {
+                log.warning(
+                    "starting anew within this process: what it has in memory of the database may not be true any more",
+                    ["data": place, "reason": reason])
+                found.withLock { $0 = .memory }
             } else {
                 log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
+                found.withLock { $0 = .folder }
             }
-            hasLostStore.store(true, ordering: .releasing)
             // The main thread waits for signals and stops everything in order. Until then, publications are refused.
             kill(getpid(), SIGTERM)
         }
     }
 
-    /// Whether the server was sent SIGTERM for this reason.
-    var isLost: Bool { hasLostStore.load(ordering: .acquiring) }
+    /// Why the server was sent SIGTERM, if it was for this reason.
+    var loss: Loss? { found.withLock { $0 } }
 
     private static func advice(_ error: StoreError) -> String {
         switch error {

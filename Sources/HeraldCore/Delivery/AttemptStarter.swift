@@ -75,7 +75,9 @@ final class AttemptStarter {
     /// Number of open requests.
     var open: Int { slots.open }
     /// Whether a call outside the lanes may be made.
-    var mayCall: Bool { !isStopping && !slots.isFull && permit.allows(now) }
+    var mayCall: Bool { !isStopping && !slots.isFull && isPermitted }
+    /// By the clock itself: the process may have stood still since the turn began.
+    private var isPermitted: Bool { !permit.isLimited || permit.allows(timers.exactNow) }
 
     private var now: Int64 { timers.now }
     private var slept: Int64 { sender.slept(asOf: now) }

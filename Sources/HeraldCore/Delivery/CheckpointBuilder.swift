@@ -18,6 +18,9 @@ struct CheckpointBuilder {
     static let partSize = 256
     private static let maxParts = 64
 
+    /// How long the positions of lanes are collected, in nanoseconds; 0 to write them with every checkpoint. Late is safe: what
+    /// lies beyond them a start finds among attempts and rows.
+    private let positionInterval: Int64
     private let maxAttempts: Int
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
@@ -39,14 +42,21 @@ struct CheckpointBuilder {
     private var failed: Checkpoint?
     /// Number of partial checkpoints since the last whole one.
     private var parts = 0
+    /// When positions are due.
+    private var positionsDue: Int64 = 0
     /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
     /// - Parameters:
     ///   - shards: those that the lanes belong to.
     ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
-    init(settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts) {
+    ///   - positionInterval: nanoseconds; 0 to write positions with every checkpoint.
+    init(
+        settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts,
+        positionInterval: Int64 = 0
+    ) {
         self.shards = shards
+        self.positionInterval = positionInterval
         self.maxAttempts = maxAttempts
         self.settled = settled
         routed = settled
@@ -57,20 +67,27 @@ struct CheckpointBuilder {
     var hasFailed: Bool { failed != nil }
     /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }
-    var hasChanges: Bool {
-        !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
-            || !replays.isEmpty || !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty
-            || !missed.isEmpty || !unannounced.isEmpty
+    var hasChanges: Bool { hasOutcomes || hasPositions || isUrgent || failed != nil }
+    /// What must be on disk soon, since it is done again after a crash otherwise.
+    private var hasOutcomes: Bool { !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty }
+    private var hasPositions: Bool { lanesChanged || routed != settled || !replays.isEmpty }
+    /// What goes with the positions, and can't wait for them.
+    private var isUrgent: Bool {
+        !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty || !missed.isEmpty || !unannounced.isEmpty
     }
 
-    private mutating func changed(now: Int64) {
-        if due == nil && writing == nil { due = now + Self.interval }
+    /// - Parameter isPosition: nothing but positions of lanes.
+    private mutating func changed(now: Int64, isPosition: Bool = false) {
+        // A failed one comes first, at its time.
+        guard writing == nil, failed == nil else { return }
+        let time = isPosition ? max(now + Self.interval, positionsDue) : now + Self.interval
+        due = min(due ?? time, time)
     }
 
     mutating func routed(to sequence: LogPosition, now: Int64) {
         routed = sequence
         // The position of a loop without shards is of no interest.
-        if !shards.isEmpty { changed(now: now) }
+        if !shards.isEmpty { changed(now: now, isPosition: true) }
     }
 
     mutating func add(_ attempt: AttemptRecord, now: Int64) {
@@ -101,7 +118,7 @@ struct CheckpointBuilder {
 
     mutating func replayed(_ id: Int64, of key: DelegateKey, to cursor: LogPosition, now: Int64) {
         replays[id] = (key, cursor)
-        changed(now: now)
+        changed(now: now, isPosition: true)
     }
 
     mutating func endReplay(_ id: Int64, of key: DelegateKey, now: Int64) {
@@ -139,7 +156,7 @@ struct CheckpointBuilder {
     /// Records that the next checkpoint has changed lanes to write.
     mutating func touch(now: Int64) {
         lanesChanged = true
-        changed(now: now)
+        changed(now: now, isPosition: true)
     }
 
     /// Records that the store has had a row for this lane since before the start.
@@ -186,18 +203,38 @@ struct CheckpointBuilder {
         return checkpoint
     }
 
+    /// Makes a checkpoint without positions, if they are not due. Returns `nil` if `take` must make the checkpoint.
+    mutating func takeOutcomes(now: Int64) -> Checkpoint? {
+        guard hasOutcomes, !isUrgent, now < positionsDue else { return nil }
+        var checkpoint = Checkpoint()
+        takeOutcomes(&checkpoint)
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    private mutating func takeOutcomes(_ checkpoint: inout Checkpoint) {
+        checkpoint.attempts = attempts
+        checkpoint.waiting = Array(waiting.values)
+        checkpoint.ended = Array(ended)
+        attempts = []
+        waiting = [:]
+        ended = []
+    }
+
     /// Makes the checkpoint of everything that was collected.
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
     ///   - given: only of these shards, which are given away; `nil` for `shards`.
     ///   - lanes: the changed lanes with their positions.
-    mutating func take(settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)]) -> Checkpoint {
+    mutating func take(
+        settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)], now: Int64
+    ) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
         checkpoint.shards = given ?? shards
-        checkpoint.attempts = attempts
-        checkpoint.waiting = Array(waiting.values)
-        checkpoint.ended = Array(ended)
+        positionsDue = now + positionInterval
+        takeOutcomes(&checkpoint)
         checkpoint.replays = replays.map { ($0.key, $0.value.delegate, $0.value.cursor) }
         checkpoint.endedReplays = endedReplays
         checkpoint.statistics = statistics
@@ -216,9 +253,6 @@ struct CheckpointBuilder {
                 }
             }
         }
-        attempts = []
-        waiting = [:]
-        ended = []
         replays = [:]
         endedReplays = []
         statistics = []
@@ -250,7 +284,9 @@ struct CheckpointBuilder {
         guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {
-            if hasChanges { due = parts > 0 ? now : now + Self.interval }
+            if parts > 0, hasChanges { due = now }
+            if hasOutcomes || isUrgent { changed(now: now) }
+            if hasPositions { changed(now: now, isPosition: true) }
             return checkpoint
         }
         failed = checkpoint

@@ -60,7 +60,7 @@ final class DeliveryEngine {
             settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
         ledger = DeliveryLedger(
-            settled: settled, shards: shards, board: board, timers: timers, maxAttempts: limits.attempts,
+            settled: settled, shards: shards, board: board, timers: timers, limits: limits,
             submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,
@@ -98,6 +98,9 @@ final class DeliveryEngine {
     func lane(_ key: DelegateKey) -> Lane? { lanes[key] }
 
     // MARK: A turn
+
+    /// When open attempts have to be aborted; `nil` if there are none.
+    var abortDue: Int64? { starter.abortDue }
 
     /// Does what can be done now.
     /// - Returns: when there is more to do, in monotonic nanoseconds; `nil` if nothing is due before the sender reports

@@ -18,13 +18,14 @@ final class DeliveryLedger {
     private var statisticsAreLeaving = false
 
     init(
-        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, maxAttempts: Int,
+        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: Hub.LoopLimits,
         submit: @escaping (Checkpoint) -> Void
     ) {
         self.board = board
         self.timers = timers
         self.submit = submit
-        checkpoints = CheckpointBuilder(settled: settled, shards: shards, maxAttempts: maxAttempts)
+        checkpoints = CheckpointBuilder(
+            settled: settled, shards: shards, maxAttempts: limits.attempts, positionInterval: limits.positionInterval)
         board.settled = settled
     }
 
@@ -124,6 +125,7 @@ final class DeliveryLedger {
     private func write(routed: LogPosition, isParked: (Lane) -> Bool) {
         if let again = checkpoints.takeFailed() { return submit(again) }
         if let part = checkpoints.takePart() { return submit(part) }
+        if let outcomes = checkpoints.takeOutcomes(now: now) { return submit(outcomes) }
         write(settled: routed, of: nil, isParked)
     }
 
@@ -138,7 +140,7 @@ final class DeliveryLedger {
             }
         }
         touchedLanes.removeAll(keepingCapacity: true)
-        submit(checkpoints.take(settled: settled, of: given, lanes: places))
+        submit(checkpoints.take(settled: settled, of: given, lanes: places, now: now))
     }
 
     /// Called when the writer has finished a checkpoint.
@@ -169,6 +171,8 @@ final class DeliveryLedger {
     /// - Returns: `false` if another one must be written first.
     func writeLast(of shards: Shards, at position: LogPosition, isParked: (Lane) -> Bool) -> Bool {
         if checkpoints.isWriting || checkpoints.hasFailed { return false }
+        // The next owner adds to them.
+        gatherStatistics(isLast: true)
         write(settled: position, of: shards, isParked)
         return true
     }

@@ -129,8 +129,10 @@ final class DeliveryLoop: EventDelegate {
             if state.isOver(open: engine.open, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
+            sender.fence = engine.abortDue ?? .max
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
         }
+        sender.fence = .max
         flush(engine, &state)
         hasFlushed.signal()
         mayClose.wait()

@@ -3,7 +3,7 @@ import Synchronization
 /// Waits until the first attempt of every delivery of some events has ended: `Prefer: wait`.
 ///
 /// The events carry it from the publisher to the delivery loops. Each loop reports the number of its deliveries when it
-/// routes an event, and the outcome of each first attempt. The lock guards the number of missing reports.
+/// routes an event, and the outcome of each first attempt; `OtherOutcomes` does so for the delegates of other processes. The lock guards the number of missing reports.
 package final class DeliveryWatch: Sendable {
     /// The first attempt of one delivery.
     package struct Report: Sendable {
@@ -23,13 +23,16 @@ package final class DeliveryWatch: Sendable {
 
     /// - Parameters:
     ///   - events: the number of events that will carry the watch, ≥ 1.
-    ///   - loops: the number of loops that route each event.
-    ///   - completion: called once on a loop's thread, with all outcomes, or with `nil` when the time has expired.
-    init(events: Int, loops: Int, completion: @escaping @Sendable ([Report]?) -> Void) {
-        state = Mutex(State(missing: events * loops, completion: completion))
+    ///   - routers: the number of those who report how many deliveries each event has.
+    ///   - completion: called once on one of their threads, with all outcomes, or with `nil` when the time has expired.
+    init(events: Int, routers: Int, completion: @escaping @Sendable ([Report]?) -> Void) {
+        state = Mutex(State(missing: events * routers, completion: completion))
     }
 
-    /// Reports that a loop has routed one of the events to this number of receiving lanes.
+    /// Whether nobody waits any more.
+    var isOver: Bool { state.withLock { $0.completion == nil } }
+
+    /// Reports that one of the events was routed to this number of receiving lanes.
     func routed(to lanes: Int) { settle { $0.missing += lanes - 1 } }
 
     func report(_ report: Report) {

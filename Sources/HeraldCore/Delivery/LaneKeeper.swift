@@ -61,7 +61,11 @@ final class LaneKeeper {
         for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane) }
         lane.withReplays { replays in for replay in restored?.replays ?? [] { replays.append(replay) } }
         starter.endReplays(lane)
-        if restored != nil { ledger.show(lane, isParked: starter.isParked(lane)) }
+        if let restored {
+            ledger.show(lane, isParked: starter.isParked(lane))
+            // A position that is written again includes what the last owner had written ahead of it.
+            if restored.position.map({ $0.position < lane.position }) ?? false { ledger.touched(lane) }
+        }
         introduce(lane)
         calls.changed(lane, from: nil)
     }

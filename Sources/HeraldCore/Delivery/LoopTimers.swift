@@ -46,6 +46,8 @@ final class LoopTimers {
     var wall: Int64 { now / 1_000_000 + wallOffset }
     /// The current time of the wall clock, in milliseconds since 1970 UTC.
     var exactWall: Int64 { clock.wall() }
+    /// The current time, in monotonic nanoseconds.
+    var exactNow: Int64 { clock.monotonic() }
     var count: Int { queue.count }
     var nextDue: Int64? { queue.nextDue }
 

@@ -114,9 +114,9 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             try store.checkFiles()
         } catch {
+            state.shards?.sessionIsLost()
             if case .unavailable = error {
                 hasNoSession = true
-                state.shards?.sessionIsLost()
             } else {
                 health.lost(error)
             }

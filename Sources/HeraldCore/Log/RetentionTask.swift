@@ -6,6 +6,8 @@ import Synchronization
 final class RetentionTask: EventDelegate {
     /// Nanoseconds between two looks, unless much is written.
     static let interval: Int64 = 1_000_000_000
+    /// One look in so many, while nothing is written: time alone makes events old.
+    private static let idleLooks = 4
     /// What an event takes at least besides its data, in bytes.
     private static let eventBytes = 200
 
@@ -15,6 +17,8 @@ final class RetentionTask: EventDelegate {
         var isBusy = false
         /// Much was written meanwhile: look again after it.
         var isDue = false
+        /// Calls since something was written.
+        var idleCalls = 0
     }
 
     /// What was written of one budget since the last look. The writer's thread.
@@ -36,6 +40,8 @@ final class RetentionTask: EventDelegate {
     private let state: Mutex<State>
     private let events: Growth
     private let attempts: Growth
+    /// Something was written since the last call.
+    private let hasGrown = Atomic<Bool>(true)
     private let attemptRoom: AttemptRoom
     private let readers: ReaderPool
     private let intake: Intake
@@ -62,17 +68,28 @@ final class RetentionTask: EventDelegate {
     }
 
     func published(_ batch: EventBatch) {
+        hasGrown.store(true, ordering: .relaxed)
         if events.add(batch.events.reduce(0) { $0 + Self.eventBytes + $1.data.count }) { look() }
     }
 
     /// Attempts are durable. The writer's thread.
     func recorded(attemptBytes: Int) {
+        hasGrown.store(true, ordering: .relaxed)
         if attempts.add(attemptBytes) { look() }
     }
 
+    /// Called once in an interval. Any thread.
+    func lookWhenDue() {
+        let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
+        let isDue = state.withLock { state in
+            state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
+            return state.idleCalls % Self.idleLooks == 0
+        }
+        if isDue { look() }
+    }
+
     /// Any thread. If too many reads wait, the next call does the work.
-    @Sendable
-    func look() {
+    private func look() {
         let isFree = state.withLock { state in
             state.isDue = state.isBusy
             state.isBusy = true

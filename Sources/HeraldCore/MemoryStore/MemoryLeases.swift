@@ -49,6 +49,9 @@ package final class MemoryLeases: ShardLeases, Sendable {
 }
 
 extension MemoryContents {
+    /// As when the server of a database has ended: nobody has anything.
+    mutating func endSessions() { (leases, takers, leaving) = ([:], [:], []) }
+
     fileprivate var leased: Shards { leases.values.reduce(into: []) { $0.formUnion($1) } }
 
     /// Opens a session if there is none, which has the shards again that nobody has taken since.

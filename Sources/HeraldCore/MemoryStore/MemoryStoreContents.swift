@@ -239,10 +239,7 @@ struct MemoryContents {
 
     private func isBeyondCursor(_ delivery: DeliveryKey) -> Bool {
         guard delegates[delivery.delegate] != nil else { return false }
-        guard let lane = lanes[delivery.delegate] else {
-            return delivery.event > settledPositions[delivery.delegate]
-        }
-        return delivery.event > lane.cursor && delivery.event <= lane.position
+        return delivery.event > lanes[delivery.delegate]?.cursor ?? settledPositions[delivery.delegate]
     }
 }
 

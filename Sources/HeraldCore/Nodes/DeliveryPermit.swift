@@ -9,11 +9,14 @@ package final class DeliveryPermit: Sendable {
     /// Nanoseconds from a sign of life to the end of open attempts.
     private static let patience: Int64 = 8_000_000_000
 
+    /// Whether it can end.
+    let isLimited: Bool
     private let end: Atomic<Int64>
     private let abort: Atomic<Int64>
 
     /// - Parameter isLimited: there is none before it is renewed; otherwise it never ends.
     package init(isLimited: Bool = false) {
+        self.isLimited = isLimited
         end = Atomic(isLimited ? 0 : .max)
         abort = Atomic(.max)
     }

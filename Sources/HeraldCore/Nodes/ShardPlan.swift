@@ -17,6 +17,8 @@ struct ShardPlan: Sendable {
     private(set) var giving: Shards = []
     /// Those that were lost, and that the loops may still have.
     private var leaving: Shards = []
+    /// What this node is to have of those nodes.
+    private var share: (nodes: [NodeKey], shards: Shards) = ([], [])
 
     init(node: NodeKey) { self.node = node }
 
@@ -25,7 +27,8 @@ struct ShardPlan: Sendable {
     ///     be cut off.
     ///   - isStopping: it gives everything, at once.
     mutating func look(at nodes: [NodeKey], isStopping: Bool = false) -> Step {
-        let wanted = isStopping ? [] : ShardAssignment.shards(among: nodes)[node, default: []]
+        if nodes != share.nodes { share = (nodes, ShardAssignment.shards(among: nodes)[node, default: []]) }
+        let wanted = isStopping ? [] : share.shards
         var step = Step(take: wanted.subtracting(held).subtracting(leaving))
         if isStopping {
             step.give = held.subtracting(giving)

@@ -135,6 +135,10 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// Ends the open attempts for these shards with `.stopped`, in a later `poll`.
     func abort(_ shards: Shards)
 
+    /// From this time on `poll` neither sends nor receives, and returns, because the process may have stood still meanwhile: others
+    /// may deliver. Monotonic nanoseconds. Ignored by default.
+    var fence: Int64 { get set }
+
     /// Sends and receives until an attempt has finished, `wake` was called, or the time is up.
     /// - Parameters:
     ///   - nanoseconds: the maximum time to wait; 0 to only handle what is ready; `nil` for no limit.
@@ -156,6 +160,13 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// Ends every open attempt with `.stopped` (passed to `finished`) and releases the sender's resources. Must be the
     /// last call.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
+}
+
+extension CallbackSender {
+    package var fence: Int64 {
+        get { .max }
+        set {}
+    }
 }
 
 extension CallbackSender {

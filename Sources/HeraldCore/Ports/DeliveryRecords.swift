@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One finished attempt, as a delivery loop reports it.
 package struct AttemptRecord: Equatable, Sendable {
     package let delegate: DelegateKey
@@ -201,7 +203,19 @@ package struct Checkpoint: Sendable {
     package var missed: [Removal] = []
     /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
     package var unannounced: [DelegateKey: Int] = [:]
+    /// What a store has noted because the outcome of its transaction is not known: the checkpoint comes once more.
+    package let note = Note()
     package init() {}
+
+    /// Copies of a checkpoint have the same one.
+    package final class Note: Sendable {
+        private let number = Atomic<Int64>(0)
+        /// 0 for nothing.
+        package var value: Int64 {
+            get { number.load(ordering: .relaxed) }
+            set { number.store(newValue, ordering: .relaxed) }
+        }
+    }
 }
 
 extension Checkpoint {
@@ -217,6 +231,8 @@ extension Checkpoint {
         rest.caughtUp.removeAll { gone.contains($0) }
         rest.replays.removeAll { gone.contains($0.delegate) }
         rest.endedReplays.removeAll { gone.contains($0.delegate) }
+        // They are added to a row that its owner alone may change.
+        rest.statistics.removeAll { gone.contains($0.delegate) }
         rest.notices.removeAll { gone.contains($0.delegate) }
         rest.unannounced = rest.unannounced.filter { !gone.contains($0.key) }
         return rest

@@ -23,6 +23,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// It is not as this process has left it: another process has written to it, or what was flushed is missing. Nothing is
     /// written any more, and the process has to start anew.
     case replaced(path: String, reason: String)
+    /// It takes part in a migration to another store, or was moved to one. It was left untouched.
+    case moved(path: String, reason: String)
     /// The store can't be reached. Nothing was written; may succeed later.
     case unavailable(reason: String)
     /// The connection to the store was lost: what was to be written may have been written, or not.
@@ -64,6 +66,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
                 + "Put the folder back as it was, and open it anew."
         case .replaced(let path, let reason):
             "\(path) is not as this process has left it: \(reason). Nothing is written any more. Start the process again."
+        case .moved(let path, let reason): "\(path) \(reason)."
         case .unavailable(let reason): "The store can't be reached: \(reason)."
         case .unknown(let reason): "It is not known whether the store has written what it was given: \(reason)."
         case .outdated: "What was read from the store has changed in the meantime."

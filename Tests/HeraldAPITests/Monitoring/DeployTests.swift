@@ -1,6 +1,8 @@
 import HeraldJSON
 import Testing
 
+@testable import HeraldCLI
+
 @Suite("The files in deploy/")
 struct DeployTests {
     @Test("the Grafana dashboard is JSON, and its queries use existing metrics")
@@ -27,6 +29,14 @@ struct DeployTests {
             try await MetricsFixture.metrics().subtracting(shown) == [
                 "herald_build_info", "process_start_time_seconds", "process_virtual_memory_bytes", "process_threads",
             ])
+    }
+
+    @Test("compose.yaml sets what the server can be told, and what it needs to share a database")
+    func compose() throws {
+        let text = try Repository.text("deploy/compose.yaml")
+        let names = Set(text.matches(of: #/\bHERALD_[A-Z_]+/#).map { String($0.0) })
+        #expect(names.isSubset(of: Option.all.map(\.variable)))
+        #expect(names.isSuperset(of: ["HERALD_STORE", "HERALD_ADMIN_KEY", "HERALD_MASTER_KEY"]))
     }
 
     @Test("every alert rule uses existing metrics, and says what is wrong and what to do")

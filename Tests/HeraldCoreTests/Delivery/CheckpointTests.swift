@@ -139,6 +139,45 @@ struct CheckpointTests {
         #expect(bench.open(1) == [8, 10])
     }
 
+    @Test("positions may be written less often than outcomes, and what must not wait takes them along")
+    func positions() {
+        func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }
+        var builder = CheckpointBuilder(settled: 0, positionInterval: milliseconds(1_000))
+        builder.touch(now: 0)
+        builder.end(DeliveryKey(delegate: 1, event: 1), now: 0)
+        #expect(builder.takeOutcomes(now: milliseconds(100))?.ended == nil)
+        #expect(builder.take(settled: 1, lanes: [(1, .at(1, 1))], now: milliseconds(100)).lanes.count == 1)
+        _ = builder.ended(succeeded: true, now: milliseconds(110))
+        builder.touch(now: milliseconds(150))
+        #expect(builder.due == milliseconds(1_100))
+        builder.end(DeliveryKey(delegate: 1, event: 2), now: milliseconds(200))
+        #expect(builder.due == milliseconds(300))
+        let outcomes = builder.takeOutcomes(now: milliseconds(300))
+        #expect(outcomes?.ended.count == 1 && outcomes?.settled == nil && outcomes?.lanes.isEmpty == true)
+        _ = builder.ended(succeeded: true, now: milliseconds(310))
+        #expect(builder.due == milliseconds(1_100))
+        builder.endReplay(1, of: 1, now: milliseconds(400))
+        #expect(builder.due == milliseconds(500) && builder.takeOutcomes(now: milliseconds(500))?.ended == nil)
+        #expect(builder.take(settled: 2, lanes: [], now: milliseconds(500)).endedReplays.count == 1)
+    }
+
+    @Test("what another process has now is not written, the attempts are")
+    func lostShards() {
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = [1, 2].map { delegate in
+            AttemptRecord(
+                delegate: delegate, event: 1, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
+                detail: "",
+                excerpt: [])
+        }
+        checkpoint.statistics = [1, 2].map { DeliveryStatistics(delegate: $0, start: 0) }
+        checkpoint.caughtUp = [1, 2]
+        let rest = checkpoint.without(Shards(of: 2))
+        #expect(rest.attempts.map(\.delegate) == [1, 2])
+        #expect(rest.statistics.map(\.delegate) == [1])
+        #expect(rest.caughtUp == [1])
+    }
+
     @Test("while the writer has too many attempts queued, no attempt is started")
     func full() {
         var builder = CheckpointBuilder(settled: 0)
@@ -149,7 +188,7 @@ struct CheckpointTests {
                     detail: "", excerpt: []), now: 0)
         }
         #expect(builder.isFull)
-        #expect(builder.take(settled: 0, lanes: []).attempts.count == 50_000)
+        #expect(builder.take(settled: 0, lanes: [], now: 0).attempts.count == 50_000)
         #expect(!builder.isFull)
     }
 }

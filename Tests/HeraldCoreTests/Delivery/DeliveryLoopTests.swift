@@ -111,7 +111,7 @@ struct DeliveryLoopTests {
         let watching = SleeplessSender()
         let watched = try DeliveryLoop(
             sender: watching, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
-        watched.published(batch(1, DeliveryWatch(events: 1, loops: 1) { _ in }))
+        watched.published(batch(1, DeliveryWatch(events: 1, routers: 1) { _ in }))
         #expect(watching.wakes == 1)
     }
 

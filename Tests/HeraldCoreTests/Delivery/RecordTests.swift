@@ -94,7 +94,7 @@ struct RecordTests {
     func watch() {
         let ends = Recorder<Int?>()
         func made(events: Int, loops: Int) -> DeliveryWatch {
-            DeliveryWatch(events: events, loops: loops) { ends.record($0?.count) }
+            DeliveryWatch(events: events, routers: loops) { ends.record($0?.count) }
         }
         let report = DeliveryWatch.Report(delegate: WebhookDelegate(1), event: Event("a"), outcome: .success)
         let watch = made(events: 1, loops: 2)

@@ -10,7 +10,7 @@ struct WatchTests {
         let outcomes = Recorder<[String]?>()
         private(set) var watch: DeliveryWatch!
         init(events: Int = 1, loops: Int = 1) {
-            watch = DeliveryWatch(events: events, loops: loops) { [outcomes] reports in
+            watch = DeliveryWatch(events: events, routers: loops) { [outcomes] reports in
                 outcomes.record(reports?.map { "\($0.event.id) \($0.delegate.key) \($0.outcome.isSuccess)" }.sorted())
             }
         }

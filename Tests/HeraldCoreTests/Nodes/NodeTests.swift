@@ -142,6 +142,9 @@ struct NodeTests {
         World.advance([a, b], seconds: 3)
         #expect(held(a) == 0 && held(b) == 64)
         #expect(a.arrivals(slow) == ["n1-1"] && b.arrivals(slow) == ["n2-1"])
+        // What it counted is there, too.
+        #expect(
+            memory.read { Set($0.statistics.values.filter { $0.delivered > 0 }.map(\.delegate)) }.isSuperset(of: mine))
     }
 
     @Test("a session that is cut, and that nobody has profited from, costs a pause and no repetition")

@@ -5,7 +5,8 @@ import Testing
 @testable import HeraldCore
 
 /// Several processes that share the delegates, to which everything happens in the order that a seed says: they come, die, sleep
-/// and lose their sessions, transactions have unknown outcomes, receivers fail. In the end each event has arrived.
+/// and lose their sessions, transactions have unknown outcomes, receivers fail, and a standby takes over that lacks the end of what
+/// was written. In the end each event has arrived.
 final class NodeSimulation {
     private let memory = MemoryStore()
     private let clock = ManualClock()
@@ -16,6 +17,8 @@ final class NodeSimulation {
     private var sleepers: [(world: World, since: Int64, isThrownOut: Bool)] = []
     private var nodes: UInt32 = 0
     private var failing = 0.2
+    /// What a standby has, which follows now and then.
+    private var standby: MemoryContents?
     private var arrivals: [DelegateKey: [String]] = [:]
     /// Whatever happened, as words for a report.
     private var history: [String] = []
@@ -43,7 +46,7 @@ final class NodeSimulation {
         let subjects = Dictionary(uniqueKeysWithValues: log.map { ($0.id, $0.subject) })
         for (number, key) in keys.enumerated() {
             var seen: Set<String> = []
-            let first = (arrivals[key] ?? []).filter { seen.insert($0).inserted }
+            let first = (arrivals[key] ?? []).filter { subjects[$0] != nil && seen.insert($0).inserted }
             let note = Comment(rawValue: "seed \(seed), delegate \(key): \(history.joined(separator: ", "))")
             try #require(seen == Set(log.map(\.id)), note)
             switch orderings[number % 3] {
@@ -63,7 +66,7 @@ final class NodeSimulation {
 
     private func step() throws {
         let world = worlds.randomElement(using: &random)!
-        switch Int.random(in: 0..<30, using: &random) {
+        switch Int.random(in: 0..<32, using: &random) {
         case 0..<10:
             world.publish(
                 Int.random(in: 1...20, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
@@ -74,8 +77,20 @@ final class NodeSimulation {
         case 24, 25: if worlds.count > 1 { sleep() }
         case 26: if !sleepers.isEmpty { wake() }
         case 27: cut(world)
+        case 28: standby = memory.read { $0 }
+        case 29: try promote()
         default: world.store.fail(.unknown(reason: "the answer was lost"))
         }
+    }
+
+    /// Its end is that of the log from now on. Processes that have seen more forget everything: they start anew.
+    private func promote() throws {
+        guard var contents = standby.take() else { return }
+        history.append("a standby takes over")
+        (worlds, sleepers) = ([], [])
+        contents.endSessions()
+        memory.read { $0 = contents }
+        for _ in 0..<Int.random(in: 1...3, using: &random) { try join() }
     }
 
     private func join() throws {

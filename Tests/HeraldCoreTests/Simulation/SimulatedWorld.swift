@@ -146,7 +146,7 @@ final class SimulatedLoop: @unchecked Sendable {
     init(
         sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery, head: LogPosition,
         delegates: [WebhookDelegate],
-        shards: Shards, windowEvents: Int, permit: DeliveryPermit, random: @escaping () -> Double,
+        shards: Shards, windowEvents: Int, permit: DeliveryPermit, isShared: Bool, random: @escaping () -> Double,
         submit: @escaping (Checkpoint, SimulatedLoop) -> Void
     ) {
         self.sender = sender
@@ -157,7 +157,7 @@ final class SimulatedLoop: @unchecked Sendable {
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 permit: permit, runMaintenance: nil),
             settled: shards.isEmpty ? head : recovery.settled.earliest(of: shards), shards: shards,
-            limits: .window(windowEvents))
+            limits: .window(windowEvents, positionInterval: isShared ? 1_000_000_000 : 0))
         for lane in recovery.lanes(of: shards, delegates) {
             engine.set(lane.delegate, restored: .init(lane))
         }
@@ -254,7 +254,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     clock: clock,
                     recovery: lanes, head: recovery.head, delegates: recovery.delegates,
                     shards: Shards(ofLoop: number, among: size.loops).intersection(shards),
-                    windowEvents: size.windowEvents, permit: permit,
+                    windowEvents: size.windowEvents, permit: permit, isShared: store.leases != nil,
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }

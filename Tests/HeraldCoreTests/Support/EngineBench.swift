@@ -130,9 +130,10 @@ extension FlowControl {
 
 extension Hub.LoopLimits {
     /// With so many recent events for the lanes.
-    static func window(_ events: Int) -> Self {
+    static func window(_ events: Int, positionInterval: Int64 = 0) -> Self {
         var limits = Self()
         limits.recentEvents = events
+        limits.positionInterval = positionInterval
         return limits
     }
 }

@@ -1,0 +1,137 @@
+import CHeraldXXHash
+
+/// What moves from one store to another: all that makes a Herald, in rows that are the same in all stores.
+///
+/// Numbers, keys and sealed values stay, so cursors and secrets do. A store reads and writes each of these tables, whatever
+/// its own schema looks like; `MoveEnd.unknownTables` finds what has been added to a schema and not here.
+package enum MovedTables {
+    /// Written as a whole, in this order: `server` first, by which an end of a move knows the other one again.
+    package static let all = [
+        "server", "apps", "delegates", "keys", "passes", "event_types", "auth_status", "app_states", "answers",
+        "waiting", "lanes", "progress", "replays", "counters", "statistics", "marks", "app_blocks", "removals",
+        "unannounced", "heads", "audit",
+    ]
+
+    /// Those that have another form in at least one of the stores.
+    private static let fixed: [String: [MovedColumn]] = [
+        // As it is stored: encrypted if there is a proof of a key.
+        "server": [MovedColumn(name: "secret", kind: .blob), MovedColumn(name: "proof", kind: .blob)],
+        // The common position of all lanes that have no row.
+        "progress": [MovedColumn(name: "settled", kind: .integer)],
+        // The last number that was given to a replay.
+        "counters": [MovedColumn(name: "replay", kind: .integer)],
+        // The last attempt of each delegate.
+        "heads": [MovedColumn(name: "delegate", kind: .integer), MovedColumn(name: "attempt", kind: .integer)],
+    ]
+
+    /// The columns of a table.
+    /// - Parameter stored: reads those of the store's own table of this name.
+    package static func columns<Failure: Error>(
+        of table: String, stored: (String) throws(Failure) -> [MovedColumn]
+    ) throws(Failure) -> [MovedColumn] {
+        if let columns = fixed[table] { return columns }
+        return try stored(table)
+    }
+}
+
+/// A log: its rows have ascending numbers. It grows at its end; before that, retention removes and erasure overwrites.
+package enum MovedLog: String, CaseIterable, Sendable {
+    case events, attempts
+
+    /// The column with the number.
+    package var key: String { self == .events ? "sequence" : "id" }
+
+    /// The numbers that are compared at once.
+    package static let blockShift: Int64 = 11
+
+    package static func numbers(ofBlock block: Int64) -> ClosedRange<Int64> {
+        block << blockShift...((block + 1) << blockShift) - 1
+    }
+}
+
+package struct MovedColumn: Hashable, Sendable {
+    package enum Kind: Sendable { case integer, real, text, blob }
+
+    package let name: String
+    package let kind: Kind
+
+    package init(name: String, kind: Kind) {
+        self.name = name
+        self.kind = kind
+    }
+}
+
+/// The values of a row, in the order of the columns that were asked for.
+package struct MovedRow: ResultRow, Sendable {
+    package var values: [ColumnValue]
+
+    package init(_ values: [ColumnValue]) { self.values = values }
+
+    package func isNull(_ column: Int32) -> Bool {
+        if case .null = value(column) { return true }
+        return false
+    }
+    package func integer(_ column: Int32) -> Int64 { value(column).integer ?? 0 }
+    package func text(_ column: Int32) -> String {
+        if case .text(let text) = value(column) { return text }
+        return ""
+    }
+    package func value(_ column: Int32) -> ColumnValue { values[Int(column)] }
+    package func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        switch value(column) {
+        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        case .blob(let bytes): bytes.withUnsafeBytes(body)
+        default: body(UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+    }
+}
+
+/// The number of some rows, and the sum of their hashes, whatever their order.
+package struct RowSum: Equatable, Sendable {
+    package private(set) var count = 0
+    private var sum: UInt64 = 0
+
+    package init() {}
+
+    package init(_ rows: [MovedRow]) {
+        for row in rows { add(row) }
+    }
+
+    package mutating func add(_ row: MovedRow) {
+        var hash: UInt64 = 0
+        for (column, value) in row.values.enumerated() {
+            switch value {
+            case .null: hash = herald_hash(nil, 0, hash &+ 1)
+            case .integer(let number): hash = Self.hash(number, hash &+ 2)
+            case .real(let number): hash = Self.hash(Int64(bitPattern: number.bitPattern), hash &+ 3)
+            case .text: hash = row.withBytes(Int32(column)) { herald_hash($0.baseAddress, $0.count, hash &+ 4) }
+            case .blob: hash = row.withBytes(Int32(column)) { herald_hash($0.baseAddress, $0.count, hash &+ 5) }
+            }
+        }
+        sum &+= hash
+        count += 1
+    }
+
+    private static func hash(_ number: Int64, _ seed: UInt64) -> UInt64 {
+        withUnsafeBytes(of: number.littleEndian) { herald_hash($0.baseAddress, $0.count, seed) }
+    }
+}
+
+/// Equal for the same rows of a log in two stores, unless retention or erasure has changed some of them.
+package struct BlockSum: Equatable, Sendable {
+    package var count: Int64 = 0
+    package var numbers: Int64 = 0
+    package var marks: Int64 = 0
+
+    package init() {}
+
+    package init(count: Int64, numbers: Int64, marks: Int64) {
+        (self.count, self.numbers, self.marks) = (count, numbers, marks)
+    }
+
+    package mutating func add(number: Int64, mark: Int64) {
+        count += 1
+        numbers &+= number
+        marks &+= mark
+    }
+}
