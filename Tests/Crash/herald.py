@@ -101,9 +101,10 @@ class Folder:
 class Connection:
     """One connection of HTTP/1.1, one request at a time."""
 
-    def __init__(self, port, timeout=30):
+    def __init__(self, port, timeout=30, source=None):
+        """`source`: the address on the loopback interface from which the client comes."""
         try:
-            self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+            self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=source and (source, 0))
         except OSError as error:
             raise Broken(str(error)) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -114,6 +115,10 @@ class Connection:
 
     def ask(self, method, path, body=None, headers=None):
         """Status and body; the body of a JSON response is read."""
+        self.send(method, path, body, headers)
+        return self.answer()[:2]
+
+    def send(self, method, path, body=None, headers=None):
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
         payload = b""
         if body is not None:
@@ -122,18 +127,25 @@ class Connection:
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         try:
             self.socket.sendall("\r\n".join(lines + ["", ""]).encode() + payload)
+        except OSError as error:
+            raise Broken(str(error)) from error
+
+    def answer(self):
+        """Status, body and header of the response to what was sent."""
+        try:
             while b"\r\n\r\n" not in self.rest:
                 self.read()
             head, _, self.rest = self.rest.partition(b"\r\n\r\n")
-            fields = head.decode("latin-1").split("\r\n")
-            length = next((int(f.split(":")[1]) for f in fields if f.lower().startswith("content-length:")), 0)
+            first, *fields = head.decode("latin-1").split("\r\n")
+            header = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
+            length = int(header.get("content-length", 0))
             while len(self.rest) < length:
                 self.read()
         except OSError as error:
             raise Broken(str(error)) from error
         content, self.rest = self.rest[:length], self.rest[length:]
-        is_json = any("json" in f.lower() for f in fields if f.lower().startswith("content-type:"))
-        return int(fields[0].split(" ")[1]), json.loads(content) if is_json and content else content
+        is_json = "json" in header.get("content-type", "")
+        return int(first.split(" ")[1]), json.loads(content) if is_json and content else content, header
 
     def read(self):
         data = self.socket.recv(1 << 18)
@@ -145,9 +157,9 @@ class Connection:
 class Herald:
     """The real binary, serving from a folder, or from the database at a URL."""
 
-    def __init__(self, data, *arguments, environment=None, prefix=(), seconds=60, is_patient=True):
+    def __init__(self, data, *arguments, environment=None, prefix=(), seconds=60, is_patient=True, port=0):
         place = "--store" if str(data).startswith("postgres://") else "--data"
-        command = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", place, str(data), "--log-format", "json", *arguments]
+        command = [*prefix, BINARY, "serve", "--listen", f"127.0.0.1:{port}", place, str(data), "--log-format", "json", *arguments]
         self.data, self.lines, self.port = str(data), [], None
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
@@ -258,7 +270,7 @@ class Receiver:
         found = collections.defaultdict(list)
         with open(self.ledger, encoding="utf-8") as file:
             for line in file:
-                at, path, event, status = line.split()
+                at, path, event, status, _ = line.split()
                 if status == "200":
                     found[path].append((float(at), event))
         return found

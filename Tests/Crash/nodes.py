@@ -1,28 +1,37 @@
-"""Several servers on one PostgreSQL, under load: one of them is killed, stopped for a while (SIGSTOP), or ends (TERM). What was
-acknowledged by any of them is there, arrives, and in the order that a webhook wants; others take over its deliveries."""
+"""Several servers on one PostgreSQL, under load: every ten seconds one of them is killed, or ends (TERM). What was acknowledged by
+any of them is there, arrives, and in the order that a webhook wants; others take over its deliveries."""
 
 import random
-import signal
 import threading
 import time
 
 from herald import (
     Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, due, wait_for)
-from kill import WEBHOOKS, compare_deliveries, repeat
+from kill import CHECKPOINT, RETRIES, compare_deliveries, repeat
 from postgres import Postgres
 
-QUICK, FULL, UNIT = 2, 120, "nodes that die, freeze or end"
+QUICK, FULL, UNIT = 2, 120, "nodes that die or end"
 NODES = 3
+# None that never responds: after a timeout at least a minute passes.
+WEBHOOKS = [
+    ("/all", {}),
+    ("/behind", {"max_in_flight": 1}),
+    ("/faulty/fail/15/close/5/ms/50", RETRIES),
+    ("/subject/fail/10", {**RETRIES, "ordering": "subject"}),
+    ("/strict/fail/5", {**RETRIES, "ordering": "strict"}),
+]
 # Of one database, before everything is delivered and compared.
-CHAPTER = 12
+CHAPTER = 40
+# Every sixth node ends, the others are killed.
+ENDS = 6
 # Webhooks that are only there to be watched: their keys are spread over all shards.
 WATCHED = 64
 # Seconds between two events for them.
 TICK = 0.1
-# How long a node sleeps: longer than its sessions live.
-FROZEN = 20
+# Seconds between two nodes that die or end.
+PERIOD = 10
 # Seconds within which every webhook gets events again.
-TAKEN_OVER = {"kill": 3, "freeze": 15, "end": 2}
+TAKEN_OVER = {"kill": 3, "end": 2}
 
 
 def run(count, seed, outcome):
@@ -36,20 +45,34 @@ def run(count, seed, outcome):
 
 
 class Nodes:
-    """The servers, each with a publisher of its own."""
+    """The servers, each with publishers of its own."""
 
-    def __init__(self, url, ledger, seed):
-        self.url, self.ledger, self.seed, self.started = url, ledger, seed, 0
-        self.servers = [Herald(url).expect() for _ in range(NODES)]
-        self.loads = [None] * NODES
+    def __init__(self, urls, ledger, seed, environments=None):
+        self.urls, self.ledger, self.seed, self.started = urls, ledger, seed, 0
+        self.environments = environments or [None] * len(urls)
+        self.servers = [Herald(url, environment=more).expect() for url, more in zip(urls, self.environments)]
+        self.loads = [None] * len(urls)
+        # Those that are not to be asked.
+        self.away = set()
+
+    def register(self, receiver):
+        """The webhooks that get everything, and those that are watched."""
+        for path, fields in WEBHOOKS:
+            self.servers[0].register(receiver.url(path), **fields)
+        for number in range(WATCHED):
+            self.servers[number % len(self.servers)].register(receiver.url(f"/w{number}"), events=["watch.tick"])
 
     def publish(self, index):
         self.started += 1
-        self.loads[index] = Load(self.servers[index], self.ledger, f"n{self.started}", self.seed, publishers=2, pause=0.02)
+        self.loads[index] = Load(self.servers[index], self.ledger, f"n{self.started}", self.seed, publishers=2, pause=0.05)
 
     def start(self, index):
-        self.servers[index] = Herald(self.url).expect()
+        self.servers[index] = Herald(self.urls[index], environment=self.environments[index]).expect()
         self.publish(index)
+
+    def end(self, index, outcome):
+        if self.servers[index].stop() != 0:
+            outcome.fail("a node did not end with status 0")
 
 
 class Ticker(threading.Thread):
@@ -62,14 +85,13 @@ class Ticker(threading.Thread):
 
     def run(self):
         while not self.stopped.wait(TICK):
-            for server in random.sample(self.nodes.servers, NODES):
+            there = [server for index, server in enumerate(self.nodes.servers) if index not in self.nodes.away]
+            for server in random.sample(there, len(there)):
                 try:
-                    connection = Connection(server.port)
-                    # One that sleeps does not hold up the others.
-                    connection.socket.settimeout(1)
+                    connection = Connection(server.port, timeout=1)
                     status, answer = connection.ask("POST", "/v1/events", {"type": "watch.tick"})
                     connection.close()
-                except (Broken, OSError):
+                except Broken:
                     continue
                 if status == 202:
                     self.nodes.ledger.acknowledged[answer["id"]] = time.monotonic()
@@ -83,50 +105,62 @@ class Ticker(threading.Thread):
 def attack(folder, database, count, seed, outcome):
     chance, ledger, blows, watched = random.Random(seed), Ledger(), [], []
     receiver = Receiver(folder / "receipts", seed)
-    nodes = Nodes(database.create("herald"), ledger, seed)
-    for path, fields in WEBHOOKS:
-        nodes.servers[0].register(receiver.url(path), **fields)
-    for number in range(WATCHED):
-        nodes.servers[number % NODES].register(receiver.url(f"/w{number}"), events=["watch.tick"])
+    nodes = Nodes([database.create("herald")] * NODES, ledger, seed)
+    nodes.register(receiver)
     for index in range(NODES):
         nodes.publish(index)
     ticker = Ticker(nodes)
     time.sleep(2)
     for number in range(count):
-        how = ("kill", "end", "kill", "freeze")[number % 4]
+        how = "end" if number % ENDS == 1 else "kill"
         index = chance.randrange(NODES)
-        server = nodes.servers[index]
         begin = time.monotonic()
         if how == "kill":
-            server.kill()
-        elif how == "end":
-            if server.stop() != 0:
-                outcome.fail("a node did not end with status 0")
+            nodes.servers[index].kill()
+            # On a busy machine it takes a while until all threads are gone; the connections are open until then.
+            outcome.figures["died"].append(time.monotonic() - begin)
         else:
-            server.process.send_signal(signal.SIGSTOP)
-        watched.append((how, begin, begin + (FROZEN if how == "freeze" else TAKEN_OVER[how] + 1)))
-        # A clean end repeats nothing, so it explains no duplicate.
-        if how != "end":
-            blows.append((begin, TAKEN_OVER[how] + 1))
-        time.sleep(FROZEN if how == "freeze" else TAKEN_OVER[how] + 1)
-        if how == "freeze":
-            server.process.send_signal(signal.SIGCONT)
-            blows.append((time.monotonic(), 1))
-            time.sleep(1)
-        else:
-            nodes.loads[index].wait()
-            nodes.start(index)
-            time.sleep(chance.uniform(1, 4))
+            nodes.end(index, outcome)
+        gone = time.monotonic() if how == "kill" else begin
+        end = gone + TAKEN_OVER[how] + 1
+        watched.append((how, gone, end))
+        time.sleep(max(0, end - time.monotonic()))
+        nodes.loads[index].wait()
+        if how == "kill":
+            # What it had delivered, and not recorded yet. An end repeats nothing.
+            blows.append((begin, CHECKPOINT + 2 * ledger.slowest + 0.2))
+        ledger.slowest = 0.0
         outcome.counts[how] += 1
+        if number + 1 == count or outcome.is_late():
+            break
+        back = time.monotonic()
+        nodes.start(index)
+        time.sleep(max(2, begin + PERIOD + chance.uniform(-0.5, 0.5) - time.monotonic()))
+        watched.append(("join", back, time.monotonic()))
+    nodes.start(index)
     ticker.stop()
+    receipts = settle(nodes, ledger, receiver, blows, outcome)
+    for how, begin, end in watched:
+        gap = max(longest_gap(receipts[f"w{number}"], begin, end) for number in range(WATCHED))
+        outcome.figures[how].append(gap)
+        if gap > TAKEN_OVER.get(how, gap):
+            outcome.fail(f"{how}: a webhook got nothing for {gap:.1f} s")
+
+
+def settle(nodes, ledger, receiver, blows, outcome):
+    """Stops the publishers, waits until everything has arrived, or for three minutes, ends the servers, and compares all there is.
+    Returns the receipts."""
     for load in nodes.loads:
         load.stop()
     repeat(nodes.servers[0], ledger, outcome)
     if set(ledger.refused) - {503}:
         outcome.fail(f"posts were refused with {dict(ledger.refused)}")
     receiver.set_faulty(False)
+    wait_until_same(nodes.servers)
     logs = [compare_log(server, ledger, outcome, f"node {number}") for number, server in enumerate(nodes.servers)]
-    if any([event["id"] for event in log] != [event["id"] for event in logs[0]] for log in logs):
+    # Herald itself may post meanwhile.
+    ids = [[event["id"] for event in log[:min(map(len, logs))]] for log in logs]
+    if any(one != ids[0] for one in ids):
         outcome.fail("two nodes have different logs")
     for server in nodes.servers:
         compare_current_states(server, logs[0], outcome, "after it")
@@ -140,31 +174,40 @@ def attack(folder, database, count, seed, outcome):
         wait_for("everything arrives", all_arrived, 180, 0.3)
     except Failure:
         pass
-    for server in nodes.servers:
-        if server.stop() != 0:
-            outcome.fail("a node did not end with status 0")
+    for index in range(len(nodes.servers)):
+        nodes.end(index, outcome)
     receipts = receiver.receipts()
     receiver.close()
     outcome.counts["events"] += len(ledger.acknowledged) + sum(1 for answered in ledger.marks.values() if answered)
     for path, fields in WEBHOOKS:
         compare_deliveries(logs[0], receipts[path.split("/")[1]], fields.get("ordering"), blows, outcome, path)
-    for how, begin, end in watched:
-        gap = max(longest_gap(receipts[f"w{number}"], begin, end) for number in range(WATCHED))
-        outcome.figures[how].append(gap)
-        if gap > TAKEN_OVER[how]:
-            outcome.fail(f"{how}: a webhook got nothing for {gap:.1f} s")
+    return receipts
+
+
+def wait_until_same(servers):
+    """Until what one node has accepted last is in the lists of all, which takes a quarter of a second at most."""
+    def newest(server):
+        return server.ask("GET", "/v1/events?limit=1")[1]["data"][0]["id"]
+
+    wait_for("all nodes list the same", lambda: len({newest(server) for server in servers}) == 1, 2)
 
 
 def longest_gap(receipts, begin, end):
     """The longest part of this time without a callback."""
-    times = [begin] + sorted(at for at, _ in receipts if begin <= at <= end) + [end]
+    times = [begin] + sorted(at for at, *_ in receipts if begin <= at <= end) + [end]
     return max(later - earlier for earlier, later in zip(times, times[1:]))
 
 
 def row(o):
     return (
-        f"{NODES} nodes on one PostgreSQL, under load: one is killed, ends, or sleeps for {FROZEN} s",
-        f"{o['kill']:,} killed, {o['end']:,} ended, {o['freeze']:,} frozen; {o['events']:,} events acknowledged, "
-        f"{o['deliveries']:,} deliveries",
+        f"{NODES} nodes on one PostgreSQL, under load: every {PERIOD} s one is killed or ends, and is started again",
+        f"{o['kill']:,} killed, {o['end']:,} ended; {o['events']:,} events acknowledged, {o['deliveries']:,} deliveries",
         f"{o['lost']} lost, {o['inversions']} out of order, {o['duplicates']:,} made twice, {o['unexplained']} of them unexplained; "
-        f"webhooks without a callback for at most {o['kill_max']} ms, {o['end_max']} ms and {o['freeze_max']} ms")
+        f"age of those p50 {o['age_p50']} ms, p99 {o['age_p99']} ms, at most {o['age_max']} ms; "
+        f"the longest time that a webhook went without a callback, p50, p99 and max: {figures(o, 'kill')} after a killed process was gone "
+        f"(which took {figures(o, 'died')}), "
+        f"{figures(o, 'end')} after TERM, {figures(o, 'join')} when the node came back")
+
+
+def figures(o, name):
+    return " / ".join(f"{o[f'{name}_{part}']:,}" for part in ("p50", "p99", "max")) + " ms"

@@ -50,16 +50,30 @@ class Postgres:
         self.folder = tempfile.mkdtemp(prefix="herald-crash-postgres-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         os.chown(self.folder, pwd.getpwnam(self.user).pw_uid, -1)
         self.data, self.port, self.process = f"{self.folder}/data", free_port(), None
+        self.settings = {**SETTINGS, **settings, "port": self.port, "unix_socket_directories": self.folder}
         if primary is None:
             self.run("initdb", "-D", self.data, "-A", "trust", "-U", "herald", "-E", "UTF8", "--locale", "C", "--no-sync")
+            self.begin()
         else:
-            self.run(
-                "pg_basebackup", "-h", "127.0.0.1", "-p", str(primary.port), "-U", "herald", "-D", self.data, "-R", "-X", "stream",
-                "--checkpoint=fast", "--no-sync")
+            self.follow(primary)
+
+    def follow(self, primary):
+        """Begins as a standby, whatever it was."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.run(
+            "pg_basebackup", "-h", "127.0.0.1", "-p", str(primary.port), "-U", "herald", "-D", self.data, "-R", "-X", "stream",
+            "--checkpoint=fast", "--no-sync")
+        self.begin()
+
+    def begin(self):
         with open(f"{self.data}/postgresql.conf", "a", encoding="utf-8") as file:
-            values = {**SETTINGS, **settings, "port": self.port, "unix_socket_directories": self.folder}
-            file.writelines(f"{name} = '{value}'\n" for name, value in values.items())
+            file.writelines(f"{name} = '{value}'\n" for name, value in self.settings.items())
         self.start()
+
+    def set(self, name, value):
+        """For good, and at once."""
+        self.ask(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.ask("SELECT pg_reload_conf()")
 
     def as_user(self):
         return {"user": self.user} if os.geteuid() == 0 else {}
@@ -275,3 +289,64 @@ class Proxy:
 
     def happened(self):
         self.hit.set()
+
+
+class Wire(Proxy):
+    """The way of one node to the database. While it is cut, it holds back all bytes and closes nothing; afterwards they go on, too
+    late. `is_deaf`: what the server notifies of is lost; for sessions without encryption."""
+
+    def __init__(self, server_port, is_deaf=False):
+        self.is_deaf, self.is_passable = is_deaf, threading.Event()
+        self.is_passable.set()
+        super().__init__(server_port)
+
+    def url(self, database):
+        return f"postgres://herald@127.0.0.1:{self.port}/{database}?sslmode=disable&gssencmode=disable"
+
+    def cut(self):
+        self.is_passable.clear()
+
+    def mend(self):
+        self.is_passable.set()
+
+    def close(self):
+        self.mend()
+        super().close()
+
+    def forward(self, pair, state):
+        client, server = pair
+        self.pass_on(pair, client, server, lambda data: data)
+
+    def reply(self, pair, state):
+        client, server = pair
+        self.pass_on(pair, server, client, self.without_notifications() if self.is_deaf else lambda data: data)
+
+    def pass_on(self, pair, source, target, change):
+        try:
+            while data := source.recv(1 << 16):
+                self.is_passable.wait()
+                target.sendall(change(data))
+            self.is_passable.wait()
+        except OSError:
+            pass
+        self.drop(*pair)
+
+    @staticmethod
+    def without_notifications():
+        """Takes the server's bytes, and returns those of whole messages without NotificationResponse."""
+        buffer = b""
+
+        def change(data):
+            nonlocal buffer
+            buffer, done, kept = buffer + data, 0, []
+            while len(buffer) >= done + 5:
+                end = done + 1 + struct.unpack_from(">i", buffer, done + 1)[0]
+                if len(buffer) < end:
+                    break
+                if buffer[done:done + 1] != b"A":
+                    kept.append(buffer[done:end])
+                done = end
+            buffer = buffer[done:]
+            return b"".join(kept)
+
+        return change

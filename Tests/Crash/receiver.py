@@ -1,4 +1,5 @@
-"""A receiver that keeps a ledger: a line for each callback, written before the response. Its path says how it fails:
+"""A receiver that keeps a ledger: a line for each callback, with the address that it came from, written before
+the response. Its path says how it fails:
 /name/fail/10/close/5/hang/1/ms/50 fails 10 % of the requests with 503, closes 5 %, never answers 1 %, and takes 50 ms.
 
 usage: receiver.py LEDGER SEED [PORT]     prints its port; from SIGUSR1 on nothing fails any more, from SIGUSR2 on it does again
@@ -21,6 +22,7 @@ class Conversation(asyncio.Protocol):
 
     def connection_made(self, transport):
         self.transport = transport
+        self.peer = transport.get_extra_info("peername")[0]
 
     def data_received(self, data):
         self.buffer += data
@@ -48,7 +50,7 @@ class Conversation(asyncio.Protocol):
                     status = kind
                     break
         event = urllib.parse.unquote(fields.get("webhook-id", "-"))
-        os.write(self.ledger, f"{time.monotonic():.6f} {words[0]} {event} {status}\n".encode())
+        os.write(self.ledger, f"{time.monotonic():.6f} {words[0]} {event} {status} {self.peer}\n".encode())
         if status == 1:
             self.transport.close()
         elif status != 2:

@@ -17,7 +17,9 @@ import traceback
 
 import herald
 
-ATTACKS = ["kill", "states", "power", "term", "faults", "flips", "limits", "outages", "nodes", "simulation"]
+ATTACKS = [
+    "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "silence", "races",
+    "visibility", "streams", "simulation"]
 # An attack of --quick goes no further then, on a machine that is slow or busy.
 SAMPLE_SECONDS = 50
 RESULTS = herald.OUTPUT / "results"
