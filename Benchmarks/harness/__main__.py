@@ -104,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
         epilog=f"Scenarios: {', '.join(scenarios.ALL)}. --quick leaves out: {', '.join(scenarios.LONG)}. Measured only when "
-        f"--only names it: {', '.join(scenarios.APART)} (15 minutes, 4 when quick). Writes "
+        f"--only names it: {', '.join(scenarios.APART)} (15 minutes each, 4 when quick). Writes "
         "Benchmarks/results/latest.md, latest.json and the plots.")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, and only the short scenarios")
     parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
@@ -117,12 +117,12 @@ def main():
                         help="measure `counts` and write these bounds, the highest of --rounds; nothing else")
     parser.add_argument("--publish", action="store_true",
                         help="measure nothing; put the figures and plots of the last run into Documentation/performance.md, and "
-                        "make them Benchmarks/baseline.json; with --only faults: measure, and put what was found into "
-                        "Documentation/delivery.md")
+                        "make them Benchmarks/baseline.json; with --only faults or --only nodes: measure, and put what was found "
+                        "into Documentation/delivery.md or scale-out.md")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
-    if options.publish and options.only != "faults":
+    if options.publish and options.only not in scenarios.APART:
         return publish()
     unnamed = scenarios.APART + (scenarios.LONG if options.quick else ())
     all_of_them = [name for name in scenarios.ALL if name not in unnamed]
@@ -159,6 +159,8 @@ def main():
             failed = publish(faults.publish_page) == 1 or failed
         if options.only == "faults":
             return 1 if failed else 0
+    if options.publish and options.only == "nodes":
+        failed = publish(lambda: publishing.publish_nodes(bench.lines, remarks)) == 1 or failed
     print(report.table(bench.lines))
     if not options.only:
         print("\n" + report.aligned(report.goals(bench.lines)))

@@ -227,8 +227,10 @@ class Receiver(Program):
 
 
 def publish(server, **options):
-    """Runs the load generator: `c` connections, `d` seconds, `n` events, `r` per second."""
-    command = [os.path.join(BUILD, "publish"), "-p", str(server.port)]
+    """Runs the load generator: `c` connections, `d` seconds, `n` events, `r` per second. Posts to all ports of the server."""
+    command = [os.path.join(BUILD, "publish")]
+    for port in getattr(server, "ports", [server.port]):
+        command += ["-p", str(port)]
     for name, value in options.items():
         command += ["-" + name, str(value)]
     run = subprocess.run(command, capture_output=True, text=True, check=False,

@@ -11,8 +11,9 @@ from programs import ROOT, Failed
 BENCHMARKS = os.path.join(ROOT, "Benchmarks")
 RESULTS = os.path.join(BENCHMARKS, "results")
 PAGE = os.path.join(ROOT, "Documentation", "performance.md")
+NODES_PAGE = os.path.join(ROOT, "Documentation", "scale-out.md")
 PLOTS = os.path.join(ROOT, "Documentation", "plots")
-MARK = "<!-- {}: made by Benchmarks/run --publish -->\n\n"
+MARK = "<!-- {}: made by {} -->\n\n"
 END = "<!-- end -->"
 
 
@@ -36,12 +37,22 @@ def publish():
     print("written: Documentation/performance.md, Documentation/plots, Benchmarks/baseline.json")
 
 
-def replace(text, name, made):
-    mark = MARK.format(name)
+def publish_nodes(lines, remarks):
+    """What the scenario `nodes` has found, which has a page of its own."""
+    with open(NODES_PAGE) as file:
+        text = file.read()
+    made = report.markdown_rows([report.HEADS, *report.without_repeats(lines)]) + "\n\n" + "\n".join(remarks[:3])
+    with open(NODES_PAGE, "w") as file:
+        file.write(replace(text, "nodes", made, "Benchmarks/run --only nodes --publish"))
+    print("written: Documentation/scale-out.md")
+
+
+def replace(text, name, made, command="Benchmarks/run --publish"):
+    mark = MARK.format(name, command)
     begin = text.find(mark)
     end = text.find(END, begin)
     if begin < 0 or end < 0:
-        raise Failed(f"Documentation/performance.md has no place for {name}")
+        raise Failed(f"the page has no place for {name}")
     return text[:begin] + mark + made + "\n\n" + text[end:]
 
 

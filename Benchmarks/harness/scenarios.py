@@ -13,6 +13,7 @@ from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
 from others import others
+from nodes import nodes
 from programs import ROOT, Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, Unstored, built
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
@@ -253,10 +254,11 @@ ALL = {
     "soak": soak,
     "small": small,
     "faults": faults,
+    "nodes": nodes,
 }
 
-# What is measured only when --only names it: it is about rates that somebody else sets, and takes long.
-APART = ("faults",)
+# What is measured only when --only names it: faults are about rates that somebody else sets, and nodes about the database.
+APART = ("faults", "nodes")
 
 # What --quick leaves out, unless --only names it.
 LONG = ("sizes", "connections", "backup", "hundreds", "load", "growth", "others", "soak", "small")

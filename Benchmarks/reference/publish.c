@@ -1,6 +1,7 @@
 /* Posts events, and prints one line of JSON: how many, how fast, how soon they were answered.
  *
- *   publish -p PORT [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]
+ *   publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]
+ *     -p   of the server; several for several servers, among which the connections are divided
  *     -c   keep-alive connections                                    (default 64)
  *     -d   ends after this time, and the answers that are due then   (default 3)
  *     -n   ends after this many events, if that is sooner            (default: no limit)
@@ -25,7 +26,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { REQUEST = 256 * 1024, ANSWER = 16 * 1024, EVENTS = 256 };
+enum { REQUEST = 256 * 1024, ANSWER = 16 * 1024, EVENTS = 256, SERVERS = 16 };
 
 struct connection {
     int fd;
@@ -35,7 +36,7 @@ struct connection {
     char answer[ANSWER];
 };
 
-static int port, connections = 64, body_size = 512;
+static int ports[SERVERS], servers, connections = 64, body_size = 512;
 static double seconds = 3, rate;
 static uint64_t limit = UINT64_MAX;
 
@@ -65,9 +66,9 @@ static void make_request(void) {
     while (size < body_size - 3 && size < (int)sizeof body - 4) body[size++] = 'x';
     size += sprintf(body + size, "\"}}");
     request_size = (size_t)snprintf(request, sizeof request,
-        "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+        "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-        port, size, body);
+        size, body);
     id_field = strstr(request, "\"benchmark_id\":") + 15;
     time_field = strstr(request, "\"sent_ns\":") + 10;
 }
@@ -113,7 +114,7 @@ static void put_back(struct connection *connection) {
     last_free = &connection->next_free;
 }
 
-static void connect_one(void) {
+static void connect_one(int port) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct connection *connection = calloc(1, sizeof *connection);
@@ -145,7 +146,7 @@ static void read_options(int count, char **arguments) {
     int option;
     while ((option = getopt(count, arguments, "p:c:d:n:r:s:")) != -1) {
         switch (option) {
-            case 'p': port = atoi(optarg); break;
+            case 'p': if (servers < SERVERS) ports[servers++] = atoi(optarg); break;
             case 'c': connections = atoi(optarg); break;
             case 'd': seconds = atof(optarg); break;
             case 'n': limit = strtoull(optarg, NULL, 10); break;
@@ -154,8 +155,8 @@ static void read_options(int count, char **arguments) {
             default: exit(64);
         }
     }
-    if (port > 0 && connections > 0 && body_size < REQUEST / 2) return;
-    fprintf(stderr, "usage: publish -p PORT [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]\n");
+    if (servers > 0 && connections > 0 && body_size < REQUEST / 2) return;
+    fprintf(stderr, "usage: publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]\n");
     exit(64);
 }
 
@@ -166,7 +167,7 @@ int main(int argc, char **argv) {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     struct epoll_event timer_event = { .events = EPOLLIN, .data.ptr = NULL };
     if (epoll_ctl(poller, EPOLL_CTL_ADD, timer, &timer_event)) fail("epoll_ctl");
-    for (int i = 0; i < connections; i++) connect_one();
+    for (int i = 0; i < connections; i++) connect_one(ports[i % servers]);
 
     uint64_t start = now_ns(), end = start + (uint64_t)(seconds * 1e9), armed = 0, last = start;
     for (;;) {
