@@ -127,7 +127,13 @@ struct PassTests {
         #expect(try await herald.post("/v1/delegates/\(delegate)/replay", replay, key.headers).status == 202)
         #expect(try await herald.post("/v1/events/\(event)/redeliver", "", key.headers).status == 202)
         #expect(try await herald.post("/v1/deliveries/cancel?delegate=\(delegate)", "", key.headers).status == 200)
-        #expect(try await herald.post("/v1/deliveries/redeliver?state=dropped", "", key.headers).status == 200)
+        // An attempt that was open when its delivery was cancelled may set the row to "retrying" for a moment. Requests that
+        // change nothing are not in the audit log.
+        var dropped: Answer
+        repeat {
+            dropped = try await herald.post("/v1/deliveries/redeliver?state=dropped", "", key.headers)
+        } while dropped["deliveries"]?.integer == 0
+        #expect(dropped.status == 200)
         #expect(try await herald.post("/v1/deliveries/redeliver?state=exhausted", "", key.headers).status == 200)
         #expect(try await herald.send("DELETE", "/v1/subjects/Zerberus", nil, key.headers).status == 200)
         let log = try await herald.get("/v1/audit")
