@@ -158,12 +158,14 @@ enum CheckpointWrites {
 
     private static let lives = "EXISTS (SELECT 1 FROM delegates WHERE key = u.delegate AND deleted_at IS NULL)"
 
+    /// Functions in the SELECT list cost half of what one in FROM does, which collects all rows first.
     private static let addAttempts = Statement(
         """
-        INSERT INTO attempts (\(StoredAttempt.columns), previous) SELECT * FROM unnest(
-            $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[],
-            $9::text[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-            $16::bigint[], $17::text[], $18::bigint[], $19::bigint[], $20::bigint[])
+        INSERT INTO attempts (\(StoredAttempt.columns), previous) SELECT
+            unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[]),
+            unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::text[]), unnest($9::text[]), unnest($10::bytea[]),
+            unnest($11::bigint[]), unnest($12::bigint[]), unnest($13::bigint[]), unnest($14::bigint[]), unnest($15::bigint[]),
+            unnest($16::bigint[]), unnest($17::text[]), unnest($18::bigint[]), unnest($19::bigint[]), unnest($20::bigint[])
         """)
     static let setWaiting = Statement(
         """

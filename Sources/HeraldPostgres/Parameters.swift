@@ -84,28 +84,31 @@ struct Parameters {
         }
     }
 
-    /// An array with one dimension. (The format is that of `array_send`: the number of dimensions, whether there are NULLs,
-    /// the type, then for each dimension its length and first index, then each item after its length, -1 for NULL.)
+    /// An array with one dimension, which is sent empty when it has nothing but NULLs: `unnest` fills it up beside longer ones.
+    /// (The format is that of `array_send`: the number of dimensions, whether there are NULLs, the type, then for each
+    /// dimension its length and first index, then each item after its length, -1 for NULL.)
     /// - Parameter write: returns `false` for NULL.
     private mutating func array<Items: Collection>(
         _ items: Items, of type: Int32, _ write: (Items.Element, inout Parameters) -> Bool
     ) {
         put { parameters in
-            parameters.write(items.isEmpty ? 0 : 1 as Int32)
             let mark = parameters.bytes.count
-            parameters.write(0 as Int32)
-            parameters.write(type)
-            if items.isEmpty { return }
-            parameters.write(Int32(items.count))
-            parameters.write(1 as Int32)
+            for number in [1, 0, type, Int32(items.count), 1] { parameters.write(number) }
+            var nulls = 0
             for item in items {
                 let start = parameters.bytes.count
                 parameters.write(-1 as Int32)
                 if write(item, &parameters) {
                     parameters.set(Int32(clamping: parameters.bytes.count - start - 4), at: start)
                 } else {
-                    parameters.set(1, at: mark)
+                    nulls += 1
                 }
+            }
+            if nulls == items.count {
+                parameters.set(0, at: mark)
+                parameters.bytes.removeLast(parameters.bytes.count - mark - 12)
+            } else if nulls > 0 {
+                parameters.set(1, at: mark + 4)
             }
         }
     }

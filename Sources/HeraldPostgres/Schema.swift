@@ -387,10 +387,10 @@ enum Schema {
                 PERFORM 1 FROM answers a WHERE a.app = unanswered_apps[i] AND a.key = unanswered_keys[i] AND a.expires_at > now;
                 IF FOUND THEN RAISE EXCEPTION 'a response has come' USING ERRCODE = '\(outdated)'; END IF;
             END LOOP;
-            INSERT INTO events SELECT head + n, u.app, u.id, u.type, u.subject, u.time, u.data, u.attribute, u.audience,
-                u.checksum # (head + n)
-            FROM unnest(apps, ids, types, subjects, times, datas, attributes, audiences, checksums) WITH ORDINALITY
-                AS u(app, id, type, subject, time, data, attribute, audience, checksum, n);
+            -- Functions in the SELECT list, each of which gives a column: in FROM they would collect all rows first.
+            INSERT INTO events SELECT generate_series(head + 1, head + cardinality(apps)), unnest(apps), unnest(ids),
+                unnest(types), unnest(subjects), unnest(times), unnest(datas), unnest(attributes), unnest(audiences),
+                unnest(checksums) # generate_series(head + 1, head + cardinality(apps));
             RETURN head + cardinality(apps);
         END $f$;
         """
