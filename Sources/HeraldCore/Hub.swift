@@ -108,10 +108,14 @@ public final class Hub: Sendable {
             recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
+        rates = EventRates(apps, clock: clock)
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
-            attempts: attemptRoom, hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
+            attempts: attemptRoom,
+            hooks: .init(
+                changed: memory.take, followed: { [rates] in rates.follow($0.events) },
+                onDurabilityLost: onDurabilityLost))
         others = OtherLanes(shards: shards, registry: registry, readers: readers)
         otherOutcomes =
             store.leases == nil
@@ -122,7 +126,6 @@ public final class Hub: Sendable {
                 loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
             }
         nodeMonitor = NodeMonitor(store.leases?.node, shards: shards, permit: permit, clock: clock)
-        rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, permit: permit,

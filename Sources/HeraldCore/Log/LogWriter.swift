@@ -25,6 +25,8 @@ package final class LogWriter: Sendable {
     struct Hooks: Sendable {
         /// Called after each durable change.
         let changed: @Sendable (WriteEffect) -> Void
+        /// Called with the events that another process has appended, as this one learns of them.
+        let followed: @Sendable (EventBatch) -> Void
         /// Called if the store can't determine what is on disk: the process has to end.
         let onDurabilityLost: @Sendable (StoreError) -> Void
     }
@@ -408,6 +410,7 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             var log = state.log
             defer { state.log = log }
+            let ours = log.head - LogPosition(events.count) + 1
             try log.follow(
                 events,
                 read: { [store] after throws(StoreError) in
@@ -416,6 +419,7 @@ package final class LogWriter: Sendable {
                 },
                 tell: { batch in
                     usage.add(batch)
+                    if batch.first < ours { hooks.followed(batch) }
                     delegates.invokeDelegates { $0.published(batch) }
                 })
         } catch {

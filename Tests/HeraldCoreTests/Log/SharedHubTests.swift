@@ -125,6 +125,35 @@ struct SharedHubTests {
         for bench in [a, b] { await bench.stop() }
     }
 
+    @Test("what one hub accepts for an app with a limit uses up the allowance that the other one has")
+    func rates() async throws {
+        let (a, b) = try pair()
+        let settings = App.Settings(name: "one", eventsPerSecond: 5)
+        let result = await withCheckedContinuation { continuation in
+            a.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
+        }
+        guard case .done(.added(let app)) = result else {
+            Issue.record("no app")
+            return
+        }
+        // As many as it may post in 100 seconds, at once.
+        let drafts = (0..<500).map { EventDraft(event: Event("a.b", id: "e\($0)", app: app.key), mayExist: true) }
+        guard case .done = await a.publish(drafts, app: app.key) else {
+            Issue.record("not accepted")
+            return
+        }
+        await catchUp(b)
+        let draft = EventDraft(event: Event("a.b", id: "f", app: app.key), mayExist: true)
+        guard case .refused(.rateLimited(limit: 5, retryAfter: let seconds)) = await b.publish([draft], app: app.key) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(seconds > 30)
+        // An app without a limit has no bucket.
+        _ = try await b.post("a.b")
+        for bench in [a, b] { await bench.stop() }
+    }
+
     @Test("an event that one hub erases is erased in the memory of the other, and what that recorded of it later")
     func erasure() throws {
         let (a, b) = (try World(memory: memory), try World(memory: memory))

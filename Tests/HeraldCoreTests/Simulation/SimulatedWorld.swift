@@ -238,7 +238,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 changed: { effect in
                     changed(effect)
                     memory.take(effect)
-                }, onDurabilityLost: { _ in }))
+                }, followed: { _ in }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         writerState.shards = ShardManager(

@@ -31,10 +31,11 @@ struct HubBench: Sendable {
     }
 
     func publish(
-        _ drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil
+        _ drafts: [EventDraft], app: AppKey = .default, idempotency: Idempotency<[PublishedEvent]>? = nil
     ) async -> WriteResult<[PublishedEvent]> {
         await withCheckedContinuation { continuation in
-            hub.publish(Publication(drafts: drafts, idempotency: idempotency) { continuation.resume(returning: $0) })
+            hub.publish(
+                Publication(app: app, drafts: drafts, idempotency: idempotency) { continuation.resume(returning: $0) })
         }
     }
 
