@@ -1,4 +1,3 @@
-import Glibc
 import HeraldRuntime
 import HeraldTestSupport
 import Testing
@@ -8,13 +7,6 @@ import Testing
 /// Several processes that share the delegates, on one thread and one clock.
 @Suite("Nodes", .timeLimit(.minutes(5)))
 struct NodeTests {
-    /// `HERALD_NODE_SEED=17` runs that one, `HERALD_NODE_SEEDS=10000` so many.
-    private static let seeds: [UInt64] = {
-        func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
-        if let one = number("HERALD_NODE_SEED") { return [one] }
-        return Array(1...(number("HERALD_NODE_SEEDS") ?? 20))
-    }()
-
     private let memory = MemoryStore()
     private let clock = ManualClock()
 
@@ -191,11 +183,6 @@ struct NodeTests {
         // An abort is no attempt that failed.
         #expect(a.callbacks.allSatisfy { $0.attempt == 1 })
     }
-
-    /// Processes come, die, sleep and lose their sessions at random, while events are published and receivers fail.
-    @Test(
-        "whatever happens to nodes: each event arrives, first in order where that is asked for", arguments: Self.seeds)
-    func random(_ seed: UInt64) throws { try NodeSimulation(seed: seed).run(steps: 120) }
 
     @Test("three hubs share the delegates; one ends, one joins")
     func hubs() async throws {

@@ -1,6 +1,5 @@
 import HeraldRuntime
 import HeraldTestSupport
-import Testing
 
 @testable import HeraldCore
 
@@ -20,8 +19,14 @@ final class NodeSimulation {
     /// What a standby has, which follows now and then.
     private var standby: MemoryContents?
     private var arrivals: [DelegateKey: [String]] = [:]
-    /// Whatever happened, as words for a report.
-    private var history: [String] = []
+    /// What happened to nodes, as words for a report.
+    private(set) var history: [String] = []
+    /// How many events were published.
+    private(set) var events = 0
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
 
     init(seed: UInt64) {
         self.seed = seed
@@ -47,21 +52,27 @@ final class NodeSimulation {
         for (number, key) in keys.enumerated() {
             var seen: Set<String> = []
             let first = (arrivals[key] ?? []).filter { subjects[$0] != nil && seen.insert($0).inserted }
-            let note = Comment(rawValue: "seed \(seed), delegate \(key): \(history.joined(separator: ", "))")
-            try #require(seen == Set(log.map(\.id)), note)
+            if seen != Set(log.map(\.id)) { throw fail("delegate \(key) got \(seen.count) of \(log.count) events") }
             switch orderings[number % 3] {
             case .none: break
-            case .strict: try #require(first == log.map(\.id), note)
+            case .strict: if first != log.map(\.id) { throw fail("delegate \(key) got events out of order") }
             case .subject:
                 for subject in Set(log.map(\.subject)) {
                     let wanted = log.filter { $0.subject == subject }.map(\.id)
-                    try #require(first.filter { subjects[$0] == subject } == wanted, note)
+                    if first.filter({ subjects[$0] == subject }) != wanted {
+                        throw fail("delegate \(key) got events of \(subject ?? "-") out of order")
+                    }
                 }
             }
         }
-        try #require(memory.read { $0.waiting.isEmpty }, "seed \(seed)")
+        events = log.count
+        if !memory.read({ $0.waiting.isEmpty }) { throw fail("retries are left") }
         let shares = worlds.map { $0.process.counts.held.number }
-        try #require(shares.reduce(0, +) == 64, "seed \(seed): \(shares)")
+        if shares.reduce(0, +) != 64 { throw fail("the nodes have \(shares) shards") }
+    }
+
+    private func fail(_ what: String) -> Failure {
+        Failure(description: "seed \(seed): \(what): \(history.joined(separator: ", "))")
     }
 
     private func step() throws {

@@ -1,22 +1,14 @@
-import Glibc
 import HeraldTestSupport
 import Testing
 
 @Suite("Simulated runs of the service")
 struct SimulationTests {
-    /// `HERALD_SEED=17` runs that one, `HERALD_SEEDS=10000` so many, from `HERALD_FIRST_SEED` on.
-    private static let seeds: [UInt64] = {
-        if let one = number("HERALD_SEED") { return [one] }
-        let first = number("HERALD_FIRST_SEED") ?? 1
-        return Array(first..<first + (number("HERALD_SEEDS") ?? 500))
-    }()
+    private static let seeds = SeededRandom.seeds(variable: "HERALD_SEED", count: 500)
     private static let steps = 400
-
-    private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
     @Test("nothing is ever lost, and only deliveries in flight are repeated")
     func seeds() async throws {
-        let failures: [String] = await offPool {
+        let failures: [String] = await inBackground {
             var failures: [String] = []
             var (histories, starts, crashes) = (0, 0, 0)
             for seed in Self.seeds where failures.count < 5 {
