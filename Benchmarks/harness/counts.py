@@ -1,5 +1,5 @@
-"""Figures that are counted, not timed: system calls, allocations and bytes on disk. They hardly depend on the machine or on
-its mood, so they can tell whether a change made Herald dearer: `Benchmarks/run --only counts --check`.
+"""Figures that are counted, not timed: system calls, allocations and bytes on disk, and what nodes ask of PostgreSQL. They hardly
+depend on the machine or on its mood, so they can tell whether a change made Herald dearer: `Benchmarks/run --only counts --check`.
 
 Events are posted one after the other, each after its answer, so that the server commits each by itself: commits that are
 shared would depend on who was faster. What merges nevertheless only lowers a figure."""
@@ -11,7 +11,10 @@ import socket
 import struct
 import time
 
+from database import Nodes
+from loads import wanted_by
 from machine import written_bytes
+from nodes import statements_per_second, thousand_per_second
 from programs import BUILD, ROOT, Failed, Herald, Receiver
 from report import Goal
 
@@ -21,6 +24,8 @@ WARM = 100
 # How many count, by the number of delegates that want them all.
 EVENTS = {0: 300, 1: 300, 10: 100}
 DRAIN = 60
+# For which nodes on PostgreSQL deliver a thousand events per second, and are idle.
+SECONDS = 6
 # A second after its start the server looks at what it may remove for the first time, and prepares what it needs for that. On a
 # slow machine this would otherwise be counted with the events.
 FIRST_LOOK = 1.3
@@ -46,6 +51,18 @@ def counts(bench):
     none, ten = measured[place(0)], measured[place(10)]
     for what in FIGURES:
         bench.single("counts", f"{what} per delivery, of ten", (ten[what] - none[what]) / 10, None)
+    asked_of_database(bench)
+
+
+def asked_of_database(bench):
+    """The goals of scale-out.md, with room for a machine that is slow: then fewer deliveries share what is written."""
+    bench.progress("counts: two nodes on PostgreSQL")
+    with Receiver(10) as receiver, Nodes(2, wanted_by(receiver, 10)) as servers:
+        beyond = thousand_per_second(servers, receiver, SECONDS)["rows_beyond"]
+        statements = statements_per_second(servers, SECONDS)
+    where = "of two nodes on PostgreSQL"
+    bench.single("counts", f"rows beyond the attempt per delivery, {where}", beyond, Goal(most=0.5, aim=0.2))
+    bench.single("counts", f"statements per second of an idle one, {where}", statements, Goal(most=11.5, aim=10))
 
 
 def place(delegates):

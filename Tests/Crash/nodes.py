@@ -102,7 +102,8 @@ class Ticker(threading.Thread):
         self.join()
 
 
-def attack(folder, database, count, seed, outcome):
+def attack(folder, database, count, seed, outcome, before_return=lambda: None):
+    """`before_return`: called before a node is started again."""
     chance, ledger, blows, watched = random.Random(seed), Ledger(), [], []
     receiver = Receiver(folder / "receipts", seed)
     nodes = Nodes([database.create("herald")] * NODES, ledger, seed)
@@ -133,6 +134,7 @@ def attack(folder, database, count, seed, outcome):
         outcome.counts[how] += 1
         if number + 1 == count or outcome.is_late():
             break
+        before_return()
         back = time.monotonic()
         nodes.start(index)
         time.sleep(max(2, begin + PERIOD + chance.uniform(-0.5, 0.5) - time.monotonic()))

@@ -18,7 +18,7 @@ import traceback
 import herald
 
 ATTACKS = [
-    "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "silence", "races",
+    "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "upgrades", "silence", "races",
     "visibility", "streams", "simulation"]
 # An attack of --quick goes no further then, on a machine that is slow or busy.
 SAMPLE_SECONDS = 50

@@ -80,10 +80,16 @@ class Browser:
         return self.wait(lambda: self.all(selector))[0]
 
     def texts(self, selector):
-        return [" ".join(each.text.split()) for each in self.all(selector)]
+        return [" ".join(each.split()) for each in self.shown(selector)]
 
     def text(self, selector):
-        return "\n".join(each.text for each in self.all(selector))
+        return "\n".join(self.shown(selector))
+
+    def shown(self, selector):
+        """What each element says, all at one moment: the page may draw them anew between two requests."""
+        return self.driver.execute_script(
+            "return Array.from(document.querySelectorAll(arguments[0]), each => each.checkVisibility() ? each.innerText.trim() : '')",
+            selector)
 
     def see(self, words):
         self.wait(lambda: words in self.text("body"), words)
@@ -94,7 +100,7 @@ class Browser:
     def console(self):
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
 
-    def wait(self, condition, words="", seconds=20):
+    def wait(self, condition, words="", seconds=60):
         """Until it holds; what is drawn anew meanwhile is looked at again."""
         end = time.monotonic() + seconds
         while True:
