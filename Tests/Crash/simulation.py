@@ -1,6 +1,7 @@
-"""Random histories of posts, faults, changes and restarts: the real hub on one thread, against a model
-(Tests/HeraldCoreTests/Simulation)."""
+"""Random histories against a model, with the real code on one thread and a clock that is moved (Tests/HeraldCoreTests/Simulation): of
+posts, faults, changes and restarts of one hub, and of nodes that share a store."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -10,24 +11,52 @@ from herald import ROOT, Failure
 QUICK, FULL, UNIT = 20_000, 1_000_000, "steps"
 # As many as a history of SimulationTests has.
 STEPS = 400
-COMMAND = [ROOT / "script/test", "--filter", "SimulationTests"]
+# With --full, so many steps come with one history of nodes. (All tests run 500 of these histories anyway.)
+STEPS_FOR_NODES = 10
+# Histories of one process of the tests.
+PART = 2_000
+# Compiled like the product: with 100,000 histories that saves hours.
+OPTIMIZED = ["--scratch-path", ROOT / ".build/optimized", "-c", "release", "-Xswiftc", "-enable-testing", "--disable-xctest"]
+HUB = r"(\d+) histories of (\d+) steps: (\d+) deliveries started, (\d+) crashes"
+NODES = r"(\d+) histories of nodes: (\d+) joins, ends and faults, (\d+) events"
 
 
 def run(count, seed, outcome):
-    seeds = max(1, count // STEPS)
-    first = seed % 1_000_000 + 1
-    environment = {**os.environ, "HERALD_SEEDS": str(seeds), "HERALD_FIRST_SEED": str(first)}
-    result = subprocess.run(COMMAND, cwd=ROOT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    said = re.search(r"(\d+) histories of (\d+) steps: (\d+) deliveries started, (\d+) crashes", result.stdout)
-    if result.returncode != 0 or not said:
-        raise Failure(f"seeds {first} to {first + seeds - 1}:\n{result.stdout[-3000:]}{result.stderr[-1000:]}")
-    histories, steps, starts, crashes = map(int, said.groups())
+    command, first, histories = [ROOT / "script/test", "--filter"], seed % 1_000_000 + 1, max(1, count // STEPS)
+    if outcome.is_full:
+        subprocess.run(["swift", "build", "--build-tests", *OPTIMIZED], cwd=ROOT, check=True, stdin=subprocess.DEVNULL)
+        command = ["swift", "test", "--skip-build", *OPTIMIZED, "--filter"]
+    histories, steps, starts, crashes = tests([*command, r"\.SimulationTests"], "HERALD_SEEDS", first, histories, HUB)
     outcome.counts.update(histories=histories, steps=histories * steps, starts=starts, crashes=crashes)
+    if not outcome.is_full:
+        return
+    end = first + count // STEPS_FOR_NODES
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = [
+            pool.submit(tests, [*command, r"\.NodeSimulationTests"], "HERALD_NODE_SEEDS", start, min(PART, end - start), NODES)
+            for start in range(first, end, PART)]
+        for part in parts:
+            histories, faults, events = part.result()
+            outcome.counts.update({"node histories": histories, "faults of nodes": faults, "events at nodes": events})
+
+
+def tests(command, variable, first, seeds, said):
+    """The figures that the tests print for these seeds."""
+    environment = {**os.environ, variable: str(seeds), "HERALD_FIRST_SEED": str(first)}
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    found = re.search(said, result.stdout)
+    if result.returncode != 0 or not found or int(found[1]) != seeds:
+        raise Failure(f"seeds {first} to {first + seeds - 1}:\n{result.stdout[-3000:]}{result.stderr[-1000:]}")
+    return map(int, found.groups())
 
 
 def row(o):
-    return (
-        "simulation: random histories of posts, failing receivers, a store that refuses, changes, crashes and restarts, with the real "
-        "hub against a model",
-        f"{o['steps']:,} steps in {o['histories']:,} histories, {o['crashes']:,} crashes, {o['starts']:,} deliveries",
-        "model and hub agreed")
+    return [
+        ("simulation: random histories of posts, failing receivers, a store that refuses, changes, crashes and restarts, with the real "
+         "hub against a model",
+         f"{o['steps']:,} steps in {o['histories']:,} histories, {o['crashes']:,} crashes, {o['starts']:,} deliveries",
+         "model and hub agreed"),
+        ("simulation: random histories of nodes that come, die, end, sleep, lose sessions and answers, and of a standby that takes over "
+         "without the end of the log, with the real hubs against a model",
+         f"{o['node histories']:,} histories, {o['faults of nodes']:,} joins, ends and faults, {o['events at nodes']:,} events",
+         "each event arrived, first in order where that is asked for")]
