@@ -90,13 +90,18 @@ func onTLS(
     return CURLE_OK
 }
 
-/// Checks the address before each request: the only check on a connection that was already open.
+/// Checks the address before each request: the only check on a connection that was already open. And whether the request may
+/// still be sent: the process may have stood still since libcurl was called.
 func onRequest(
     _ transfer: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ peerPort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let transfer, let peer else { return CURL_PREREQFUNC_ABORT }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        if transfer.gate.isClosed {
+            transfer.isTooLate = true
+            return CURL_PREREQFUNC_ABORT
+        }
         // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer

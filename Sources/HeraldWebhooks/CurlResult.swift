@@ -4,7 +4,11 @@ import HeraldCore
 
 /// Translates libcurl's result of a failed transfer into a verdict.
 enum CurlResult {
+    static let tooLate = CallbackOutcome.Verdict.failed(
+        .stopped, detail: "another process may deliver to this delegate by now")
+
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
+        if transfer.isTooLate { return tooLate }
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
         let text = message(code, transfer)
         switch code {

@@ -115,13 +115,11 @@ extension CurlSender {
     }
 
     package func abort(_ shards: Shards) {
-        let verdict = CallbackOutcome.Verdict.failed(
-            .stopped, detail: "another process may deliver to this delegate by now")
         for (host, waiting) in lookups {
             let rest = waiting.filter { !shards.contains($0.callback.delegate.key) }
             lookups[host] = rest.isEmpty ? nil : rest
             for gone in waiting where shards.contains(gone.callback.delegate.key) {
-                endOpen(gone.callback, gone.target, verdict, startedAt: gone.startedAt)
+                endOpen(gone.callback, gone.target, CurlResult.tooLate, startedAt: gone.startedAt)
             }
         }
         for transfer in pool.all {
@@ -131,7 +129,7 @@ extension CurlSender {
             if let multi = multi(target.multi) { herald_multi_remove(multi.handle, transfer.easy) }
             let startedAt = transfer.startedAt
             release(transfer)
-            endOpen(callback, target, verdict, startedAt: startedAt)
+            endOpen(callback, target, CurlResult.tooLate, startedAt: startedAt)
         }
     }
 

@@ -165,7 +165,7 @@ extension CurlSender {
 
     private func makeTransfer(_ index: Int) -> Transfer? {
         let transfer = Transfer(
-            index: index, descriptors: descriptors, addressGuard: configuration.addressGuard,
+            index: index, descriptors: descriptors, addressGuard: configuration.addressGuard, gate: gate,
             caFile: configuration.certificateAuthorities)
         if transfer != nil { keepConnections(handles: index + 1) }
         return transfer

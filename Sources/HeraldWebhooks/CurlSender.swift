@@ -59,7 +59,11 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Number of callbacks that were started and not reported, except those in `ended`.
     var openCount = 0
     var isClosed = false
-    package var fence: Int64 = .max
+    package var fence: Int64 {
+        get { gate.closesAt }
+        set { gate.closesAt = newValue }
+    }
+    let gate = Gate()
     private var wasWoken = false
     private var sleptNanoseconds: Int64 = 0
 
@@ -130,7 +134,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             if isFirst { sleptNanoseconds += Self.now() - start }
             isFirst = false
             // It stays ready for the next call.
-            if fence < .max, fence <= Self.now() { return }
+            if gate.isClosed { return }
             if descriptor == wakeup.descriptor {
                 wakeup.clear()
                 wasWoken = true
@@ -153,6 +157,14 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     }
 
     static func now() -> Int64 { Clock.system.monotonic() }
+}
+
+/// The fence of a sender, which its transfers look at when they are about to send.
+final class Gate {
+    /// Nanoseconds of the monotonic clock; `max` for never.
+    var closesAt = Int64.max
+    /// Whether nothing may be sent now.
+    var isClosed: Bool { closesAt < .max && closesAt <= CurlSender.now() }
 }
 
 package enum CurlSenderError: Error, CustomStringConvertible {

@@ -11,6 +11,7 @@ final class Transfer {
     let index: Int
     let easy: UnsafeMutableRawPointer
     let addressGuard: AddressGuard
+    let gate: Gate
 
     // The current callback.
     private(set) var target: Target?
@@ -55,16 +56,19 @@ final class Transfer {
     var tlsBeganAt: Int64 = 0
     /// The rule by which the address guard refused the connection.
     var refusal: String?
+    /// The request was not sent, because another process may deliver by now.
+    var isTooLate = false
 
     let errorText: UnsafeMutablePointer<CChar>
     private let headers: CallbackHeaders
 
     /// `nil` if libcurl has no memory or lacks one of the options.
-    init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
+    init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, gate: Gate, caFile: String?) {
         guard let easy = curl_easy_init() else { return nil }
         self.index = index
         self.easy = easy
         self.addressGuard = addressGuard
+        self.gate = gate
         self.caFile = caFile
         headers = CallbackHeaders()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -124,6 +128,7 @@ final class Transfer {
         hasDialled = false
         tlsBeganAt = 0
         refusal = nil
+        isTooLate = false
         errorText.pointee = 0
     }
 

@@ -35,7 +35,7 @@ import Testing
     func requestGate() throws {
         let sender = try sender(strict)
         let transfer = try #require(
-            Transfer(index: 0, descriptors: sender.descriptors, addressGuard: strict, caFile: nil))
+            Transfer(index: 0, descriptors: sender.descriptors, addressGuard: strict, gate: sender.gate, caFile: nil))
         let pointer = Unmanaged.passUnretained(transfer).toOpaque()
         func verdict(_ peer: String) -> Int32 {
             var text = peer.utf8CString.map { $0 }

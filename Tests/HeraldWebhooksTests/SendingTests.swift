@@ -228,6 +228,38 @@ import Testing
         sender.close { _, _ in }
     }
 
+    @Test(
+        "of many requests that are about to be sent when that right ends, the rest is not sent, and no attempt has failed"
+    )
+    func fenceWhileSending() throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        let sender = try CurlSender(
+            .init(version: "1", addressGuard: AddressGuard(allowLoopback: true)), resolver: Resolver())
+        let delegate = delegate(receiver.url())
+        var (sent, stopped) = (0, 0)
+        // The moment is a matter of chance.
+        try blockUntil("it ends in the middle") {
+            for token in 1...50 {
+                sender.start(Callback(token: token, delegate: delegate, event: event(), attempt: 1))
+            }
+            var open = 50
+            func note(_ outcome: CallbackOutcome) {
+                open -= 1
+                if outcome.isSuccess { sent += 1 } else if outcome.failure == .stopped { stopped += 1 }
+            }
+            let end = Clock.system.monotonic() + .random(in: 100_000...1_000_000)
+            sender.fence = end
+            while Clock.system.monotonic() < end { sender.poll(nanoseconds: 0) { note($1) } }
+            sender.fence = .max
+            while open > 0 { sender.poll(nanoseconds: 1_000_000_000) { note($1) } }
+            return stopped > 0
+        }
+        #expect((sent + stopped) % 50 == 0)
+        #expect(receiver.requestCount == sent)
+        sender.close { _, _ in }
+    }
+
     @Test("callbacks beyond the capacity are returned, not lost")
     func overCapacity() async throws {
         let gate = ReceiverGate()
