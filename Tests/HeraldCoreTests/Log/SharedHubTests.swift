@@ -144,7 +144,8 @@ struct SharedHubTests {
         }
         await catchUp(b)
         let draft = EventDraft(event: Event("a.b", id: "f", app: app.key), mayExist: true)
-        guard case .refused(.rateLimited(limit: 5, retryAfter: let seconds)) = await b.publish([draft], app: app.key) else {
+        guard case .refused(.rateLimited(limit: 5, retryAfter: let seconds)) = await b.publish([draft], app: app.key)
+        else {
             Issue.record("accepted")
             return
         }
