@@ -27,10 +27,10 @@ package final class PostgresMoveEnd: MoveEnd {
     package convenience init(target url: String) throws {
         try self.init(url)
         try Migration.run(writer, Schema.migrations, takesPart: true)
-        guard try writer.run(Request(Self.tryOwn)).first?.flag(0) == true else {
+        guard try soon({ try writer.run(Request(Self.tryOwn)).first?.flag(0) == true }) else {
             throw MoveError(kind: .output, description: "Another `herald migrate` writes to \(label).")
         }
-        guard try !isServed else {
+        guard try soon({ try !isServed }) else {
             throw MoveError(kind: .output, description: "A server uses \(label). Stop it first.")
         }
         isTarget = true
@@ -106,13 +106,19 @@ package final class PostgresMoveEnd: MoveEnd {
 
     private static let openRounds = Statement("SELECT count(*) FROM rounds")
 
-    /// Ends the rounds of servers that are gone, so that all last attempts are in `heads`. The session of one that has just
-    /// left may live for a moment.
+    /// Ends the rounds of servers that are gone, so that all last attempts are in `heads`.
     /// - Returns: whether there are none any more.
     private func endRounds() throws -> Bool {
-        for _ in 0..<50 {
+        try soon {
             _ = try writer.run(AttemptRounds.end([], current: -1))
-            if try writer.run(Request(Self.openRounds)).integer == 0 { return true }
+            return try writer.run(Request(Self.openRounds)).integer == 0
+        }
+    }
+
+    /// Whether something holds within five seconds: the session of a process that has just ended may live for a moment.
+    private func soon(_ condition: () throws -> Bool) rethrows -> Bool {
+        for _ in 0..<50 {
+            if try condition() { return true }
             writer.pause(milliseconds: 100)
         }
         return false
