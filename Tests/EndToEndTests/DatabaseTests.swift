@@ -82,7 +82,8 @@ struct DatabaseTests {
         Glibc.kill(receiver, SIGCONT)
         _ = try await herald.get("/readyz") { $0.status == 200 }
         #expect([200, 202].contains(try await herald.post("/v1/events", event).status))
-        #expect(try await herald.get("/v1/events")["data"].map { Array($0.elements).count } == 2)
+        // What it has committed without getting to know it follows, like what others commit.
+        _ = try await herald.get("/v1/events") { $0["data"].map { Array($0.elements).count } == 2 }
         #expect(try await herald.stop() == .exited(0))
     }
 
