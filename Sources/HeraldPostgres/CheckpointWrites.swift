@@ -15,12 +15,19 @@ enum CheckpointWrites {
         var requests: [Request] = []
         if !checkpoint.attempts.isEmpty { requests.append(add(checkpoint.attempts, attempts)) }
         let waiting = last(of: checkpoint.waiting) { DeliveryKey(delegate: $0.delegate, event: $0.event) }
-        if !waiting.isEmpty { requests.append(Request(setWaiting, waitingParameters(waiting))) }
+        if !waiting.isEmpty {
+            requests.append(
+                Request(setWaiting) { parameters in
+                    add(waiting, to: &parameters)
+                    parameters.add(checkpoint.known)
+                })
+        }
         if !checkpoint.ended.isEmpty {
             requests.append(
                 Request(endWaiting) { parameters in
                     parameters.add(checkpoint.ended) { $0.delegate }
                     parameters.add(checkpoint.ended) { $0.event }
+                    parameters.add(checkpoint.known)
                 })
         }
         let lanes = last(of: checkpoint.lanes, by: { $0.delegate })
@@ -134,16 +141,21 @@ enum CheckpointWrites {
         }
     }
 
-    /// For `setWaiting`.
-    static func waitingParameters(_ deliveries: [WaitingDelivery]) -> Parameters {
-        var parameters = Parameters()
+    /// - Parameter change: the one that asks for these deliveries.
+    static func request(redelivering deliveries: [WaitingDelivery], change: Int64) -> Request {
+        Request(redeliver) { parameters in
+            add(deliveries, to: &parameters)
+            parameters.add(change)
+        }
+    }
+
+    private static func add(_ deliveries: [WaitingDelivery], to parameters: inout Parameters) {
         parameters.add(deliveries) { $0.delegate }
         parameters.add(deliveries) { $0.event }
         parameters.add(deliveries) { Int64($0.attempts) }
         parameters.add(deliveries) { $0.dueAt }
         parameters.add(deliveries) { Int64($0.state.rawValue) }
         parameters.add(deliveries) { $0.isNamed ? 2 : $0.isReplay ? 1 : 0 }
-        return parameters
     }
 
     /// Of several items for one key, the last one.
@@ -167,18 +179,21 @@ enum CheckpointWrites {
             unnest($11::bigint[]), unnest($12::bigint[]), unnest($13::bigint[]), unnest($14::bigint[]), unnest($15::bigint[]),
             unnest($16::bigint[]), unnest($17::text[]), unnest($18::bigint[]), unnest($19::bigint[]), unnest($20::bigint[])
         """)
-    static let setWaiting = Statement(
+    private static func setWaiting(_ request: String) -> String {
         """
-        INSERT INTO waiting (\(WaitingDelivery.columns))
-        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+        INSERT INTO waiting (\(WaitingDelivery.columns), request)
+        SELECT u.*, \(request) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
             AS u(delegate, event, attempts, due_at, state, is_replay) WHERE \(lives)
         ON CONFLICT (delegate, event) DO UPDATE SET attempts = excluded.attempts, due_at = excluded.due_at,
             state = excluded.state, is_replay = excluded.is_replay
-        """)
+        """
+    }
+    private static let setWaiting = Statement(setWaiting("0") + " WHERE waiting.request <= $7")
+    private static let redeliver = Statement(setWaiting("$7::bigint") + ", request = excluded.request")
     private static let endWaiting = Statement(
         """
         DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
-        WHERE w.delegate = u.delegate AND w.event = u.event
+        WHERE w.delegate = u.delegate AND w.event = u.event AND w.request <= $3
         """)
     private static let setLanes = Statement(
         """

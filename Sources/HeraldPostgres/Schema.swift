@@ -187,7 +187,8 @@ enum Schema {
             shards bigint NOT NULL
         ) WITH (fillfactor = 50);
 
-        -- Deliveries that failed so far. `state`: WaitingDelivery.State.
+        -- Deliveries that failed so far. `state`: WaitingDelivery.State. `request`: the change that has asked for the delivery, or for
+        -- its end, 0 for none.
         CREATE TABLE waiting (
             delegate  bigint NOT NULL,
             event     bigint NOT NULL,
@@ -195,6 +196,7 @@ enum Schema {
             due_at    bigint NOT NULL,
             state     bigint NOT NULL,
             is_replay bigint NOT NULL,
+            request   bigint NOT NULL DEFAULT 0,
             PRIMARY KEY (delegate, event)
         ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
         CREATE INDEX waiting_by_event ON waiting (event);

@@ -263,15 +263,20 @@ extension Transaction {
                 delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
                 subject: $0.subject)
         }
-        if !again.isEmpty {
-            try run(Request(CheckpointWrites.setWaiting, CheckpointWrites.waitingParameters(again)))
-        }
+        if !again.isEmpty { try redeliver(again) }
         return again
     }
 
+    func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError) {
+        try run(CheckpointWrites.request(redelivering: deliveries, change: nextChange))
+    }
+
+    /// The one that this transaction will note.
+    private var nextChange: Int64 { ends.change + 1 }
+
     private static let drop = Statement(
         """
-        UPDATE waiting w SET state = $3, due_at = $4 FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
+        UPDATE waiting w SET state = $3, due_at = $4, request = $5 FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
         WHERE w.delegate = u.delegate AND w.event = u.event
         """)
 
@@ -284,6 +289,7 @@ extension Transaction {
                 parameters.add(dropped) { $0.event }
                 parameters.add(WaitingDelivery.State.dropped.rawValue)
                 parameters.add(time)
+                parameters.add(nextChange)
             }
         }
         return dropped

@@ -20,6 +20,12 @@ extension Writer {
         try waiting.redeliver(query, at: time)
     }
 
+    func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError) {
+        var checkpoint = Checkpoint()
+        checkpoint.waiting = deliveries
+        try write(checkpoint)
+    }
+
     func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
         try waiting.drop(query, at: time)
     }

@@ -85,6 +85,53 @@ struct ChangeConformance {
         #expect(try reader.rows(of: missing).first == nil)
     }
 
+    @Test(
+        "a delivery that was requested stays as it is until the owner of its lane knows of it",
+        arguments: StoreKind.following)
+    func requests(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append([Event(id: "a"), Event(id: "b")])
+        try fixture.set(WebhookDelegate(1))
+        func row(_ event: LogPosition, _ state: WaitingDelivery.State, attempts: Int = 3) -> WaitingDelivery {
+            WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 9, state: state)
+        }
+        func request(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws {
+            try fixture.transaction { transaction throws(StoreError) in
+                try body(transaction)
+                try transaction.note([], name: 0)
+            }
+        }
+        func states() throws -> [WaitingDelivery.State] {
+            try fixture.store.makeReader().deliveries(DeliveryQuery(Set(WaitingDelivery.State.allCases))).map(\.state)
+        }
+        func write(known: Int64, _ waiting: [WaitingDelivery], ended: LogPosition...) throws {
+            try fixture.write {
+                ($0.known, $0.waiting) = (known, waiting)
+                $0.ended = ended.map { DeliveryKey(delegate: 1, event: $0) }
+            }
+        }
+        try write(known: 0, [row(2, .exhausted)])
+        // One has a row, the other one has none yet.
+        try request { transaction throws(StoreError) in
+            #expect(try transaction.redeliver(DeliveryQuery([.exhausted]), at: 5).count == 1)
+            try transaction.redeliver([row(1, .retrying, attempts: 0)])
+        }
+        try write(known: 0, [row(2, .exhausted)], ended: 1)
+        try write(known: 0, [row(1, .exhausted)], ended: 2)
+        #expect(try states() == [.retrying, .retrying])
+        try write(known: 1, [row(2, .exhausted)], ended: 1)
+        #expect(try states() == [.exhausted])
+        try write(known: 1, [row(2, .retrying)])
+        try request { transaction throws(StoreError) in
+            #expect(try transaction.drop(DeliveryQuery([.retrying]), at: 5).count == 1)
+        }
+        try write(known: 1, [row(2, .retrying)])
+        try write(known: 1, [], ended: 2)
+        #expect(try states() == [.dropped])
+        try write(known: 2, [], ended: 2)
+        #expect(try states() == [])
+    }
+
     @Test("another process is notified of what was committed", arguments: StoreKind.following)
     func notified(_ kind: StoreKind) async throws {
         let fixture = try StoreFixture(kind)

@@ -161,9 +161,7 @@ extension DeliveryWrite: RequestCommand {
                 delegate: delegate.key, event: logged.sequence, attempts: 0, dueAt: now, state: .retrying,
                 isReplay: true, isNamed: delegateID != nil, subject: logged.event.subject)
         }
-        var checkpoint = Checkpoint()
-        checkpoint.waiting = deliveries
-        try transaction.write(checkpoint)
+        try transaction.redeliver(deliveries)
         if !deliveries.isEmpty { plan.effects.append(.redelivered(deliveries)) }
         return .count(deliveries.count)
     }

@@ -32,6 +32,8 @@ struct CheckpointBuilder {
     private var missed: [Removal] = []
     private var unannounced: [DelegateKey: Int] = [:]
     private var lanesChanged = false
+    /// The last change of a shared store that is known here.
+    var known = Int64.max
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
     /// The shards whose lanes without a row are at the loop's place in the log.
@@ -214,6 +216,7 @@ struct CheckpointBuilder {
     }
 
     private mutating func takeOutcomes(_ checkpoint: inout Checkpoint) {
+        checkpoint.known = known
         checkpoint.attempts = attempts
         checkpoint.waiting = Array(waiting.values)
         checkpoint.ended = Array(ended)

@@ -181,6 +181,7 @@ final class DeliveryEngine {
             distributor.forget(key)
         case .redeliver(let delivery): redeliver(delivery)
         case .drop(let key): drop(key)
+        case .known(let change): ledger.known(change: change)
         case .replay(let replay): begin(replay)
         case .endReplay(let id, let delegate): endReplay(id, of: delegate)
         case .erase(let events): erase(events)

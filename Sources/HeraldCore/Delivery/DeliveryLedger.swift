@@ -69,6 +69,9 @@ final class DeliveryLedger {
     /// Records that a row is no longer needed.
     func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
 
+    /// Records that what was requested of deliveries is known up to this change of a shared store.
+    func known(change: Int64) { checkpoints.known = change }
+
     func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }
 
     func note(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {

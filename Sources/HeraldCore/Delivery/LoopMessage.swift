@@ -6,6 +6,8 @@ enum LoopMessage: Sendable {
     case redeliver(WaitingDelivery)
     /// Drop a delivery.
     case drop(DeliveryKey)
+    /// This was all that was requested of deliveries up to this change of a shared store.
+    case known(change: Int64)
     case replay(Replay)
     /// Start nothing further of a replay.
     case endReplay(Int64, DelegateKey)

@@ -29,6 +29,8 @@ struct CommitObserver: Sendable {
             for delivery in deliveries { tell(delivery.delegate, .redeliver(delivery)) }
         case .dropped(let deliveries):
             for delivery in deliveries { tell(delivery.delegate, .drop(delivery)) }
+        case .known(let change):
+            for loop in 0..<loops { tell(loop, .known(change: change)) }
         case .replay(let replay): tell(replay.delegate, .replay(replay))
         case .endReplay(let id, let delegate): tell(delegate, .endReplay(id, delegate))
         case .erased(let events):

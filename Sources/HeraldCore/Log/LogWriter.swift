@@ -77,6 +77,7 @@ package final class LogWriter: Sendable {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start)
             state.shards = ShardManager(store, shards, clock: clock)
+            tellKnown(state)
             while writeNext(&state) {}
         }
         thread.withLock { $0 = started }
@@ -174,7 +175,11 @@ package final class LogWriter: Sendable {
         let asked = clock.monotonic()
         let reader = try state.reader(store)
         var follower = state.changes
-        defer { state.changes = follower }
+        var hasRequests = false
+        defer {
+            state.changes = follower
+            if hasRequests { tellKnown(state) }
+        }
         let hasFound = try follower.follow(reader, lookingFor: name) { changes, rows in
             for change in changes {
                 // Their rows may be gone, and their keys are used nevertheless.
@@ -183,6 +188,7 @@ package final class LogWriter: Sendable {
             }
             var erased: Set<LogPosition> = []
             for effect in effects(of: changes, rows) {
+                hasRequests = hasRequests || effect.isRequest
                 if case .erased(let events) = effect { erased.formUnion(events) }
                 // What is told later of a block would be counted twice.
                 if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
@@ -194,6 +200,9 @@ package final class LogWriter: Sendable {
         confirmed.store(asked, ordering: .relaxed)
         return hasFound
     }
+
+    /// Tells the loops how far they know what is requested of deliveries, behind what they were told of it.
+    func tellKnown(_ state: State) { if store.isShared { hooks.changed(.known(change: state.changes.known)) } }
 
     /// Nanoseconds after which what memory has of a shared store is too old to let anybody in.
     private static let maxAge: Int64 = 5_000_000_000
@@ -392,6 +401,7 @@ package final class LogWriter: Sendable {
         }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects { apply(effect, &state) }
+        if plan.effects.contains(where: \.isRequest) { tellKnown(state) }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }
     }

@@ -6,6 +6,8 @@ enum WriteEffect: Sendable {
     case redelivered([WaitingDelivery])
     /// Deliveries were ended by request.
     case dropped([DeliveryKey])
+    /// The deliveries that others have requested are known up to this change of a shared store.
+    case known(change: Int64)
     case replay(Replay)
     /// A replay was ended by request.
     case endReplay(Int64, DelegateKey)
@@ -30,6 +32,14 @@ enum WriteEffect: Sendable {
 }
 
 extension WriteEffect {
+    /// Somebody has asked for deliveries to be made, or not to be made.
+    var isRequest: Bool {
+        switch self {
+        case .redelivered, .dropped: true
+        default: false
+        }
+    }
+
     /// What other processes are told.
     var changes: [Change] {
         switch self {
@@ -50,7 +60,7 @@ extension WriteEffect {
         case .setSession(let session): [.session(session.digest)]
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
-        case .recordedAttempts: []
+        case .recordedAttempts, .known: []
         }
     }
 }

@@ -26,6 +26,8 @@ struct MemoryContents {
     var attempts: [StoredAttempt] = []
     var lastAttemptID: Int64 = 0
     var waiting: [DeliveryKey: WaitingDelivery] = [:]
+    /// The change that has requested a row of `waiting`.
+    private var requests: [DeliveryKey: Int64] = [:]
     var lanes: [DelegateKey: LanePosition] = [:]
     var settledPositions = SettledPositions(0)
     var settled: LogPosition { settledPositions.earliest() }
@@ -134,9 +136,13 @@ struct MemoryContents {
             attempts.append(StoredAttempt(id: lastAttemptID, record: record))
         }
         for delivery in checkpoint.waiting where delegates[delivery.delegate] != nil {
-            waiting[DeliveryKey(delegate: delivery.delegate, event: delivery.event)] = delivery
+            let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
+            if requests[key, default: 0] <= checkpoint.known { waiting[key] = delivery }
         }
-        for key in checkpoint.ended { waiting[key] = nil }
+        for key in checkpoint.ended where requests[key, default: 0] <= checkpoint.known {
+            waiting[key] = nil
+            requests[key] = nil
+        }
         for lane in checkpoint.lanes where delegates[lane.delegate] != nil { lanes[lane.delegate] = lane }
         for key in checkpoint.caughtUp { lanes[key] = nil }
         if let settled = checkpoint.settled { settledPositions.set(checkpoint.shards, to: settled) }
@@ -174,6 +180,7 @@ struct MemoryContents {
         lanes[key] = nil
         unannounced[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
+        requests = requests.filter { $0.key.delegate != key }
         replays = replays.filter { $0.value.delegate != key }
         statistics = statistics.filter { $0.key.delegate != key }
     }
@@ -259,23 +266,35 @@ extension MemoryContents {
     }
 
     mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
-        deliveries(query).map { found in
-            let again = WaitingDelivery(
+        let again = deliveries(query).map { found in
+            WaitingDelivery(
                 delegate: found.delegate, event: found.event, attempts: 0, dueAt: time, state: .retrying,
                 isReplay: true, subject: found.subject)
-            waiting[DeliveryKey(delegate: found.delegate, event: found.event)] = again
-            return again
         }
+        redeliver(again)
+        return again
+    }
+
+    mutating func redeliver(_ deliveries: [WaitingDelivery]) {
+        for delivery in deliveries where delegates[delivery.delegate] != nil { request(delivery) }
     }
 
     mutating func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
         deliveries(query).map { found in
-            let key = DeliveryKey(delegate: found.delegate, event: found.event)
-            waiting[key] = WaitingDelivery(
-                delegate: found.delegate, event: found.event, attempts: found.attempts, dueAt: time, state: .dropped,
-                isReplay: found.isReplay)
-            return key
+            request(
+                WaitingDelivery(
+                    delegate: found.delegate, event: found.event, attempts: found.attempts, dueAt: time,
+                    state: .dropped, isReplay: found.isReplay))
         }
+    }
+
+    /// Its transaction will note the next change.
+    @discardableResult
+    private mutating func request(_ delivery: WaitingDelivery) -> DeliveryKey {
+        let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
+        waiting[key] = delivery
+        requests[key] = lastChange + 1
+        return key
     }
 
     func recipients(event: LogPosition) -> [DelegateKey] {

@@ -166,6 +166,8 @@ extension MemoryTransaction {
         change { $0.redeliver(query, at: time) }
     }
 
+    func redeliver(_ deliveries: [WaitingDelivery]) { apply { $0.redeliver(deliveries) } }
+
     func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
         change { $0.drop(query, at: time) }
     }

@@ -203,6 +203,9 @@ package struct Checkpoint: Sendable {
     package var missed: [Removal] = []
     /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
     package var unannounced: [DelegateKey: Int] = [:]
+    /// The last change of a shared store that was known when this was collected. A row that a later one has requested stays as
+    /// it is.
+    package var known = Int64.max
     /// What a store has noted because the outcome of its transaction is not known: the checkpoint comes once more.
     package let note = Note()
     package init() {}

@@ -7,8 +7,13 @@ package protocol DeliveryTransaction: AnyObject {
     func write(_ checkpoint: Checkpoint) throws(StoreError)
     /// Makes deliveries with a row due again: state `retrying`, no attempts, due at `time`, marked as replays. In the
     /// order of the list, at most `limit` of the query.
+    ///
+    /// What is requested in this way, and in the next two, is noted as a `Change` in the same transaction. Until the owner of
+    /// the lane knows of it, its checkpoints leave the rows as they are (`Checkpoint.known`).
     /// - Returns: the changed deliveries, with their subjects.
     func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery]
+    /// Makes these deliveries, whether they have a row or not. Those of deleted delegates are ignored.
+    func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
     /// Ends waiting deliveries: state `dropped`. At most `limit` of the query, whose only state is `retrying`.
     func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
     /// The delegates with an attempt or a row for this event, ascending, including deleted ones.

@@ -20,6 +20,10 @@ package enum MovedTables {
         "progress": [MovedColumn(name: "settled", kind: .integer)],
         // The last number that was given to a replay.
         "counters": [MovedColumn(name: "replay", kind: .integer)],
+        // Without the changes that have asked for deliveries, which do not move.
+        "waiting": ["delegate", "event", "attempts", "due_at", "state", "is_replay"].map {
+            MovedColumn(name: $0, kind: .integer)
+        },
         // The last attempt of each delegate.
         "heads": [MovedColumn(name: "delegate", kind: .integer), MovedColumn(name: "attempt", kind: .integer)],
     ]

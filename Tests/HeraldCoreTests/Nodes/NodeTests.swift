@@ -41,6 +41,37 @@ struct NodeTests {
         #expect(b.callbacks.count > 0 && c.callbacks.count > 0)
     }
 
+    @Test("what one node is asked for holds, although the owner of the lane ends the delivery before it hears of it")
+    func requests() throws {
+        let (a, b) = (try node(1), try node(2))
+        World.advance([a, b], seconds: 10)
+        let keys = (1...8).map { a.register("https://receiver.example/\($0)") { $0.retrySchedule = [5] } }
+        World.advance([a, b], seconds: 1)
+        let key = try #require(keys.first { b.process.counts.held.contains($0) })
+        b.answer = { $0.delegate.key == key ? .failure : .success }
+        a.publish(2)
+        World.advance([a, b], seconds: 3)
+        #expect(a.rows(key).map(\.state) == [.retrying, .retrying])
+        for _ in 0..<1_000 where b.arrivals(key).count < 4 { b.advance(seconds: 0.01) }
+        #expect(b.arrivals(key).count == 4)
+        // The last attempts of both have failed. The checkpoint that says so is made before the node hears of the requests.
+        b.answer = { _ in .success }
+        b.process.writerState.nextFollow = .max
+        a.manage(.redeliverEvent(id: "n1-1", delegateID: a.delegate(key)?.id))
+        var second = DeliveryQuery([.retrying])
+        (second.delegate, second.event) = (key, 2)
+        guard case .count(1) = a.manage(.cancel(second)) else {
+            Issue.record("not cancelled")
+            return
+        }
+        b.advance(seconds: 0.15)
+        b.process.writerState.nextFollow = 0
+        // It is careful with a receiver that fails.
+        World.advance([a, b], seconds: 10)
+        #expect(b.arrivals(key).count == 5 && b.arrivals(key).last == "n1-1")
+        #expect(a.rows(key).map(\.state) == [.dropped])
+    }
+
     @Test("when a node dies, the others deliver for it at once; what it had not recorded is repeated")
     func death() throws {
         let (a, b) = (try node(1), try node(2))

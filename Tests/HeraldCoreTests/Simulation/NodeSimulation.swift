@@ -4,8 +4,8 @@ import HeraldTestSupport
 @testable import HeraldCore
 
 /// Several processes that share the delegates, to which everything happens in the order that a seed says: they come, die, sleep
-/// and lose their sessions, transactions have unknown outcomes, receivers fail, and a standby takes over that lacks the end of what
-/// was written. In the end each event has arrived.
+/// and lose their sessions, transactions have unknown outcomes, receivers fail, deliveries are requested again, and a standby takes over
+/// that lacks the end of what was written. In the end each event has arrived, as often as was asked for.
 final class NodeSimulation {
     private let memory = MemoryStore()
     private let clock = ManualClock()
@@ -19,6 +19,8 @@ final class NodeSimulation {
     /// What a standby has, which follows now and then.
     private var standby: MemoryContents?
     private var arrivals: [DelegateKey: [String]] = [:]
+    /// What was asked for again, and how much its delegate had got then.
+    private var requests: [(key: DelegateKey, event: String, arrived: Int)] = []
     /// What happened to nodes, as words for a report.
     private(set) var history: [String] = []
     /// How many events were published.
@@ -65,6 +67,11 @@ final class NodeSimulation {
                 }
             }
         }
+        for (key, event, arrived) in requests {
+            guard arrivals[key]?.dropFirst(arrived).contains(event) == true else {
+                throw fail("delegate \(key) did not get \(event) again")
+            }
+        }
         events = log.count
         if !memory.read({ $0.waiting.isEmpty }) { throw fail("retries are left") }
         let shares = worlds.map { $0.process.counts.held.number }
@@ -77,7 +84,7 @@ final class NodeSimulation {
 
     private func step() throws {
         let world = worlds.randomElement(using: &random)!
-        switch Int.random(in: 0..<32, using: &random) {
+        switch Int.random(in: 0..<36, using: &random) {
         case 0..<10:
             world.publish(
                 Int.random(in: 1...20, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
@@ -90,15 +97,25 @@ final class NodeSimulation {
         case 27: cut(world)
         case 28: standby = memory.read { $0 }
         case 29: try promote()
+        case 30..<34: request(at: world)
         default: world.store.fail(.unknown(reason: "the answer was lost"))
         }
+    }
+
+    /// One that the delegate has got, so that its first deliveries stay in order.
+    private func request(at world: World) {
+        guard let (key, got) = arrivals.sorted(by: { $0.key < $1.key }).randomElement(using: &random),
+            let event = got.randomElement(using: &random)
+        else { return }
+        let action = DeliveryWrite.Action.redeliverEvent(id: event, delegateID: world.delegate(key)?.id)
+        if case .count(1) = world.manage(action) { requests.append((key, event, got.count)) }
     }
 
     /// Its end is that of the log from now on. Processes that have seen more forget everything: they start anew.
     private func promote() throws {
         guard var contents = standby.take() else { return }
         history.append("a standby takes over")
-        (worlds, sleepers) = ([], [])
+        (worlds, sleepers, requests) = ([], [], [])
         contents.endSessions()
         memory.read { $0 = contents }
         for _ in 0..<Int.random(in: 1...3, using: &random) { try join() }

@@ -259,6 +259,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }
         inboxes.loops = loops
+        writer.tellKnown(writerState)
     }
 
     /// `@unchecked`: one thread.
