@@ -382,6 +382,11 @@ public final class Hub: Sendable {
         try nodeMonitor.list(reader, settled: loops.map(\.board.settled).min() ?? 0)
     }
 
+    /// The shards that processes have taken within a day, newest first.
+    package func moves(_ reader: any StoreReader) throws(StoreError) -> [ShardMove] {
+        try reader.moves(since: clock.wall() - 86_400_000)
+    }
+
     /// Whether several processes may have the store open.
     package var isShared: Bool { store.isShared }
 

@@ -11,10 +11,27 @@ enum NodeList {
         LEFT JOIN \(Writer.locks(Writer.presence)) AS l ON l.number = n.node
         LEFT JOIN (
             SELECT node, bit_or(1::bigint << shard::int) AS shards, min(settled) AS settled FROM shards
-            WHERE node IS NOT NULL GROUP BY node
+            WHERE is_given = 0 GROUP BY node
         ) AS s ON s.node = n.node AND l.number IS NOT NULL
         ORDER BY n.started_at DESC, n.node
         """)
+
+    /// How many moves are kept.
+    static let maxMoves = 256
+    static let moves = Statement(
+        """
+        SELECT time, shards, "from", "to", is_given FROM moves WHERE time >= $1 ORDER BY id DESC LIMIT \(maxMoves)
+        """)
+}
+
+extension ShardMove {
+    /// A row of `NodeList.moves`.
+    init(_ row: Row) {
+        func node(_ column: Int32) -> NodeKey { NodeKey(rawValue: UInt32(truncatingIfNeeded: row.integer(column))) }
+        self.init(
+            time: row.integer(0), shards: Shards(rawValue: UInt64(bitPattern: row.integer(1))),
+            from: row.isNull(2) ? nil : node(2), to: node(3), isGiven: row.flag(4))
+    }
 }
 
 extension NodeRecord {

@@ -87,6 +87,10 @@ extension Reader {
     func nodes() throws(StoreError) -> [NodeRecord] {
         try run(Request(NodeList.statement)).map { NodeRecord($0) }
     }
+
+    func moves(since time: Int64) throws(StoreError) -> [ShardMove] {
+        try run(Request(NodeList.moves) { $0.add(time) }).map { ShardMove($0) }
+    }
 }
 
 /// Reads the log.

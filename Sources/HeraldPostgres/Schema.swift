@@ -167,13 +167,23 @@ enum Schema {
         ) WITH (fillfactor = 50);
 
         -- The position of each shard of the delegates, and the lanes that are not at it. `node`: the one that has taken it last,
-        -- NULL if it has given it.
+        -- NULL before the first; `is_given`: it has given it since.
         CREATE TABLE shards (
-            shard   bigint PRIMARY KEY,
-            settled bigint NOT NULL,
-            node    bigint
+            shard    bigint PRIMARY KEY,
+            settled  bigint NOT NULL,
+            node     bigint,
+            is_given bigint NOT NULL
         ) WITH (fillfactor = 50);
-        INSERT INTO shards SELECT number, 0, NULL FROM generate_series(0, 63) AS number;
+        INSERT INTO shards SELECT number, 0, NULL, 0 FROM generate_series(0, 63) AS number;
+        -- What moved when, for people: shards (a bit each) that a node has taken at once from another one, NULL for none.
+        CREATE TABLE moves (
+            id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            time     bigint NOT NULL,
+            shards   bigint NOT NULL,
+            "from"   bigint,
+            "to"     bigint NOT NULL,
+            is_given bigint NOT NULL
+        );
         CREATE TABLE lanes (
             delegate bigint PRIMARY KEY,
             cursor   bigint NOT NULL,

@@ -26,13 +26,19 @@ extension Writer: ShardLeases {
         ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, left_at = NULL
         """)
     private static let forget = Statement("DELETE FROM nodes WHERE seen_at < \(now) - 86400000")
+    /// Of a day, and no more than there would be room for on a page.
+    private static let forgetMoves = Statement(
+        """
+        DELETE FROM moves WHERE time < \(now) - 86400000
+            OR id <= (SELECT id FROM moves ORDER BY id DESC OFFSET \(NodeList.maxMoves) LIMIT 1)
+        """)
     /// An earlier session of this process may live on, if the server has not noticed its end.
     private static let endOthers = Statement(
         "SELECT pg_terminate_backend(pid) FROM \(locks(presence)) AS l WHERE number = $1 AND pid <> pg_backend_pid()")
     private static let enter = Statement("SELECT pg_try_advisory_lock(\(presence), $1::bigint::int)")
     /// Nobody has taken the shards since that are still this node's.
     private static let lockAgain = Statement(
-        "SELECT shard FROM shards WHERE node = $1 AND pg_try_advisory_lock(\(shard), shard::int)")
+        "SELECT shard FROM shards WHERE node = $1 AND is_given = 0 AND pg_try_advisory_lock(\(shard), shard::int)")
 
     /// Begins with a new session: with the shards of the last one that nobody else has taken since, unless this process is
     /// about to end.
@@ -52,7 +58,7 @@ extension Writer: ShardLeases {
                         parameters.add(me)
                         parameters.add(database.client)
                         parameters.add(heraldVersion)
-                    }, Request(Self.forget),
+                    }, Request(Self.forget), Request(Self.forgetMoves),
                 ])
                 held = Shards(try run(Request(Self.lockAgain) { $0.add(me) }))
                 lost.subtract(held)
@@ -115,9 +121,14 @@ extension Writer: ShardLeases {
     private static let take = Statement(
         """
         WITH free AS MATERIALIZED (
-            SELECT shard, node FROM shards WHERE shard = ANY($1::bigint[]) AND pg_try_advisory_lock(\(shard), shard::int))
-        UPDATE shards s SET node = $2 FROM free WHERE s.shard = free.shard
-        RETURNING s.shard, CASE WHEN free.node IS NULL THEN 0 ELSE 1 END::bigint
+            SELECT shard, node, is_given FROM shards
+            WHERE shard = ANY($1::bigint[]) AND pg_try_advisory_lock(\(shard), shard::int)),
+        taken AS (UPDATE shards s SET node = $2, is_given = 0 FROM free WHERE s.shard = free.shard),
+        moved AS (
+            INSERT INTO moves (time, shards, "from", "to", is_given)
+            SELECT \(now), bit_or(1::bigint << shard::int), node, $2, is_given FROM free WHERE node IS DISTINCT FROM $2
+            GROUP BY node, is_given)
+        SELECT shard, CASE WHEN node IS NULL THEN 0 ELSE 1 - is_given END FROM free
         """)
 
     package func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards) {
@@ -142,7 +153,7 @@ extension Writer: ShardLeases {
     }
 
     private static let release = Statement(
-        "UPDATE shards SET node = NULL WHERE shard = ANY($1::bigint[]) AND node = $2")
+        "UPDATE shards SET is_given = 1 WHERE shard = ANY($1::bigint[]) AND node = $2")
     private static let unlock = Statement(
         "SELECT pg_advisory_unlock(\(shard), number::int) FROM unnest($1::bigint[]) AS number")
 

@@ -24,6 +24,15 @@ def each_node_has_its_row(page):
     assert len(set(page.script("return [...document.querySelectorAll('.nodes path:not(.track)')].map(each => getComputedStyle(each).fill)"))) == 2
 
 
+def what_moved_is_told(page):
+    moves = call(page.server, "GET", "/v1/nodes/moves")["data"]
+    assert page.texts(".moves td:nth-child(2)") == [str(len(each["shards"])) for each in moves][:10]
+    assert sum(len(each["shards"]) for each in moves if each["reason"] == "given") == 32
+    second, first = page.texts(".nodes .strong")
+    newest = page.texts(".moves tbody tr:first-child td")
+    assert newest[2:] == [f"{first} gave them", second], newest
+
+
 def it_fits(page):
     for width, theme in ((360, "light"), (1280, "dark"), (1280, "light")):
         page.appear(width, theme)
@@ -35,6 +44,7 @@ def it_fits(page):
 if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         each_node_has_its_row(browser)
+        what_moved_is_told(browser)
         it_fits(browser)
         if len(sys.argv) > 2:
             browser.script("document.querySelector('.nodes').scrollIntoView()")

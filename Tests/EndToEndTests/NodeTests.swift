@@ -30,6 +30,8 @@ struct NodeTests {
             }
         }
         #expect(try await herald.get("/v1/nodes?limit=1").status == 422)
+        // A data folder has none.
+        #expect(try await herald.get("/v1/nodes/moves").data.allSatisfy { $0["reason"]?.string == "new" })
         #expect(try await herald.get("/v1/events/\(id)").status == 200)
     }
 
@@ -68,6 +70,17 @@ struct NodeTests {
         let gone = try #require(rest.data.first)
         #expect(gone["present"]?.bool == false && gone["left_at"]?.isNull == true && shards(gone).isEmpty)
         #expect(gone["lag_events"]?.isNull == true)
+        let moves = try await first.get("/v1/nodes/moves").data
+        func moved(_ reason: String, from: String?, to: String?) -> [Int64] {
+            moves.filter { $0["reason"]?.string == reason && $0["from"]?.string == from && $0["to"]?.string == to }
+                .flatMap(shards).sorted()
+        }
+        let (one, other) = (both.data[1]["id"]?.string, both.data[0]["id"]?.string)
+        let second32 = shards(both.data[0])
+        #expect(moved("new", from: nil, to: one) == Array(0..<64), "the oldest come last")
+        #expect(moved("given", from: one, to: other) == second32 && moved("lost", from: other, to: one) == second32)
+        #expect(moves.first?["reason"]?.string == "lost" && moves.last?["reason"]?.string == "new")
+        #expect(moves.allSatisfy { $0["moved_at"]?.string != nil })
 
         let third = try await start()
         _ = try await first.get("/v1/nodes") { $0.data.first?["shards"]?.count == 32 }

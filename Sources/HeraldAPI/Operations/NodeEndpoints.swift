@@ -6,7 +6,9 @@ import HeraldJSON
 struct NodeEndpoints: Sendable {
     let hub: Hub
 
-    var routes: [Route] { [Route(.get, "/v1/nodes", needs: .admin, list)] }
+    var routes: [Route] {
+        [Route(.get, "/v1/nodes", needs: .admin, list), Route(.get, "/v1/nodes/moves", needs: .admin, listMoves)]
+    }
 
     /// Newest first. They are few: all are on one page.
     private func list(_ call: Call) throws(Problem) {
@@ -25,6 +27,20 @@ struct NodeEndpoints: Sendable {
                 json.member("left_at", node.leftAt.map { Timestamp(milliseconds: $0) })
                 json.array("shards") { list in for shard in node.shards.numbers { list.element(shard) } }
                 json.member("lag_events", node.settled.map { max(0, head - $0) })
+            }
+        }
+    }
+
+    /// Newest first, on one page, too.
+    private func listMoves(_ call: Call) throws(Problem) {
+        let query = try call.query()
+        try call.answer(from: hub) { reader in
+            call.send(page: try hub.moves(reader), query, next: nil) { move, json in
+                json.member("moved_at", .timestamp(move.time))
+                json.array("shards") { list in for shard in move.shards.numbers { list.element(shard) } }
+                json.member("from", move.from?.id)
+                json.member("to", move.to.id)
+                json.member("reason", move.from == nil ? "new" : move.isGiven ? "given" : "lost")
             }
         }
     }

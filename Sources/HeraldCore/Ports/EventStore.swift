@@ -122,6 +122,9 @@ package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessR
     /// The processes that share the store, and those that have left it within a day, from newest to oldest. Empty if the
     /// delegates are not shared.
     func nodes() throws(StoreError) -> [NodeRecord]
+    /// The shards that nodes have taken since then (milliseconds since 1970 UTC), newest first, some hundreds at most. Empty if
+    /// the delegates are not shared.
+    func moves(since time: Int64) throws(StoreError) -> [ShardMove]
 }
 
 /// A store of one process has no list of changes.
@@ -136,4 +139,5 @@ extension StoreReader {
     package func changes(after number: Int64, limit: Int) -> [ChangeSet] { [] }
     package func rows(of changes: Set<Change>) -> ChangedRows { ChangedRows() }
     package func nodes() -> [NodeRecord] { [] }
+    package func moves(since time: Int64) -> [ShardMove] { [] }
 }

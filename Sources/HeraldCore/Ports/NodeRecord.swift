@@ -30,3 +30,23 @@ package struct NodeRecord: Equatable, Sendable {
         self.settled = settled
     }
 }
+
+/// Shards that a process has taken at once, all from the same one.
+package struct ShardMove: Equatable, Sendable {
+    /// Milliseconds since 1970 UTC.
+    package let time: Int64
+    package let shards: Shards
+    /// The last process that had them; `nil` if none ever had.
+    package let from: NodeKey?
+    package let to: NodeKey
+    /// It had given them. Otherwise its session with the store had ended.
+    package let isGiven: Bool
+
+    package init(time: Int64, shards: Shards, from: NodeKey?, to: NodeKey, isGiven: Bool) {
+        self.time = time
+        self.shards = shards
+        self.from = from
+        self.to = to
+        self.isGiven = isGiven
+    }
+}

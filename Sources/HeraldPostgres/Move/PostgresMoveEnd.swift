@@ -136,7 +136,7 @@ package final class PostgresMoveEnd: MoveEnd {
 
     /// What this store alone has, or has in another form than `MovedTables`.
     private static let own: Set = [
-        "meta", "changes", "nodes", "shards", "attempts_ahead", "rounds", "partitions", "move",
+        "meta", "changes", "nodes", "shards", "moves", "attempts_ahead", "rounds", "partitions", "move",
     ]
 
     package func unknownTables() throws -> [String] {

@@ -59,6 +59,7 @@ export const api = {
 
   metrics: () => get("/metrics"),
   nodes: () => get("/v1/nodes"),
+  moves: () => get("/v1/nodes/moves"),
 
   /// At most `most` delegates, newest first, and whether there are more.
   async delegates(filter = {}, most = 1000) {
