@@ -61,6 +61,7 @@ public final class Hub: Sendable {
         onDurabilityLost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
     ) throws {
         self.store = store
+        let clock = store.isShared ? clock.ahead { store.clockOffset } : clock
         self.clock = clock
         retentionLimits = configuration.retention
         pageBytes = configuration.loop.pageBytes

@@ -1,5 +1,6 @@
 package import HeraldCore
 package import HeraldCrypto
+package import HeraldRuntime
 import HeraldSealing
 import HeraldTables
 import Synchronization
@@ -18,6 +19,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package let damagedEvents = DamagedEvents()
     private let writer: Writer
     private let listener: Listener
+    private let clock: DatabaseClock
     private var isClosed = false
 
     /// Why the last transaction failed, if the database could not be reached.
@@ -30,23 +32,28 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is thrown.
     ///   - partitionSize: the rows of a new partition.
     ///   - newest: `newestPrimary` of the store that this one follows.
+    ///   - clock: of this machine.
     package convenience init(
-        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size, newest: Primary? = nil
+        url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size, newest: Primary? = nil,
+        clock: Clock = .system
     ) throws(StoreError) {
         try self.init(
-            url: url, sealer: sealer, partitionSize: partitionSize, newest: newest, migrations: Schema.migrations)
+            url: url, sealer: sealer, partitionSize: partitionSize, newest: newest, clock: clock,
+            migrations: Schema.migrations)
     }
 
     /// - Parameter migrations: the schema as this release knows it.
     init(
         url: String, sealer: Sealer? = nil, partitionSize: Int64 = Partitions.size, newest: Primary? = nil,
-        migrations: [Migration.Step]
+        clock: Clock = .system, migrations: [Migration.Step]
     ) throws(StoreError) {
         database = try Database(url: url, newest: newest)
         columnSealer = ColumnSealer(sealer: sealer)
         listener = Listener(database, durable)
+        self.clock = DatabaseClock(clock)
         writer = Writer(
-            database, columnSealer, damagedEvents, durable, listener, migrations, partitionSize: partitionSize)
+            database, columnSealer, damagedEvents, durable, listener, self.clock, migrations,
+            partitionSize: partitionSize)
         heads = writer.heads
         try writer.connect()
         try writer.migrate()
@@ -104,6 +111,8 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package var isShared: Bool { true }
+
+    package var clockOffset: Int64 { clock.offset }
 
     package var leases: (any ShardLeases)? { writer }
 

@@ -23,7 +23,7 @@ extension Writer: ShardLeases {
     private static let begin = Statement(
         """
         INSERT INTO nodes (node, name, version, started_at, seen_at) VALUES ($1, $2, $3, \(now), \(now))
-        ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, left_at = NULL
+        ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, left_at = NULL RETURNING seen_at
         """)
     private static let forget = Statement("DELETE FROM nodes WHERE seen_at < \(now) - 86400000")
     /// Of a day, and no more than there would be room for on a page.
@@ -53,13 +53,15 @@ extension Writer: ShardLeases {
         }
         for _ in 0..<Self.entryTries {
             if try run(Request(Self.enter) { $0.add(me) }).first?.flag(0) == true {
-                _ = try run([
-                    Request(Self.begin) { parameters in
-                        parameters.add(me)
-                        parameters.add(database.client)
-                        parameters.add(heraldVersion)
-                    }, Request(Self.forget), Request(Self.forgetMoves),
-                ])
+                try learnTime { () throws(StoreError) in
+                    try run([
+                        Request(Self.begin) { parameters in
+                            parameters.add(me)
+                            parameters.add(database.client)
+                            parameters.add(heraldVersion)
+                        }, Request(Self.forget), Request(Self.forgetMoves),
+                    ])
+                }
                 held = Shards(try run(Request(Self.lockAgain) { $0.add(me) }))
                 lost.subtract(held)
                 return
@@ -94,7 +96,7 @@ extension Writer: ShardLeases {
 
     /// Who has not given a sign of life for so long is ended, whatever its session hangs at: a half-sent message, for example.
     private static let silence = 12_000
-    private static let sign = Statement("UPDATE nodes SET seen_at = \(now) WHERE node = $1")
+    private static let sign = Statement("UPDATE nodes SET seen_at = \(now) WHERE node = $1 RETURNING seen_at")
     private static let present = Statement(
         """
         SELECT l.number, CASE WHEN n.seen_at < \(now) - \(silence) AND l.number <> $1
@@ -112,9 +114,19 @@ extension Writer: ShardLeases {
             isWatched = true
         }
         let me = Int64(node.rawValue)
-        let rows = try commit(
-            [Request(Self.sign) { $0.add(me) }, Request(Self.present) { $0.add(me) }], through: 0, flushes: false)
-        return rows[1].nodes
+        return try learnTime { () throws(StoreError) in
+            try commit(
+                [Request(Self.sign) { $0.add(me) }, Request(Self.present) { $0.add(me) }], through: 0, flushes: false)
+        }[1].nodes
+    }
+
+    /// - Parameter run: runs requests, the first of which returns the time of the server.
+    @discardableResult
+    private func learnTime(_ run: () throws(StoreError) -> [Rows]) throws(StoreError) -> [Rows] {
+        let sent = clock.now()
+        let rows = try run()
+        if let row = rows.first?.first { clock.learn(row.integer(0), after: sent, before: clock.now()) }
+        return rows
     }
 
     /// The condition on the shard is looked at before the lock is tried: it is the cheaper one.

@@ -15,6 +15,7 @@ final class Writer {
     let heads = AttemptHeads([:])
     let rounds = AttemptRounds()
     let durable: DurableEnds
+    let clock: DatabaseClock
     private let migrations: [Migration.Step]
     private let listener: Listener
     private var lastAttempt: Int64 = 0
@@ -43,13 +44,14 @@ final class Writer {
 
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
-        _ listener: Listener, _ migrations: [Migration.Step], partitionSize: Int64
+        _ listener: Listener, _ clock: DatabaseClock, _ migrations: [Migration.Step], partitionSize: Int64
     ) {
         self.database = database
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
         self.durable = durable
         self.listener = listener
+        self.clock = clock
         self.migrations = migrations
         partitions = Partitions(size: partitionSize)
     }

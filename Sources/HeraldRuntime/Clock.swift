@@ -14,6 +14,12 @@ public struct Clock: Sendable {
         self.wall = wall
     }
 
+    /// The same with another wall clock.
+    /// - Parameter milliseconds: how far it is ahead of this one. Any thread.
+    public func ahead(by milliseconds: @escaping @Sendable () -> Int64) -> Clock {
+        Clock(monotonic: monotonic, wall: { [wall] in wall() + milliseconds() })
+    }
+
     /// The machine's clocks.
     public static let system = Clock(
         monotonic: { nanoseconds(CLOCK_MONOTONIC) }, wall: { nanoseconds(CLOCK_REALTIME) / 1_000_000 })

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldCrypto
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -299,6 +300,39 @@ struct PostgresOpeningTests {
         #expect(
             text("postgres://user:pass@[").contains("not of the form")
                 && !text("postgres://user:pass@[").contains("pass"))
+    }
+}
+
+@Suite("The clock that processes agree on")
+struct DatabaseClockTests {
+    @Test("is that of the server, whatever the machine's says, from the start and when that is set")
+    func server() throws {
+        let database = try TestDatabase()
+        // It stands still, long ago.
+        let machine = ManualClock()
+        let store = try PostgresStore(url: database.url, clock: machine.clock)
+        defer { store.close() }
+        func distance() -> Int64 { abs(machine.clock.wall() + store.clockOffset - Clock.system.wall()) }
+        #expect(distance() < 60_000)
+        machine.advance(seconds: 7200)
+        #expect(distance() > 3_600_000)
+        _ = try store.leases?.look()
+        #expect(distance() < 60_000)
+    }
+
+    @Test("is corrected by as little as it must be wrong, and not while the machine's clock is set")
+    func correction() {
+        let clock = DatabaseClock(.system)
+        clock.learn(1_000, after: 100, before: 200)
+        #expect(clock.offset == 800)
+        clock.learn(2_000, after: 1_150, before: 1_250)
+        #expect(clock.offset == 800, "it was read when it was 1,200 here")
+        clock.learn(3_000, after: 2_195, before: 2_199)
+        #expect(clock.offset == 801)
+        clock.learn(4_000, after: 3_300, before: 3_400)
+        #expect(clock.offset == 700)
+        clock.learn(5_000, after: 3_300, before: 3_200)
+        #expect(clock.offset == 700)
     }
 }
 

@@ -33,6 +33,9 @@ package protocol EventStore: AnyObject, Sendable {
     /// each learns what the others have changed.
     var isShared: Bool { get }
 
+    /// How far the wall clock that these processes agree on is ahead of this machine's, in milliseconds. Any thread.
+    var clockOffset: Int64 { get }
+
     /// How the delegates are shared with other processes; `nil` if this one has them all.
     var leases: (any ShardLeases)? { get }
 
@@ -80,6 +83,8 @@ package struct Commit: Equatable, Sendable {
 extension EventStore {
     /// It belongs to one process.
     package var isShared: Bool { false }
+
+    package var clockOffset: Int64 { 0 }
 
     package var leases: (any ShardLeases)? { nil }
 

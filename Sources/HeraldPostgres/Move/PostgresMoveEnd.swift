@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldSealing
 package import HeraldTables
 
@@ -42,7 +43,7 @@ package final class PostgresMoveEnd: MoveEnd {
         let durable = DurableEnds()
         writer = Writer(
             database, ColumnSealer(sealer: nil), DamagedEvents(), durable, Listener(database, durable),
-            Schema.migrations, partitionSize: Partitions.size)
+            DatabaseClock(.system), Schema.migrations, partitionSize: Partitions.size)
         try writer.connect()
         _ = try writer.run(Request(Self.settings))
     }

@@ -186,6 +186,18 @@ struct SharedHubTests {
         #expect(world.process.writer.isCurrent)
     }
 
+    @Test("a hub goes by the clock that all of them agree on, also when its machine has another time")
+    func sharedClock() async throws {
+        let hour: Int64 = 3_600_000
+        let late = try HubBench(store: RefusingStore(memory, clockOffset: hour))
+        let made = try #require(await late.register())
+        #expect(made.createdAt > Clock.system.wall() + hour / 2)
+        _ = try await late.post("a.b")
+        try await eventually("the attempt is recorded") { memory.read { !$0.attempts.isEmpty } }
+        #expect(memory.read { $0.attempts[0].record.startedAt } >= made.createdAt)
+        await late.stop()
+    }
+
     // MARK: Commits without an answer
 
     private let lost = StoreError.unknown(reason: "on purpose")

@@ -21,9 +21,14 @@ final class RefusingStore: EventStore {
     let memoryLeases: MemoryLeases?
     var leases: (any ShardLeases)? { memoryLeases.map { RefusingLeases($0, self) } }
 
-    /// - Parameter node: by which the delegates are shared with other processes.
-    init(_ memory: MemoryStore = MemoryStore(), node: NodeKey? = nil) {
+    let clockOffset: Int64
+
+    /// - Parameters:
+    ///   - node: by which the delegates are shared with other processes.
+    ///   - clockOffset: how far the clock of all processes is ahead of this one's, in milliseconds.
+    init(_ memory: MemoryStore = MemoryStore(), node: NodeKey? = nil, clockOffset: Int64 = 0) {
         self.memory = memory
+        self.clockOffset = clockOffset
         memoryLeases = node.map { MemoryLeases(memory, $0) }
     }
 
