@@ -126,5 +126,5 @@ def row(o):
     return (
         "all that a server has moves from a data folder to PostgreSQL and back (`herald migrate`), under load until the servers have to stop",
         f"{o['events']:,} events and {o['deliveries']:,} attempts, there and back",
-        f"all equal, by a digest of every page, with cursors and secrets; {o['twice']} delivered twice; without a server for "
+        f"all equal, by a digest of every event, with cursors and the settings of the webhook; {o['twice']} delivered twice; without a server for "
         f"{o['there_max']} ms there, and {o['back_max']} ms back")
