@@ -32,7 +32,7 @@ enum WriteEffect: Sendable {
 }
 
 extension WriteEffect {
-    /// Somebody has asked for deliveries to be made, or not to be made.
+    /// A request has asked for deliveries, or for their end.
     var isRequest: Bool {
         switch self {
         case .redelivered, .dropped: true
