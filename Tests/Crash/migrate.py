@@ -26,10 +26,10 @@ def run(count, seed, outcome):
         receiver, ledger = Receiver(folder / "receipts", seed), Ledger()
         herald = Herald(folder / "data", environment=KEY).expect()
         webhook = herald.register(
-            receiver.url("/all"), headers={"x-secret": "Zerberus"}, events=["move.*", "load.*", "auth.*", "app.*"])
+            receiver.url("/all"), headers={"x-secret": "Zerberus"}, events=["move.*", "load.*", "auth.*", "app_state.*"])
         post(herald, count)
-        herald = move(herald, database.create("herald"), "there", webhook, ledger, seed, outcome)
-        herald = move(herald, folder / "back", "back", webhook, ledger, seed, outcome)
+        herald = move(herald, database.create("herald"), "there", webhook, receiver, count, ledger, seed, outcome)
+        herald = move(herald, folder / "back", "back", webhook, receiver, count, ledger, seed, outcome)
         if herald.stop() != 0:
             outcome.fail("it did not stop with 0")
         receiver.close()
@@ -55,7 +55,7 @@ def post(herald, count):
     connection.close()
 
 
-def move(herald, target, where, webhook, ledger, seed, outcome):
+def move(herald, target, where, webhook, receiver, count, ledger, seed, outcome):
     """Moves what a server has, and starts one with it there: after the copy, which it makes under load, the old one is stopped."""
     load = Load(herald, ledger, where, seed, publishers=1, pause=0.01)
     mover = subprocess.Popen(
@@ -71,7 +71,8 @@ def move(herald, target, where, webhook, ledger, seed, outcome):
     if ledger.refused or ledger.unanswered:
         outcome.fail(f"{where}: posts were refused: {dict(ledger.refused)}")
     # What is under way would be made again where it can't be finished.
-    wait_for("everything is delivered", lambda: rests(herald, webhook), 600, 0.1)
+    number = count + len(ledger.acknowledged)
+    wait_for("everything is delivered and recorded", lambda: rests(herald, webhook, receiver, number), 600, 0.1)
     before, path = all_of(herald, webhook), second_page(herald)
     page = herald.ask("GET", path)
     begin = time.monotonic()
@@ -98,9 +99,14 @@ def second_page(herald):
     return f"/v1/events?limit=10&cursor={herald.ask('GET', '/v1/events?limit=10')[1]['next_cursor']}"
 
 
-def rests(herald, webhook):
+def rests(herald, webhook, receiver, count):
     lag = herald.ask("GET", f"/v1/delegates/{webhook}")[1]["lag"]
-    return lag["events"] == lag["in_flight"] == lag["retrying"] == 0
+    if lag["events"] or lag["in_flight"] or lag["retrying"]:
+        return False
+    # What has just arrived may not be recorded yet.
+    arrived = [event for _, event in receiver.receipts()["all"]]
+    recorded = herald.ask("GET", f"/v1/delegates/{webhook}/attempts?limit=200")[1]["data"]
+    return len(set(arrived)) >= count and set(arrived[-100:]) <= {attempt["event"] for attempt in recorded}
 
 
 def all_of(herald, webhook):
