@@ -139,6 +139,13 @@ class Browser:
         dialogs = self.all("dialog[open]")
         self.press(dialogs[-1] if dialogs else self.find("main"), words)
 
+    def choose(self, selector):
+        """Clicks the first of these elements."""
+        def choose():
+            self.find(selector).click()
+            return True
+        self.wait(choose, f"clicking {selector}")
+
     def keys(self, text):
         self.find("body").send_keys(text)
 
