@@ -33,7 +33,7 @@ package final class LogWriter: Sendable {
 
     let counters = WriterCounters()
     let health = StorageHealth()
-    private let store: any EventStore
+    let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
     let registry: Registry
@@ -209,89 +209,6 @@ package final class LogWriter: Sendable {
 
     /// Whether memory includes what others have changed, except in the last seconds. Any thread.
     var isCurrent: Bool { !store.isShared || clock.monotonic() - confirmed.load(ordering: .relaxed) < Self.maxAge }
-
-    struct State {
-        var nextDelegateKey: DelegateKey
-        var log: LogFollower
-        var changes: ChangeFollower
-        /// `nil` if all shards belong to this process.
-        var shards: ShardManager?
-        var lastMark: LogMark
-        var erased = ErasedEvents()
-        /// The first block of the log whose counts are not stored yet.
-        var firstOpenBlock: Int64
-        /// Monotonic nanoseconds.
-        var nextHousekeeping: Int64 = 0
-        /// Monotonic nanoseconds.
-        var nextLook: Int64 = 0
-        /// Monotonic nanoseconds.
-        var nextFollow: Int64 = 0
-        /// Opened when it is needed.
-        private var openReader: (any StoreReader)?
-
-        init(_ start: Start) {
-            nextDelegateKey = start.nextDelegateKey
-            changes = ChangeFollower(known: start.lastChange)
-            log = LogFollower(head: start.head)
-            firstOpenBlock = AppBlock.number(of: start.head + 1)
-            lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
-        }
-
-        mutating func reader(_ store: any EventStore) throws(StoreError) -> any StoreReader {
-            if let openReader { return openReader }
-            let reader = try store.makeReader()
-            openReader = reader
-            return reader
-        }
-
-        /// Called when others could not be followed: they are later, unless the store lacks what is needed.
-        mutating func lost(_ error: StoreError, _ hooks: Hooks) {
-            openReader = nil
-            if case .failed = error { hooks.onDurabilityLost(error) }
-        }
-
-        /// The blocks that are full and not stored yet.
-        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: log.told + 1) }
-    }
-
-    /// The effects of a transaction, to be carried out once it is durable.
-    package struct Plan {
-        var events: [Event] = []
-        /// How many of the events are appended to the store already.
-        var appended = 0
-        var effects: [WriteEffect] = []
-        var posted: [(publication: Publication, events: [PublishedEvent])] = []
-        /// The responses to all other submissions, in their order.
-        var answers: [() -> Void] = []
-        var erased: ErasedEvents
-        /// The last event of the log, if it is known before the commit.
-        var head: LogPosition?
-        var mark: LogMark?
-        /// The bytes that this transaction adds for apps with a storage limit.
-        var added: [AppKey: Int64] = [:]
-        /// The blocks of the log from which something was removed.
-        var changedBlocks: Set<Int64> = []
-        /// The blocks that were filled by earlier transactions: their counts are due to be stored.
-        var filledBlocks: Range<Int64>?
-        /// What the attempts take that this transaction records.
-        var attemptBytes = 0
-        /// What those took that it has removed to make room for them.
-        var removedAttemptBytes: Int64 = 0
-        /// Something is erased, and has to leave the write-ahead log before the response.
-        var erases = false
-        /// The key of the next new delegate.
-        let nextDelegateKey: DelegateKey
-        /// Every event may be in the log already: it is not known whether this transaction was committed before.
-        let isRepeated: Bool
-        /// By which the list of changes tells whether it was committed.
-        var name: Int64 = 0
-
-        init(_ state: State, isRepeated: Bool = false) {
-            erased = state.erased
-            nextDelegateKey = state.nextDelegateKey
-            self.isRepeated = isRepeated
-        }
-    }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
         // One of all processes that share a store keeps house, and knows how much room there is.
@@ -470,65 +387,6 @@ package final class LogWriter: Sendable {
             case .checkpoint(_, let answer): answer(false)
             case .command(let command): command.refuse(.store(error))
             }
-        }
-    }
-}
-
-/// A change is logged in its own transaction: every change has its entry, and there are no entries without a change.
-extension LogWriter {
-    /// - Parameter target: the id of what was changed; `nil` for all delegates of the app.
-    func note(
-        _ provenance: Provenance?, _ app: AppKey, target: String?, _ transaction: any StoreTransaction
-    ) throws(StoreError) {
-        guard let provenance else { return }
-        try transaction.addAudit(AuditEntry(provenance, app: app, target: target, time: clock.wall()))
-    }
-}
-
-/// A repeated request gets its earlier response.
-extension LogWriter {
-    /// The earlier response to a request with this key, if there is one.
-    func earlier<Outcome>(
-        _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
-    ) throws(StoreError) -> WriteResult<Outcome>? {
-        guard let answer = try transaction.answer(app: app, key: key.key, now: clock.wall()) else { return nil }
-        return answer.fingerprint == key.fingerprint ? .replayed(answer) : .refused(.keyReused)
-    }
-
-    func remember(
-        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
-    ) throws(StoreError) {
-        try transaction.setAnswer(
-            answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
-    }
-}
-
-/// Counting the stored events of each app, inside a transaction.
-extension LogWriter {
-    /// Why an app may not store more, including the bytes that this transaction adds.
-    func refusal(of publication: Publication, _ plan: Plan) -> WriteRefusal? {
-        guard apps.limitsBytes, let limit = apps[publication.app]?.settings.maxStoredBytes else { return nil }
-        let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
-        let used = usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
-        return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
-    }
-
-    /// The last step of a transaction that removed something from blocks, or keeps house: stores the counts of these
-    /// blocks for the next start.
-    private func countBlocks(
-        _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
-    ) throws(StoreError) {
-        for block in plan.changedBlocks.sorted() {
-            plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
-        }
-        // All or none, so that a start finds what is missing behind the last one.
-        if !plan.changedBlocks.isEmpty { plan.filledBlocks = state.filledBlocks }
-        if let filled = plan.filledBlocks, !filled.isEmpty, store.isShared {
-            let open = try transaction.firstOpenBlock()
-            plan.filledBlocks = min(max(filled.lowerBound, open), filled.upperBound)..<filled.upperBound
-        }
-        for block in plan.filledBlocks ?? 0..<0 where !plan.changedBlocks.contains(block) {
-            try transaction.keepBlock(block, usage.parts(of: block))
         }
     }
 }
