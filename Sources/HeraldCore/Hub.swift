@@ -117,7 +117,7 @@ public final class Hub: Sendable {
             hooks: .init(
                 changed: memory.take, followed: { [rates] in rates.follow($0.events) },
                 onDurabilityLost: onDurabilityLost))
-        others = OtherLanes(shards: shards, registry: registry, readers: readers)
+        others = OtherLanes(shards: shards, registry: registry, recentEvents: recentEvents, readers: readers)
         otherOutcomes =
             store.leases == nil
             ? nil
@@ -163,6 +163,7 @@ public final class Hub: Sendable {
             delegates.addDelegate(loop)
         }
         if let otherOutcomes { delegates.addDelegate(otherOutcomes) }
+        try others.begin()
         try writer.start(.init(recovery), shards: sharing)
         store.observe { [weak intake] in intake?.look() }
     }
@@ -358,15 +359,23 @@ public final class Hub: Sendable {
     package var head: LogPosition { recentEvents.head }
 
     /// The position and state of a webhook's lane, unless it is caught up and idle.
-    package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { board(of: key).entry(key) }
-
-    private func board(of key: DelegateKey) -> LaneSnapshots {
-        shards.held.contains(key) ? loops.owner(of: key).board : others.board
+    package func lane(of delegate: WebhookDelegate) -> LaneSnapshots.Entry? {
+        let key = delegate.key
+        let board = loops.owner(of: key).board
+        let own = board.position(key)
+        if let entry = own == nil ? others.entry(key) : board.entry(key) { return entry }
+        // Nothing is kept for a delegate that is gone.
+        let position = max(own ?? others.position(key), delegate.start)
+        guard position < head, delegate.status != .gone else { return nil }
+        return LaneSnapshots.Entry(
+            cursor: position, inFlight: 0, retrying: 0, replays: 0,
+            flow: FlowStatus(concurrency: delegate.settings.maxInFlight), next: position + 1)
     }
 
     /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
     package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
-        sequence > board(of: key).settled
+        let board = loops.owner(of: key).board
+        return sequence > (board.position(key) == nil ? others.settled(key) : board.settled)
     }
 
     package var writerCounters: WriterCounters { writer.counters }

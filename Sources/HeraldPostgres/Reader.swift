@@ -301,10 +301,10 @@ extension Reader {
         "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = $1 AND start >= $2 ORDER BY start")
     private static let waitingEvents = Statement(
         "SELECT DISTINCT event FROM waiting WHERE state = 1 AND event BETWEEN $1 AND $2 ORDER BY event")
-    /// The common position, the lanes, and the replays. Every server asks once a second.
+    /// The positions of shards, the lanes, and the replays. Every server asks once a second.
     private static let progress = Statement(
         """
-        SELECT min(settled), 0, 0, 0, 0, 0, 0::bigint FROM shards
+        SELECT shard, settled, 0, 0, 0, 0, 0::bigint FROM shards
         UNION ALL SELECT \(LanePosition.columns), 0, 0, 0, 1 FROM lanes
         UNION ALL SELECT \(Replay.columns), 2 FROM replays
         """)
@@ -378,7 +378,7 @@ extension Reader {
         var progress = DeliveryProgress()
         for row in try run(Request(Self.progress)).map({ $0 }) {
             switch row.integer(6) {
-            case 0: progress.settled = row.integer(0)
+            case 0: progress.settled.set(Shards(of: row.integer(0)), to: row.integer(1))
             case 1: progress.lanes.append(LanePosition(row))
             default: progress.replays.append(Replay(row))
             }

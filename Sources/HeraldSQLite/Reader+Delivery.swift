@@ -120,7 +120,7 @@ extension Reader {
         connection.startClock()
         var progress = DeliveryProgress()
         try connection.snapshot { () throws(StoreError) in
-            progress.settled = try deliveries.settled.row { $0.integer(0) } ?? 0
+            progress.settled = SettledPositions(try deliveries.settled.row { $0.integer(0) } ?? 0)
             progress.lanes = try deliveries.lanes.rows { LanePosition($0) }
             progress.replays = try deliveries.allReplays.rows { Replay($0) }
         }

@@ -39,7 +39,7 @@ struct RetentionConformance {
         }
         let reader = try fixture.store.makeReader()
         var expected = DeliveryProgress()
-        expected.settled = 8
+        expected.settled = SettledPositions(8)
         expected.lanes = [LanePosition(delegate: 1, cursor: 3, position: 4)]
         expected.replays = [replay]
         #expect(try reader.progress() == expected)

@@ -56,7 +56,7 @@ public struct Webhook: Identifiable, Sendable {
     ///   - backlog: `nil` for an estimate without a look at the events.
     ///   - showsSecret: whether the caller may get the secret.
     init(_ delegate: WebhookDelegate, _ hub: Hub, _ backlog: Backlog? = nil, showsSecret: Bool = false) {
-        let lane = hub.lane(of: delegate.key)
+        let lane = hub.lane(of: delegate)
         let state = delegate.state
         let newest = delegate.newestSecret
         id = delegate.id

@@ -160,7 +160,7 @@ extension Webhooks {
     /// - Throws: `HubError.notFound`, or that the hub can't read.
     public func get(_ id: Webhook.ID) async throws(HubError) -> Webhook {
         let delegate = try hub.webhook(id, of: .default)
-        guard hub.lane(of: delegate.key)?.next != nil else { return Webhook(delegate, hub, Backlog()) }
+        guard hub.lane(of: delegate)?.next != nil else { return Webhook(delegate, hub, Backlog()) }
         return try await hub.reading { [hub] reader in
             Webhook(delegate, hub, try BacklogCounter(hub, reader).count(delegate))
         }
@@ -188,11 +188,11 @@ extension Webhooks {
         return try await hub.reading { [hub, before] reader in
             // One more shows that there is another page.
             let found = hub.registry.list(.default, before: before, limit: limit + 1) { delegate in
-                if let status, delegate.shownStatus(hub.lane(of: delegate.key)) != status { return false }
+                if let status, delegate.shownStatus(hub.lane(of: delegate)) != status { return false }
                 return event.map(delegate.selection.includes(type:)) ?? true
             }
             let shown = found.prefix(limit)
-            let lanes = shown.compactMap { delegate in hub.lane(of: delegate.key).map { (delegate, $0) } }
+            let lanes = shown.compactMap { delegate in hub.lane(of: delegate).map { (delegate, $0) } }
             let backlogs = try BacklogCounter(hub, reader).count(lanes)
             let isLast = found.count <= limit
             return ListPage(

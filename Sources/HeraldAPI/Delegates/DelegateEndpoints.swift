@@ -77,7 +77,7 @@ struct DelegateEndpoints: Sendable {
             let entries = entries(call.app, filter, before: before, limit: limit + 1)
             let lanes = entries.prefix(limit).compactMap { entry -> BacklogCounter.Lane? in
                 guard case .webhook(let delegate) = entry else { return nil }
-                return hub.lane(of: delegate.key).map { (delegate, $0) }
+                return hub.lane(of: delegate).map { (delegate, $0) }
             }
             let backlogs = try BacklogCounter(hub, reader).count(lanes)
             call.send(page: entries, query, limit: limit, cursor: \.id) { entry, json in
@@ -97,7 +97,7 @@ struct DelegateEndpoints: Sendable {
         var entries: [Entry] = []
         if filter.includes("webhook") {
             let found = hub.registry.list(app, before: before, limit: limit) {
-                filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0.key)))
+                filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0)))
             }
             entries += found.map(Entry.webhook)
         }
@@ -137,7 +137,7 @@ struct DelegateEndpoints: Sendable {
         let id = call.parameters[0]
         if let delegate = hub.registry.delegate(call.app, id: id) {
             let version = String(delegate.version)
-            guard hub.lane(of: delegate.key)?.next != nil else {
+            guard hub.lane(of: delegate)?.next != nil else {
                 return call.send(etag: version) { $0.members(of: delegate, in: hub, Backlog()) }
             }
             return try call.answer(from: hub) { reader in

@@ -9,7 +9,7 @@ extension JSONObjectWriter {
     mutating func members(
         of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil
     ) {
-        let lane = hub.lane(of: delegate.key)
+        let lane = hub.lane(of: delegate)
         let state = delegate.state
         member("id", delegate.id)
         member("kind", "webhook")

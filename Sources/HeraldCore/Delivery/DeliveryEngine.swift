@@ -25,7 +25,7 @@ final class DeliveryEngine {
         let makeID: () -> String
         /// Attempts start while it lasts.
         var permit = DeliveryPermit()
-        /// Called every ten seconds; `nil` if another loop runs the maintenance.
+        /// Called every second; `nil` if another loop runs the maintenance.
         let runMaintenance: (() -> Void)?
     }
 

@@ -26,7 +26,7 @@ final class DeliveryLedger {
         self.submit = submit
         checkpoints = CheckpointBuilder(
             settled: settled, shards: shards, maxAttempts: limits.attempts, positionInterval: limits.positionInterval)
-        board.settled = settled
+        board.begin(shards, at: settled)
     }
 
     /// No new attempt may start until the writer has taken what is collected.
@@ -36,7 +36,10 @@ final class DeliveryLedger {
 
     // MARK: Changes
 
-    func routed(to sequence: LogPosition) { checkpoints.routed(to: sequence, now: now) }
+    func routed(to sequence: LogPosition) {
+        checkpoints.routed(to: sequence, now: now)
+        board.routed(to: sequence)
+    }
 
     /// Records that the store has a row for this lane.
     func hasRow(_ key: DelegateKey) { checkpoints.hasRow(key) }

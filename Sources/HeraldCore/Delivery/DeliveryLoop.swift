@@ -63,6 +63,7 @@ final class DeliveryLoop: EventDelegate {
     func start(
         name: String, settled: LogPosition, shards: Shards = .all, lanes: [RestoredLane], services: Services
     ) throws(SystemError) {
+        board.begin(shards, at: settled)
         let started = try Thread(name: name) { [self] in
             run(settled: settled, shards: shards, lanes: lanes, services: services)
         }

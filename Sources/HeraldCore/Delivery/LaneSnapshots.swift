@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The state of all lanes that are not up to date, for listings of delegates. Written by a delivery loop at its
-/// checkpoints, read by any thread.
+/// The state of all lanes that are not up to date, for listings of delegates, and how far the others have read the log.
+/// Written by a delivery loop, the state of lanes at its checkpoints; read by any thread.
 package final class LaneSnapshots: Sendable {
     package struct Entry: Equatable, Sendable {
         /// Every event up to here is settled; `nil` if the lane is up to date.
@@ -21,7 +21,21 @@ package final class LaneSnapshots: Sendable {
         package var isFailing: Bool { flow.circuit == .open }
     }
 
-    private let entries = Mutex<[DelegateKey: Entry]>([:])
+    /// Lanes that are not at the loop's place in the log, and where they are.
+    struct Place {
+        let shards: Shards
+        let position: LogPosition
+    }
+
+    private struct Lanes {
+        var entries: [DelegateKey: Entry] = [:]
+        /// The shards whose lanes the loop has.
+        var shards: Shards = []
+        var elsewhere: [Place] = []
+    }
+
+    private let lanes = Mutex(Lanes())
+    private let routed = Atomic<LogPosition>(0)
     private let written = Atomic<LogPosition>(0)
     private let counted = Mutex(Counted())
 
@@ -37,12 +51,38 @@ package final class LaneSnapshots: Sendable {
     package init() {}
 
     func update(_ changes: [(key: DelegateKey, entry: Entry?)]) {
-        entries.withLock { entries in
-            for change in changes { entries[change.key] = change.entry }
+        lanes.withLock { lanes in
+            for change in changes { lanes.entries[change.key] = change.entry }
         }
     }
 
-    func replace(_ all: [DelegateKey: Entry]) { entries.withLock { $0 = all } }
+    // MARK: Lanes without an entry
+
+    /// - Parameter position: the common position of all lanes without a row.
+    func begin(_ shards: Shards, at position: LogPosition) {
+        settled = position
+        routed(to: position)
+        show(shards)
+    }
+
+    /// The shards whose lanes are shown here, and those of them that are not at the loop's place in the log.
+    func show(_ shards: Shards, elsewhere: [Place] = []) {
+        lanes.withLock { lanes in
+            lanes.shards = shards
+            lanes.elsewhere = elsewhere
+        }
+    }
+
+    /// The loop's place in the log.
+    func routed(to position: LogPosition) { routed.store(position, ordering: .relaxed) }
+
+    /// Up to where a lane without an entry has read the log; `nil` if the loop does not have its shard.
+    func position(_ key: DelegateKey) -> LogPosition? {
+        lanes.withLock { lanes in
+            guard lanes.shards.contains(key) else { return nil }
+            return lanes.elsewhere.first { $0.shards.contains(key) }?.position ?? routed.load(ordering: .relaxed)
+        }
+    }
 
     /// The store has the outcome of every event up to here. Later outcomes may still be unwritten.
     package internal(set) var settled: LogPosition {
@@ -88,13 +128,13 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
-    func remove(_ key: DelegateKey) { entries.withLock { $0[key] = nil } }
+    func remove(_ key: DelegateKey) { lanes.withLock { $0.entries[key] = nil } }
 
     /// `nil` if the lane is up to date and nothing waits.
-    package func entry(_ key: DelegateKey) -> Entry? { entries.withLock { $0[key] } }
+    package func entry(_ key: DelegateKey) -> Entry? { lanes.withLock { $0.entries[key] } }
 
     /// The entries of all lanes that are not up to date.
-    package var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
+    package var allEntries: [DelegateKey: Entry] { lanes.withLock { $0.entries } }
 }
 
 extension LaneSnapshots.Entry {

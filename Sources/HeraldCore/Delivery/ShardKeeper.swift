@@ -59,7 +59,10 @@ final class ShardKeeper {
     /// - Returns: whether nothing is left that could be done now.
     func turn() -> Bool {
         var isDone = true
-        for detour in taken where !advance(detour) { isDone = false }
+        if !taken.isEmpty {
+            for detour in taken where !advance(detour) { isDone = false }
+            show()
+        }
         give(isStopping: false)
         return isDone
     }
@@ -77,6 +80,15 @@ final class ShardKeeper {
             keeper.set(lane.delegate, restored: .init(lane))
             distributor.restore(unannounced: lane.unannounced, of: lane.delegate.key)
         }
+        show()
+    }
+
+    /// Shows which lanes the loop has, and where those are that are not at its place in the log.
+    private func show() {
+        let elsewhere = taken + leaving.map(\.detour)
+        ledger.board.show(
+            elsewhere.reduce(shards) { $0.union($1.shards) },
+            elsewhere: elsewhere.map { .init(shards: $0.shards, position: $0.position) })
     }
 
     /// - Returns: whether it has joined the other lanes, or waits for them or for a page of the log.
@@ -123,6 +135,7 @@ final class ShardKeeper {
         taken.removeAll { $0.shards.isEmpty }
         lanes.begin(detour)
         leaving.append(Leaving(detour: detour, busy: busy, deadline: deadline, done: done))
+        show()
     }
 
     /// Writes the last checkpoint of shards that are being given away and whose attempts have ended.
@@ -150,6 +163,7 @@ final class ShardKeeper {
         if written.isEmpty { return }
         leaving.removeAll(where: \.isWriting)
         forget(written.reduce(Shards()) { $0.union($1.shards) })
+        show()
         for given in written { given.done() }
     }
 
@@ -182,6 +196,7 @@ final class ShardKeeper {
             given.done()
             return true
         }
+        show()
         done()
     }
 }

@@ -131,7 +131,7 @@ struct RetentionPlanner {
     ) throws(StoreError) {
         let progress = try context.reader.progress()
         for range in holds.update(progress) { unscanned = Self.merge(unscanned, range) }
-        let end = min(end, progress.settled)
+        let end = min(end, progress.settled.earliest())
         let cause = cost == nil ? Removal.Cause.age : .size
         write.events = try scan(context, from: first, through: end, cost: cost)
         write.cause = cause
@@ -268,12 +268,12 @@ private struct Holds {
             now[Owner(delegate: replay.delegate, replay: replay.id)] = (replay.cursor, replay.until)
         }
         let passed = ranges.compactMap { owner, old -> ClosedRange<LogPosition>? in
-            let end = now[owner]?.after ?? min(old.until, progress.settled)
+            let end = now[owner]?.after ?? min(old.until, progress.settled.earliest())
             return old.after < end ? old.after + 1...end : nil
         }
         ranges = now
         list = now.map { ($0.key, $0.value.after, $0.value.until) }.sorted { $0.after < $1.after }
-        free = min(progress.settled, list.first?.after ?? .max)
+        free = min(progress.settled.earliest(), list.first?.after ?? .max)
         selections = [:]
         return passed.sorted { $0.lowerBound < $1.lowerBound }
     }

@@ -177,7 +177,7 @@ extension MemoryReader {
     func progress() -> DeliveryProgress {
         store.read { contents in
             var progress = DeliveryProgress()
-            progress.settled = contents.settled
+            progress.settled = contents.settledPositions
             progress.lanes = contents.lanes.values.sorted { $0.delegate < $1.delegate }
             progress.replays = contents.replays.values.sorted { $0.id < $1.id }
             return progress

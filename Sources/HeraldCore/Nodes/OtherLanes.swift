@@ -1,32 +1,75 @@
+import HeraldRuntime
 import Synchronization
 
 /// What this process knows of the lanes of others: where the store has them, as of the last second or two. Any thread.
 final class OtherLanes: Sendable {
-    let board = LaneSnapshots()
+    private struct Found {
+        var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
+        var settled = SettledPositions(0)
+        /// The end of the log at the last three looks.
+        var heads: [LogPosition] = []
+    }
+
     private let shards: ShardCounts
     private let registry: Registry
+    private let recentEvents: RecentEvents
     private let readers: ReaderPool
+    private let found = Mutex(Found())
     private let isBusy = Atomic<Bool>(false)
 
-    init(shards: ShardCounts, registry: Registry, readers: ReaderPool) {
+    init(shards: ShardCounts, registry: Registry, recentEvents: RecentEvents, readers: ReaderPool) {
         self.shards = shards
         self.registry = registry
+        self.recentEvents = recentEvents
         self.readers = readers
     }
 
-    /// Called about once a second.
-    @Sendable
-    func look() {
-        let others = Shards.all.subtracting(shards.held)
-        if others.isEmpty { return board.replace([:]) }
-        if isBusy.exchange(true, ordering: .acquiringAndReleasing) { return }
-        let isTaken = readers.submit { [self] reader in
-            defer { isBusy.store(false, ordering: .releasing) }
-            guard let found = try? reader.get().progress() else { return }
-            board.replace(entries(found.lanes.filter { others.contains($0.delegate) }))
-            board.settled = found.settled
+    /// `nil` if the store has no row of the lane.
+    func entry(_ key: DelegateKey) -> LaneSnapshots.Entry? { found.withLock { $0.entries[key] } }
+
+    /// Up to where the store has the outcome of every event for the lanes of this shard without a row.
+    func settled(_ key: DelegateKey) -> LogPosition { found.withLock { $0.settled[key] } }
+
+    /// Up to where a lane without a row has read the log; `LogPosition.max` if it is up to date, as far as one can know. Its
+    /// owner writes the position within a second. If that is missing, nobody has the shard, or its owner is behind.
+    func position(_ key: DelegateKey) -> LogPosition {
+        found.withLock { found in
+            let settled = found.settled[key]
+            return settled >= found.heads.first ?? .max ? .max : settled
         }
-        if !isTaken { isBusy.store(false, ordering: .releasing) }
+    }
+
+    /// Looks for the first time. Returns when that is done, or has failed.
+    func begin() throws(SystemError) {
+        let done = try Semaphore()
+        look { done.signal() }
+        done.wait()
+    }
+
+    /// Called about once a second.
+    /// - Parameter done: called once, on some thread; must not wait.
+    @Sendable
+    func look(_ done: @escaping @Sendable () -> Void = {}) {
+        let head = recentEvents.head
+        if shards.held == .all {
+            // What is given away from now on is known from here.
+            found.withLock { $0 = Found(settled: SettledPositions(head), heads: [head]) }
+            return done()
+        }
+        if isBusy.exchange(true, ordering: .acquiringAndReleasing) { return done() }
+        let isTaken = readers.submit { [self] reader in
+            defer { done() }
+            defer { isBusy.store(false, ordering: .releasing) }
+            guard let progress = try? reader.get().progress() else { return }
+            let entries = entries(progress.lanes)
+            found.withLock { found in
+                found = Found(
+                    entries: entries, settled: progress.settled, heads: found.heads.suffix(2) + [head])
+            }
+        }
+        if isTaken { return }
+        isBusy.store(false, ordering: .releasing)
+        done()
     }
 
     private func entries(_ lanes: [LanePosition]) -> [DelegateKey: LaneSnapshots.Entry] {

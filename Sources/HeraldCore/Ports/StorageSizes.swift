@@ -30,8 +30,8 @@ package struct EventSize: Equatable, Sendable {
 
 /// How far deliveries have come, as of the last checkpoint.
 package struct DeliveryProgress: Equatable, Sendable {
-    /// The common position of all lanes without a row.
-    package var settled: LogPosition = 0
+    /// The positions of all lanes without a row.
+    package var settled = SettledPositions(0)
     /// The positions of lanes that are not at the common position.
     package var lanes: [LanePosition] = []
     /// Replays that have not ended.

@@ -73,7 +73,7 @@ package final class BacklogCounter {
 
     /// The backlog of one delegate.
     package func count(_ delegate: WebhookDelegate) throws -> Backlog {
-        guard let entry = hub.lane(of: delegate.key) else { return Backlog() }
+        guard let entry = hub.lane(of: delegate) else { return Backlog() }
         return try count([(delegate, entry)])[delegate.key] ?? Backlog()
     }
 

@@ -16,7 +16,7 @@ package struct DelegateStatistics {
     package init(_ delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader) throws {
         let now = hub.clock.wall()
         self.delegate = delegate
-        lane = hub.lane(of: delegate.key)
+        lane = hub.lane(of: delegate)
         let counter = BacklogCounter(hub, reader)
         backlog = try counter.count(delegate)
         behind = backlog.oldest.map { max(0, now - $0) }

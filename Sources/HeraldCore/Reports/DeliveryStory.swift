@@ -57,7 +57,7 @@ package struct DeliveryStory: Sendable {
         return try keys.sorted().compactMap { key in
             let records = attempts[key] ?? []
             if let delegate = hub.registry.delegate(key: key) {
-                return story(delegate, hub.lane(of: key), records, waiting[key])
+                return story(delegate, hub.lane(of: delegate), records, waiting[key])
             }
             guard let id = try reader.deletedDelegateID(key) else { return nil }
             let isDelivered = records.contains(where: \.record.succeeded)
@@ -87,7 +87,7 @@ package struct DeliveryStory: Sendable {
         guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent,
             delegate.selection.matches(view)
         else { return false }
-        if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
+        if let cursor = hub.lane(of: delegate)?.cursor, logged.sequence > cursor { return true }
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }
 

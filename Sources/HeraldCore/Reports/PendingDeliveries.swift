@@ -52,7 +52,7 @@ package struct PendingDeliveries: Sendable {
                 && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
         }
         if view.budget.isSpent { throw HubError.budgetExceeded }
-        return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
+        return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0)) }
     }
 
     /// The pending deliveries of one delegate, in the order in which they will be sent.
@@ -61,7 +61,7 @@ package struct PendingDeliveries: Sendable {
     private func rows(
         of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: LogPosition, limit: Int
     ) throws -> (rows: [DeliveryRow], next: LogPosition?) {
-        let lane = hub.lane(of: delegate.key)
+        let lane = hub.lane(of: delegate)
         // A lane without an entry is up to date; the lane of a gone delegate has ended.
         guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
         var position = max(cursor, sequence)

@@ -77,6 +77,33 @@ struct SharedHubTests {
         for bench in [a, b] { await bench.stop() }
     }
 
+    @Test("a hub knows how far behind a delegate is that nobody delivers to, from its start on")
+    func backlogs() async throws {
+        let silent = MemoryLeases(memory, NodeKey(rawValue: 1))
+        _ = silent.take(.all)
+        let a = try HubBench(store: RefusingStore(memory, node: NodeKey(rawValue: 2)))
+        let delegate = try #require(await a.register())
+        let head = try #require(await a.register("https://receiver.example/other")).start + 3
+        // Their last owner has recorded that they are up to date. That leaves no row of them.
+        memory.read { contents in
+            contents.lanes = [:]
+            contents.settledPositions = SettledPositions(head - 3)
+        }
+        for _ in 1...3 { _ = try await a.post("a.b") }
+        let b = try HubBench(store: RefusingStore(memory, node: NodeKey(rawValue: 3)))
+        #expect(b.hub.lane(of: delegate)?.next == head - 2)
+        #expect(try BacklogCounter(b.hub, memory.makeReader()).count(delegate).events == 3)
+        try await eventually("the hub that was there before notices") {
+            a.hub.lane(of: delegate)?.next == head - 2
+        }
+        silent.endSession()
+        try await eventually("one of them delivers") { a.callbacks.items.count + b.callbacks.items.count == 6 }
+        try await eventually("both know") {
+            a.hub.lane(of: delegate) == nil && b.hub.lane(of: delegate) == nil
+        }
+        for bench in [a, b] { await bench.stop() }
+    }
+
     @Test("keys, sessions, apps and event types made at one hub are at the other, until they are removed")
     func access() async throws {
         let (a, b) = try pair()
