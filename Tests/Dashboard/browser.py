@@ -139,12 +139,12 @@ class Browser:
         dialogs = self.all("dialog[open]")
         self.press(dialogs[-1] if dialogs else self.find("main"), words)
 
-    def choose(self, selector):
+    def tap(self, selector):
         """Clicks the first of these elements."""
-        def choose():
+        def tap():
             self.find(selector).click()
             return True
-        self.wait(choose, f"clicking {selector}")
+        self.wait(tap, f"clicking {selector}")
 
     def keys(self, text):
         self.find("body").send_keys(text)

@@ -115,7 +115,7 @@ def its_story_is_told(page):
     page.wait(lambda: page.hash().startswith("#/events/evt_"))
     page.wait(lambda: sorted(page.texts(".end .state")) == ["● delivered", "◐ retrying"])
     assert len(page.all("circle.mark.good")) == 1 and len(page.all("path.mark.bad")) == 1 and len(page.all(".mark.next")) == 1
-    page.choose(".tale summary")
+    page.tap(".tale summary")
     page.wait(lambda: page.all(".phases svg"))
     assert HOSTILE in page.text("pre.body")
     page.check_accessibility()
@@ -176,7 +176,7 @@ def the_overview_shows_the_flow(page):
     page.wait(lambda: "failing" in page.text(".cards"))
     page.click("Probe now")
     page.see("Probing now.")
-    page.choose(".told a")
+    page.tap(".told a")
     page.wait(lambda: page.hash().startswith("#/delegates/dlg_"))
     page.see("Rotate secret")
     page.escape()
@@ -189,7 +189,7 @@ def the_keyboard_is_enough(page):
     page.escape()
     page.wait(lambda: not page.all("dialog"))
     for _ in range(3):
-        page.choose("#theme")
+        page.tap("#theme")
     assert page.script("return document.documentElement.dataset.theme ?? null") is None
     page.open("#/nowhere")
     page.see("Nothing here")

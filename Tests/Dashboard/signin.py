@@ -49,7 +49,7 @@ def a_delegate_is_registered_by_the_session(page):
 def who_signs_out_is_out(page):
     page.open("#/events")
     page.see("No events yet")
-    page.choose("#sign-out")
+    page.tap("#sign-out")
     page.see("Access key")
     assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
 
@@ -71,7 +71,7 @@ def a_link_opens_the_dashboard_of_its_app(page):
     page.open("#/delegates")
     page.see("No webhooks yet")
     assert "portal" not in page.script("return location.href")
-    page.choose("#sign-out")
+    page.tap("#sign-out")
     page.see("Access key")
     page.open("about:blank")
     page.open(page.server + "/#/portal/of-nobody")
