@@ -110,7 +110,7 @@ let package = Package(
         // Herald but how it signs.
         module(
             "HeraldReceiver", ["HeraldRuntime", "HeraldJSON", "HeraldCrypto", "CHeraldSSL", "CHeraldNGHTTP2"]),
-        // A small blocking face of libcurl's easy interface, for the command line. Knows nothing of events.
+        // A small blocking face of libcurl, for the command line. Knows nothing of events.
         module("HeraldHTTPClient", ["CHeraldCurl"]),
         // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
         module("HeraldSchema", ["HeraldJSON"]),

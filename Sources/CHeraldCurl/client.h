@@ -31,10 +31,14 @@ static const int HERALD_CLIENT_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
 
 static inline int herald_client_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
 
-// Performs the request. Meanwhile libcurl ignores SIGPIPE.
-static inline int herald_client_perform(CURL *easy, const struct herald_client_request *request) {
-    curl_easy_reset(easy); // except open connections
-    CURLcode failed = CURLE_OK;
+static inline int herald_client_run(CURLM *connections, CURL *easy);
+
+// Performs the request, over an open connection of `connections` if there is one. The process has to ignore SIGPIPE.
+// Each request has a handle of its own: from 7.84 to 8.0, libcurl keeps a pointer into freed headers in a handle that is
+// used again.
+static inline int herald_client_perform(CURLM *connections, const struct herald_client_request *request) {
+    CURL *easy = curl_easy_init();
+    CURLcode failed = easy ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 #define HERALD_SET(option, value) \
     if (failed == CURLE_OK) failed = curl_easy_setopt(easy, option, value)
     HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -73,7 +77,24 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     }
     HERALD_SET(CURLOPT_ERRORBUFFER, request->error_text);
 #undef HERALD_SET
-    return (int)(failed == CURLE_OK ? curl_easy_perform(easy) : failed);
+    int result = failed == CURLE_OK ? herald_client_run(connections, easy) : (int)failed;
+    curl_easy_cleanup(easy);
+    return result;
+}
+
+static inline int herald_client_run(CURLM *connections, CURL *easy) {
+    CURLMcode failed = curl_multi_add_handle(connections, easy);
+    if (failed) return failed == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT;
+    int running = 1;
+    while (!failed && running) {
+        failed = curl_multi_perform(connections, &running);
+        if (!failed && running) failed = curl_multi_poll(connections, NULL, 0, 1000, NULL);
+    }
+    int left, result = CURLE_FAILED_INIT;
+    CURLMsg *message = failed ? NULL : curl_multi_info_read(connections, &left);
+    if (message) result = (int)message->data.result;
+    curl_multi_remove_handle(connections, easy);
+    return result;
 }
 
 // The return value with which a body callback ends the transfer: 0 would not, for a piece of 0 bytes.

@@ -49,7 +49,7 @@ typedef curl_socket_t (*herald_open_callback)(void *owner, unsigned purpose, str
 struct herald_easy_settings {
     void *transfer;             // returned by herald_easy_transfer, and passed to all callbacks except close_socket
     void *descriptors;          // passed to close_socket
-    char *error_text;           // CURL_ERROR_SIZE bytes, valid for the lifetime of the handle
+    char *error_text;           // CURL_ERROR_SIZE bytes, cleared, valid for the lifetime of the handle
     struct curl_slist *headers; // likewise
     const char *ca_file;        // NULL for the system's
     curl_write_callback body;
@@ -63,7 +63,7 @@ struct herald_easy_settings {
 
 // Sets the options of a handle that are the same for every request, as listed in the safety contract.
 static inline int herald_easy_configure(CURL *easy, const struct herald_easy_settings *settings) {
-    int failed = 0;
+    int failed = easy == NULL;
 #define HERALD_SET(option, value) failed |= curl_easy_setopt(easy, option, value) != CURLE_OK
     // Which hosts and protocols a request may reach.
     HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -116,21 +116,17 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     return !failed;
 }
 
-// The URL is not copied. The text of the previous URL is reset, because libcurl would otherwise keep reporting it.
+// The URL is not copied.
 static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
-    return curl_easy_setopt(easy, CURLOPT_URL, NULL) == CURLE_OK
-        && curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
+    return curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
 }
-static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-}
-// `version`: 1 for HTTP/1.1; 2 for HTTP/2, negotiated with TLS, or by prior knowledge without it. With HTTP/2, requests
-// wait for a connection that is being made until it is known whether it carries several at once, instead of making one
-// each. `keep`: whether the connection may be reused.
-static inline void herald_easy_set_http(CURL *easy, int version, int secure, int keep) {
-    long http2 = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version == 2 ? http2 : (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, version == 2 ? 1L : 0L);
+// Selects HTTP/2, negotiated with TLS, or by prior knowledge without it. Requests wait for a connection that is being
+// made until it is known whether it carries several at once, instead of making one each. `keep`: whether the connection
+// may be reused.
+static inline void herald_easy_set_http2(CURL *easy, int secure, int keep) {
+    long version = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, keep ? 0L : 1L);
 }
 // Whether libcurl can reuse an HTTP/2 connection without TLS. Before 8.0 it never sends the second request on such a
@@ -138,15 +134,19 @@ static inline void herald_easy_set_http(CURL *easy, int version, int secure, int
 static inline int herald_curl_keeps_clear_http2(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
 }
-// Selects OPTIONS without a body, or POST.
-static inline void herald_easy_set_options(CURL *easy, int options) {
-    curl_easy_setopt(easy, options ? CURLOPT_HTTPGET : CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options ? "OPTIONS" : NULL);
+// Selects OPTIONS without a body, with these headers, which are not copied.
+static inline void herald_easy_set_options(CURL *easy, struct curl_slist *headers) {
+    curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "OPTIONS");
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
-// `fresh`: whether the request must not use an open connection.
-static inline void herald_easy_set_fresh(CURL *easy, int fresh) {
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+// The request must not use an open connection.
+static inline void herald_easy_set_fresh(CURL *easy) { curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); }
+// Makes a share handle hold TLS sessions. One thread uses it, so it needs no locks.
+static inline int herald_share_sessions(CURLSH *share) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK;
 }
+static inline void herald_easy_set_share(CURL *easy, CURLSH *share) { curl_easy_setopt(easy, CURLOPT_SHARE, share); }
 // The TLS requirements of one delegate, copied; NULL for none. libcurl compares authorities, pin and certificate before
 // it reuses a connection, or resumes a session, of another transfer. `ca_file`: as in the settings above.
 static inline int herald_easy_set_tls(CURL *easy, const char *ca_file, const char *authorities, const char *pin,

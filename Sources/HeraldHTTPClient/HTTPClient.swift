@@ -1,9 +1,10 @@
 import CHeraldCurl
+import Glibc
 
 /// An HTTP client that sends one request at a time, and keeps the connection for the next. Used by one thread.
 ///
 /// It does not follow redirects. It uses the proxy of the environment (`http_proxy`, …), except for this machine
-/// itself.
+/// itself. It makes the process ignore SIGPIPE.
 public final class HTTPClient {
     public struct Configuration: Sendable {
         /// The header `User-Agent`.
@@ -23,16 +24,19 @@ public final class HTTPClient {
 
     private static let isLibraryReady = herald_client_init() == 1
 
-    private let easy: UnsafeMutableRawPointer
+    /// A libcurl multi handle, which keeps the connection.
+    private let connections: UnsafeMutableRawPointer
     private let configuration: Configuration
 
     public init(_ configuration: Configuration) throws(HTTPClientError) {
-        guard Self.isLibraryReady, let easy = curl_easy_init() else { throw .library }
-        self.easy = easy
+        guard Self.isLibraryReady, let connections = curl_multi_init() else { throw .library }
+        // OpenSSL writes without MSG_NOSIGNAL.
+        signal(SIGPIPE, SIG_IGN)
+        self.connections = connections
         self.configuration = configuration
     }
 
-    deinit { curl_easy_cleanup(easy) }
+    deinit { curl_multi_cleanup(connections) }
 
     /// Sends a request and waits for the response, with any status.
     public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse {
@@ -85,7 +89,7 @@ public final class HTTPClient {
                                 // An empty array may have no address, but an empty body is a body.
                                 settings.body = request.body == nil ? nil : body.baseAddress ?? UnsafeRawPointer(agent)
                                 settings.body_count = body.count
-                                return withExtendedLifetime(exchange) { herald_client_perform(easy, &settings) }
+                                return withExtendedLifetime(exchange) { herald_client_perform(connections, &settings) }
                             }
                         }
                     }

@@ -27,7 +27,6 @@ extension CurlSender {
             guard let callback = transfer.callback, let target = transfer.target else { continue }
             if status < 200, dialNext(transfer, callback, target, code, now) { continue }
             let outcome = outcome(transfer, callback, target, status, code, now)
-            transfer.clear()
             release(transfer)
             target.openCount -= 1
             openCount -= 1
@@ -152,10 +151,10 @@ extension CurlSender {
         }
         ended = []
         lookups = [:]
-        targets = [:]
-        // Frees the handles first, then the connections that they leave in the multi handles.
+        // Frees the libcurl handles first, then the connections that they leave in the multi handles.
         pool = TransferPool()
         http1.close()
         http2?.close()
+        targets = [:]
     }
 }

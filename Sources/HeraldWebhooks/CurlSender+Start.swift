@@ -113,10 +113,8 @@ extension CurlSender {
     private func advance(_ callback: Callback, _ target: Target, startedAt: Int64, _ now: Int64) {
         switch target.reach {
         case .open(let pins):
-            guard let transfer = pool.take(target, open: openCount, limit: capacity, make: makeTransfer) else {
-                let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "libcurl has no memory for a handle")
-                return endOpen(callback, target, verdict, startedAt: startedAt)
-            }
+            // There is room: `start` bounds the number of open callbacks.
+            let transfer = pool.take(make: makeTransfer)
             transfer.startedAt = startedAt
             transfer.lookedUpAt = now
             transfer.dials = 0
@@ -150,7 +148,7 @@ extension CurlSender {
                 startedAt: transfer.startedAt)
         } catch {
             release(transfer)
-            endOpen(callback, target, .failed(.protocolError, detail: error.detail), startedAt: transfer.startedAt)
+            endOpen(callback, target, error.verdict, startedAt: transfer.startedAt)
         }
     }
 
@@ -163,21 +161,20 @@ extension CurlSender {
         return multi(kind)
     }
 
-    private func makeTransfer(_ index: Int) -> Transfer? {
-        let transfer = Transfer(
+    private func makeTransfer(_ index: Int) -> Transfer {
+        keepConnections(transfers: index + 1)
+        return Transfer(
             index: index, descriptors: descriptors, addressGuard: configuration.addressGuard, gate: gate,
             caFile: configuration.certificateAuthorities)
-        if transfer != nil { keepConnections(handles: index + 1) }
-        return transfer
     }
 
-    private func keepConnections() { keepConnections(handles: pool.all.count) }
+    private func keepConnections() { keepConnections(transfers: pool.all.count) }
 
-    /// Sets how many connections are kept. The number grows with the handles and with the targets, so that each target
-    /// keeps a connection however many targets share the handles. HTTP/2 needs a quarter of them, because each
-    /// connection carries many requests.
-    private func keepConnections(handles: Int) {
-        let count = max(2 * handles + targets.count, 16)
+    /// Sets how many connections are kept. The number grows with the transfers that were open at once, and with the
+    /// targets, so that each target keeps a connection however many targets take turns. HTTP/2 needs a quarter of them,
+    /// because each connection carries many requests.
+    private func keepConnections(transfers: Int) {
+        let count = 4 * transfers + targets.count + 128
         guard let http2 else {
             return herald_multi_keep_connections(http1.handle, min(count, configuration.maxConnections))
         }

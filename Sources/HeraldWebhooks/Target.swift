@@ -18,6 +18,8 @@ final class Target {
     let parsedURL: ParsedURL
     /// `nil` if the delegate has no TLS requirements of its own.
     let tls: TargetTLS?
+    /// TLS sessions to resume; `nil` without TLS.
+    let sessions: TLSSessions?
     /// One for each secret, newest first.
     let signers: [Signer]
     /// The headers that all callbacks share, except handshakes.
@@ -29,8 +31,6 @@ final class Target {
     var reachExpiresAt = Int64.min
     /// Index of the address in use: the first one, until a connection to it fails.
     var preferred = 0
-    /// Indices of the free transfers that last served this delegate.
-    var idle: [Int] = []
     var openCount = 0
     /// Nanoseconds of the monotonic clock.
     var lastUsed: Int64 = 0
@@ -48,6 +48,7 @@ final class Target {
         guard let parsedURL = ParsedURL(url) else { throw .url(.malformed("no memory")) }
         self.parsedURL = parsedURL
         tls = TargetTLS(delegate)
+        sessions = url.scheme == .https ? TLSSessions() : nil
         do {
             signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
         } catch {

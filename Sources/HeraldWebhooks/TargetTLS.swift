@@ -1,3 +1,4 @@
+import CHeraldCurl
 import HeraldCore
 
 /// The TLS requirements of a delegate, in libcurl's form.
@@ -18,6 +19,22 @@ struct TargetTLS {
         certificate = settings.clientCertificate.map { "delegate \(delegate.key)\n\($0)" }
         key = settings.clientKey
     }
+}
+
+/// The TLS sessions of a target, which outlive the libcurl handles that made them. Two targets never share a session.
+///
+/// libcurl requires that the handles that use it are freed first: each transfer holds its target until then.
+final class TLSSessions {
+    let handle: UnsafeMutableRawPointer
+
+    /// `nil` if libcurl has no memory. Each connection makes a session of its own then.
+    init?() {
+        guard let handle = curl_share_init() else { return nil }
+        self.handle = handle
+        guard herald_share_sessions(handle) == 1 else { return nil }
+    }
+
+    deinit { curl_share_cleanup(handle) }
 }
 
 /// Passes texts as C strings that are valid until `body` returns.

@@ -1,0 +1,44 @@
+import HeraldHTTPClient
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+@Suite("The HTTP client of the command line", .timeLimit(.minutes(5)))
+struct HTTPClientTests {
+    /// libcurl from 7.84 to 8.0 extends a header that it has freed if the handle is used again.
+    @Test("a response that begins with a folded header line has no effect on the requests after it")
+    func foldedFirstLine() async throws {
+        let receiver = try Receiver { request in
+            let space = request.path.hasSuffix("0") ? "\t" : ""
+            return .raw("HTTP/1.1 200 OK\r\n\(space)x: \(request.path)\r\ncontent-length: 2\r\n\r\nhi")
+        }
+        defer { receiver.close() }
+        await offPool {
+            guard let client = try? HTTPClient(.init(userAgent: "test")) else {
+                Issue.record("libcurl has no memory")
+                return
+            }
+            for number in 1...300 {
+                let path = "/" + String(repeating: "y", count: number) + String(number)
+                do {
+                    #expect(try client.send(HTTPRequest("GET", receiver.url(path))).body == Array("hi".utf8))
+                } catch {
+                    // From 8.3, libcurl ignores the spaces.
+                    #expect(number.isMultiple(of: 10), "\(number): \(error)")
+                }
+            }
+        }
+    }
+
+    @Test("requests to one server share a connection")
+    func keptConnection() async throws {
+        let receiver = try Receiver { _ in .status(200, body: "hi") }
+        defer { receiver.close() }
+        let statuses = await offPool {
+            let client = try? HTTPClient(.init(userAgent: "test"))
+            return (1...5).map { _ in try? client?.send(HTTPRequest("GET", receiver.url())).status }
+        }
+        #expect(statuses == [200, 200, 200, 200, 200])
+        #expect(receiver.connectionCount == 1)
+    }
+}
