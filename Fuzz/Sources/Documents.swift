@@ -18,7 +18,7 @@ func fuzzSchema(_ bytes: [UInt8]) {
     guard let text = try? JSONDocument(parsing: first), let value = try? JSONDocument(parsing: second) else { return }
     do throws(SchemaError) {
         var budget = WorkBudget()
-        let schema = try JSONSchema(text.root, within: &budget)
+        let schema = try JSONSchema(text.root, assertsFormats: true, within: &budget)
         func check() -> [Violation]? {
             var budget = WorkBudget()
             let violations = schema.violations(of: value.root, within: &budget)

@@ -11,8 +11,13 @@ struct CharacterSet: Sendable {
     init(_ character: Unicode.Scalar) { ranges = [character.value...character.value] }
     init(_ first: Unicode.Scalar, _ last: Unicode.Scalar) { ranges = [first.value...last.value] }
 
-    /// - Parameter name: a category of two letters, or one letter for all categories that start with it.
+    /// - Parameter name: a category of two letters, one letter for all categories that start with it, or the long name
+    ///   of either in PropertyValueAliases.txt of Unicode; also behind `General_Category=` or `gc=`.
     init?(category name: String) {
+        let value = name.split(separator: "=", omittingEmptySubsequences: false)
+        guard value.count == 1 || value.count == 2 && ["General_Category", "gc"].contains(value[0]) else { return nil }
+        let long = String(value[value.count - 1])
+        let name = Self.longNames[long] ?? long
         categories = Self.categoryNames.filter { $0.key == name || (name.count == 1 && $0.key.hasPrefix(name)) }.map(
             \.value)
         if categories.isEmpty { return nil }
@@ -81,5 +86,17 @@ struct CharacterSet: Sendable {
         "Po": .otherPunctuation, "Sm": .mathSymbol, "Sc": .currencySymbol, "Sk": .modifierSymbol, "So": .otherSymbol,
         "Zs": .spaceSeparator, "Zl": .lineSeparator, "Zp": .paragraphSeparator, "Cc": .control, "Cf": .format,
         "Cs": .surrogate, "Co": .privateUse, "Cn": .unassigned,
+    ]
+
+    private static let longNames = [
+        "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Titlecase_Letter": "Lt",
+        "Modifier_Letter": "Lm", "Other_Letter": "Lo", "Mark": "M", "Combining_Mark": "M", "Nonspacing_Mark": "Mn",
+        "Spacing_Mark": "Mc", "Enclosing_Mark": "Me", "Number": "N", "Decimal_Number": "Nd", "digit": "Nd",
+        "Letter_Number": "Nl", "Other_Number": "No", "Punctuation": "P", "punct": "P", "Connector_Punctuation": "Pc",
+        "Dash_Punctuation": "Pd", "Open_Punctuation": "Ps", "Close_Punctuation": "Pe", "Initial_Punctuation": "Pi",
+        "Final_Punctuation": "Pf", "Other_Punctuation": "Po", "Symbol": "S", "Math_Symbol": "Sm",
+        "Currency_Symbol": "Sc", "Modifier_Symbol": "Sk", "Other_Symbol": "So", "Separator": "Z",
+        "Space_Separator": "Zs", "Line_Separator": "Zl", "Paragraph_Separator": "Zp", "Other": "C", "Control": "Cc",
+        "cntrl": "Cc", "Format": "Cf", "Surrogate": "Cs", "Private_Use": "Co", "Unassigned": "Cn",
     ]
 }

@@ -9,6 +9,12 @@ public enum Format: String, CaseIterable, Sendable {
     case email
     /// RFC 3986, with a scheme.
     case uri
+    /// RFC 3986, with or without a scheme.
+    case uriReference = "uri-reference"
+    /// RFC 1123, in ASCII.
+    case hostname
+    /// RFC 3339, appendix A: `P1Y2M3DT4H5M6S`, or weeks.
+    case duration
     /// Any version.
     case uuid
     case ipv4
@@ -22,6 +28,9 @@ public enum Format: String, CaseIterable, Sendable {
         case .time: "a time such as 12:00:00Z"
         case .email: "an e-mail address"
         case .uri: "an absolute URI"
+        case .uriReference: "a URI or a relative reference"
+        case .hostname: "a host name"
+        case .duration: "a duration such as P1DT12H"
         case .uuid: "a UUID"
         case .ipv4: "an IPv4 address"
         case .ipv6: "an IPv6 address"
@@ -36,6 +45,9 @@ public enum Format: String, CaseIterable, Sendable {
         case .time: return reader.time() && reader.isAtEnd
         case .email: return reader.mailbox()
         case .uri: return reader.uri() && reader.isAtEnd
+        case .uriReference: return reader.uriReference()
+        case .hostname: return isHostName(reader.rest)
+        case .duration: return reader.duration() && reader.isAtEnd
         case .uuid: return reader.uuid() && reader.isAtEnd
         case .ipv4: return reader.ipv4() && reader.isAtEnd
         case .ipv6: return isIPv6(reader.rest)
@@ -104,6 +116,37 @@ struct FormatReader {
         return sign * (hours * 60 + minutes)
     }
 
+    /// Units in their order without a gap, or weeks alone.
+    mutating func duration() -> Bool {
+        guard skip("P") else { return false }
+        let date = units("YMD")
+        guard let date else { return false }
+        if date == 0, rest.last == UInt8(ascii: "W") {
+            return !take(while: isDigit).isEmpty && skip("W")
+        }
+        guard skip("T") else { return date > 0 }
+        return units("HMS").map { $0 > 0 } ?? false
+    }
+
+    /// Consumes numbers with these units, in their order.
+    /// - Returns: how many; `nil` if one is missing between two others.
+    private mutating func units(_ letters: StaticString) -> Int? {
+        let letters = letters.withUTF8Buffer(Array.init)
+        var last: Int?
+        var count = 0
+        while true {
+            let start = rest
+            guard !take(while: isDigit).isEmpty, let unit = rest.first, let place = letters.firstIndex(of: unit) else {
+                rest = start
+                return count
+            }
+            if let last, place != last + 1 { return nil }
+            rest.removeFirst()
+            last = place
+            count += 1
+        }
+    }
+
     // MARK: Others
 
     mutating func uuid() -> Bool {
@@ -158,7 +201,12 @@ private func isMailDomain(_ text: ArraySlice<UInt8>) -> Bool {
         var reader = FormatReader(address)
         return reader.ipv4() && reader.isAtEnd
     }
-    return text.count <= 253
+    return isHostName(text)
+}
+
+/// Labels of letters, digits and inner hyphens, at most 63 characters each and 253 in all.
+func isHostName(_ text: ArraySlice<UInt8>) -> Bool {
+    text.count <= 253
         && text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
             (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
                 && label.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }

@@ -3,7 +3,20 @@ extension FormatReader {
     mutating func uri() -> Bool {
         guard let first = rest.first, isLetter(first) else { return false }
         _ = take { isLetter($0) || isDigit($0) || ("+-." as StaticString).contains($0) }
-        guard skip(":") else { return false }
+        return skip(":") && afterScheme()
+    }
+
+    /// A URI, or a relative reference, whose first segment contains no colon. Consumes all.
+    mutating func uriReference() -> Bool {
+        var whole = self
+        if whole.uri() { return whole.isAtEnd }
+        guard !rest.prefix(while: { !("/?#" as StaticString).contains($0) }).contains(UInt8(ascii: ":")) else {
+            return false
+        }
+        return afterScheme() && isAtEnd
+    }
+
+    private mutating func afterScheme() -> Bool {
         if rest.starts(with: "//".utf8) {
             _ = skip("/") && skip("/")
             guard authority() else { return false }

@@ -1,22 +1,15 @@
 public import HeraldJSON
 
-/// A JSON Schema, dialect 2020-12, compiled once and used by any thread.
+/// A JSON Schema, compiled once and used by any thread: dialect 2020-12, or 2019-09 or draft 7 if `$schema` says so.
 ///
-/// It supports the keywords that schemas of payloads use, and refuses others when it is compiled, so that no accepted
-/// keyword is ignored:
+/// - All keywords of these dialects' vocabularies for validation and for applying schemas are checked, `$ref`,
+///   `$anchor`, `$dynamicRef` and `unevaluatedProperties` among them. References must point into the document.
+/// - Other keywords are annotations, as the specification wants it, and ``unchecked`` lists them.
+/// - `format` is an annotation unless the schema is compiled with `assertsFormats`. ``Format`` lists the known ones.
+/// - Patterns are those of ECMA-262 without backreferences and lookaround, matched in time linear in the text. A schema
+///   with another pattern is refused. Numbers are compared without loss.
 ///
-/// - `type`, `enum`, `const`; `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`; `minLength`,
-///   `maxLength`, `pattern`, `format`
-/// - `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, `minProperties`,
-///   `maxProperties`, `dependentRequired`, `dependentSchemas`
-/// - `prefixItems`, `items`, `contains`, `minContains`, `maxContains`, `minItems`, `maxItems`, `uniqueItems`
-/// - `allOf`, `anyOf`, `oneOf`, `not`, `if`, `then`, `else`, `$ref` within the document (`#/…`), `$defs`, `true`,
-///   `false`
-/// - annotations, which validate nothing: `title`, `description`, `default`, `examples`, `deprecated`, `readOnly`,
-///   `writeOnly`, `$comment`, and at the top `$schema` and `$id`
-///
-/// `format` is validated, and must be one of ``Format``. Patterns are those of ECMA-262 without backreferences and
-/// lookaround, matched in time linear in the text. Numbers are compared without loss.
+/// Sources: https://json-schema.org/draft/2020-12/json-schema-core and json-schema-validation.
 public struct JSONSchema: Sendable {
     /// The limit of the schema's text.
     public static let maxBytes = 65_536
@@ -27,19 +20,30 @@ public struct JSONSchema: Sendable {
     let nodes: [SchemaNode]
     /// Nodes that several parents use.
     let isShared: [Bool]
+    /// The nodes of the dynamic anchors of each resource; empty without dynamic references.
+    let dynamicAnchors: [[String: Int]]
+    var isDynamic: Bool { !dynamicAnchors.isEmpty }
+    /// The parts of the schema that are accepted and not checked, with the reason: at most 50.
+    public let unchecked: [SchemaError.Problem]
     /// Its memory, in units of a node or an instruction of a pattern: about 100 bytes.
     public let size: Int
 
-    /// - Parameter budget: for reading the schema. If it is exhausted, the schema is refused.
+    /// - Parameters:
+    ///   - assertsFormats: whether `format` is checked.
+    ///   - budget: for reading the schema. If it is exhausted, the schema is refused.
     /// - Throws: all errors of the schema.
-    public init(_ value: JSONValue, within budget: inout WorkBudget) throws(SchemaError) {
+    public init(
+        _ value: JSONValue, assertsFormats: Bool = false, within budget: inout WorkBudget
+    ) throws(SchemaError) {
         guard value.byteRange.count <= Self.maxBytes else {
             throw SchemaError([.init("", "must have at most \(Self.maxBytes) bytes, not \(value.byteRange.count)")])
         }
-        var compiler = SchemaCompiler(value, budget)
+        var compiler = SchemaCompiler(value, assertsFormats: assertsFormats, budget)
         defer { budget = compiler.budget }
         nodes = try compiler.compile()
         isShared = SchemaCompiler.shared(nodes)
+        dynamicAnchors = compiler.dynamicAnchors
+        unchecked = compiler.unchecked
         size = nodes.count + compiler.patternSize + value.byteRange.count / 16
     }
 

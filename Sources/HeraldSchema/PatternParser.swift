@@ -222,7 +222,7 @@ struct PatternParser {
             }
         }
         guard take("}"), let set = CharacterSet(category: name) else {
-            throw PatternError("\\p supports only general categories, such as {L}, {Lu} or {Nd}")
+            throw PatternError("\\p supports only general categories, such as {L}, {Letter} or {Nd}")
         }
         return set
     }

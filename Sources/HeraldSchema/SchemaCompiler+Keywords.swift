@@ -10,16 +10,20 @@ extension SchemaCompiler {
         _ keyword: String, _ value: JSONValue, _ place: String, in schema: JSONValue, _ parent: String
     ) -> Assertion? {
         switch keyword {
-        case "$schema", "$id": return header(keyword, value, place, parent)
-        case "$defs":
+        case "$schema": return dialect(value, place)
+        case "$id", "$anchor", "$dynamicAnchor":
+            _ = string(value, place)
+            return nil
+        case "$defs", "definitions":
             _ = subschemas(byKey: value, place)
             return nil
         case "$ref": return string(value, place).flatMap { reference($0, place) }.map(Assertion.reference)
+        case "$dynamicRef", "$recursiveRef": return string(value, place).flatMap { dynamicReference($0, place) }
         case "type": return types(value, place).map(Assertion.type)
         case "const": return .oneOfValues([value])
         case "enum":
-            if value.kind == .array, value.count > 0 { return .oneOfValues(Array(value.elements)) }
-            fail(place, "must be an array of at least one value")
+            if value.kind == .array { return .oneOfValues(Array(value.elements)) }
+            fail(place, "must be an array")
             return nil
         case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
             return numberLimit(keyword, value, place).map(Assertion.number)
@@ -33,11 +37,21 @@ extension SchemaCompiler {
         case "required": return strings(value, place).map(Assertion.required)
         case "minProperties": return count(value, place).map(Assertion.minProperties)
         case "maxProperties": return count(value, place).map(Assertion.maxProperties)
-        case "dependentRequired": return dependentRequired(value, place).map(Assertion.dependentRequired)
-        case "dependentSchemas": return subschemas(byKey: value, place).map(Assertion.dependentSchemas)
+        case "dependentRequired", "dependentSchemas", "dependencies":
+            return dependencies(keyword, value, place).map(Assertion.dependencies)
         case "prefixItems": return subschemas(value, place).map(Assertion.prefixItems)
         case "items": return items(value, place, schema)
-        case "contains", "minContains", "maxContains": return contains(keyword, value, place, schema)
+        case "additionalItems":
+            guard let items = schema["items"], items.kind == .array else { return nil }
+            return .items(start: items.count, node: node(value, at: place))
+        case "unevaluatedItems":
+            return .unevaluated(
+                .elements(countsContained: dialect.evaluatesContained), node: node(value, at: place))
+        case "unevaluatedProperties": return .unevaluated(.members, node: node(value, at: place))
+        case "contains": return contains(value, place, schema)
+        case "minContains", "maxContains":
+            _ = count(value, place)
+            return nil
         case "minItems": return count(value, place).map(Assertion.minItems)
         case "maxItems": return count(value, place).map(Assertion.maxItems)
         case "uniqueItems": return bool(value, place) == true ? .uniqueItems : nil
@@ -45,7 +59,11 @@ extension SchemaCompiler {
         case "anyOf": return subschemas(value, place).map(Assertion.anyOf)
         case "oneOf": return subschemas(value, place).map(Assertion.oneOf)
         case "not": return .not(node(value, at: place))
-        case "if", "then", "else": return condition(keyword, value, place, schema, parent)
+        case "then", "else":
+            // Without `if` it has no effect, and its errors are reported all the same.
+            if schema["if"] == nil { _ = node(value, at: place) }
+            return nil
+        case "if": return condition(value, place, schema, parent)
         default: return nil
         }
     }
@@ -98,15 +116,11 @@ extension SchemaCompiler {
 
     // MARK: Keywords
 
-    private mutating func header(
-        _ keyword: String, _ value: JSONValue, _ place: String, _ parent: String
-    ) -> Assertion? {
-        let dialect = "https://json-schema.org/draft/2020-12/schema"
+    private mutating func dialect(_ value: JSONValue, _ place: String) -> Assertion? {
         guard let text = string(value, place) else { return nil }
-        if !parent.isEmpty {
-            fail(place, "may only stand at the top of a schema")
-        } else if keyword == "$schema", text != dialect, text != dialect + "#" {
-            fail(place, "must be \"\(dialect)\": no other dialect is supported")
+        if Dialect(uri: text) != dialect {
+            let known = Dialect.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+            fail(place, "must be one of \(known), and the same in the whole schema")
         }
         return nil
     }
@@ -140,9 +154,13 @@ extension SchemaCompiler {
     }
 
     private mutating func format(_ value: JSONValue, _ place: String) -> Format? {
-        if let format = value.string.flatMap(Format.init(rawValue:)) { return format }
-        fail(place, "must be one of " + Format.allCases.map(\.rawValue).joined(separator: ", "))
-        return nil
+        guard let name = string(value, place) else { return nil }
+        guard let format = Format(rawValue: name) else {
+            leaveOut(place, "is not checked: Herald does not know the format \(name.beginning)")
+            return nil
+        }
+        if !assertsFormats { leaveOut(place, "is not checked: set assert_formats to true to check it") }
+        return assertsFormats ? format : nil
     }
 
     mutating func properties(_ schema: JSONValue, _ place: String) -> PropertyRules? {
@@ -170,48 +188,51 @@ extension SchemaCompiler {
         return isThere ? rules : nil
     }
 
-    private mutating func dependentRequired(
-        _ value: JSONValue, _ place: String
-    ) -> [(key: String, required: [String])]? {
+    private mutating func dependencies(_ keyword: String, _ value: JSONValue, _ place: String) -> [Dependency]? {
         guard value.kind == .object else {
-            fail(place, "must be an object whose members are arrays of names")
+            let contents =
+                switch keyword {
+                case "dependentRequired": "arrays of names"
+                case "dependentSchemas": "schemas"
+                default: "schemas or arrays of names"
+                }
+            fail(place, "must be an object whose members are \(contents)")
             return nil
         }
-        return value.members.compactMap { member in
-            strings(member.value, JSONPointer.child(place, member.key)).map { (member.key, $0) }
+        return value.members.compactMap { key, value in
+            let place = JSONPointer.child(place, key)
+            if keyword == "dependentRequired" || keyword == "dependencies" && value.kind == .array {
+                return strings(value, place).map { Dependency(key: key, required: $0) }
+            }
+            return Dependency(key: key, node: node(value, at: place))
         }
     }
 
     private mutating func items(_ value: JSONValue, _ place: String, _ schema: JSONValue) -> Assertion? {
-        if value.kind == .array {
-            fail(place, "must be one schema; an array of schemas is prefixItems")
-            return nil
+        guard value.kind == .array else {
+            let prefix = dialect.hasArraysOfItems ? 0 : schema["prefixItems"]?.count ?? 0
+            return .items(start: prefix, node: node(value, at: place))
         }
-        return .items(start: schema["prefixItems"]?.count ?? 0, node: node(value, at: place))
+        if dialect.hasArraysOfItems {
+            return .prefixItems(value.elements.enumerated().map { node($1, at: "\(place)/\($0)") })
+        }
+        fail(place, "must be one schema; an array of schemas is prefixItems")
+        return nil
     }
 
-    private mutating func contains(
-        _ keyword: String, _ value: JSONValue, _ place: String, _ schema: JSONValue
-    ) -> Assertion? {
-        guard keyword == "contains" else {
-            if schema["contains"] == nil { fail(place, "has no effect without contains") }
-            _ = count(value, place)
-            return nil
-        }
+    private mutating func contains(_ value: JSONValue, _ place: String, _ schema: JSONValue) -> Assertion? {
         // Errors in these keywords are reported at their own pointers.
-        func bound(_ keyword: String) -> Int? { schema[keyword]?.double.map { Int(max(0, min($0, 0x1p52))) } }
+        func bound(_ keyword: String) -> Int? {
+            guard dialect.checks(keyword) else { return nil }
+            return schema[keyword]?.double.map { Int(max(0, min($0, 0x1p52))) }
+        }
         return .contains(node: node(value, at: place), min: bound("minContains") ?? 1, max: bound("maxContains"))
     }
 
     private mutating func condition(
-        _ keyword: String, _ value: JSONValue, _ place: String, _ schema: JSONValue, _ parent: String
+        _ value: JSONValue, _ place: String, _ schema: JSONValue, _ parent: String
     ) -> Assertion? {
-        guard keyword == "if" else {
-            if schema["if"] == nil { fail(place, "has no effect without if") }
-            return nil
-        }
-        if schema["then"] == nil, schema["else"] == nil { fail(place, "has no effect without then or else") }
-        return .condition(
+        .condition(
             test: node(value, at: place), then: schema["then"].map { node($0, at: parent + "/then") },
             otherwise: schema["else"].map { node($0, at: parent + "/else") })
     }

@@ -3,11 +3,22 @@ import HeraldJSON
 /// Compiles a schema to nodes. Uses a queue, so that neither nesting nor references make it recurse.
 struct SchemaCompiler {
     private let root: JSONValue
+    let dialect: Dialect
+    /// Whether `format` is checked.
+    let assertsFormats: Bool
+    private(set) var resources: SchemaResources
+    /// The resource of the schema that is compiled now.
+    private(set) var resource = 0
     var problems: [SchemaError.Problem] = []
+    /// The parts of the schema that are not checked.
+    private(set) var unchecked: [SchemaError.Problem] = []
     private var nodes: [SchemaNode] = []
-    private var indices: [String: Int] = [:]
+    private var indices: [SchemaResources.Place: Int] = [:]
     private var pointers: [String] = []
     private var queue: [(index: Int, value: JSONValue)] = []
+    private var isDynamic = false
+    /// The nodes of the dynamic anchors of each resource; empty without dynamic references.
+    private(set) var dynamicAnchors: [[String: Int]] = []
     /// The instructions of all patterns.
     private(set) var patternSize = 0
     private(set) var budget: WorkBudget
@@ -15,28 +26,50 @@ struct SchemaCompiler {
     private static let maxPatternSize = 50_000
     private static let maxProblems = 50
 
-    init(_ root: JSONValue, _ budget: WorkBudget) {
+    init(_ root: JSONValue, assertsFormats: Bool, _ budget: WorkBudget) {
         self.root = root
+        self.assertsFormats = assertsFormats
         self.budget = budget
+        dialect = root["$schema"]?.string.flatMap(Dialect.init(uri:)) ?? .draft2020
+        resources = SchemaResources(root, dialect, &self.budget)
+        problems = Array(resources.problems.prefix(Self.maxProblems))
     }
 
     mutating func compile() throws(SchemaError) -> [SchemaNode] {
         _ = node(root, at: "")
         var next = 0
-        while next < queue.count, problems.count < Self.maxProblems, !budget.isSpent {
-            let (index, value) = queue[next]
-            nodes[index] = read(value, at: pointers[index])
-            next += 1
-        }
+        repeat {
+            while next < queue.count, problems.count < Self.maxProblems, !budget.isSpent {
+                let (index, value) = queue[next]
+                resource = nodes[index].resource
+                nodes[index].assertions = read(value, at: pointers[index])
+                next += 1
+            }
+        } while addDynamicAnchors()
         if budget.isSpent { fail("", "takes too much work to read") }
         if problems.isEmpty { refuseEndlessReferences() }
         guard problems.isEmpty else { throw SchemaError(problems) }
         return nodes
     }
 
+    /// Compiles the dynamic anchors of resources that have none yet: a reference may have added one.
+    /// - Returns: whether there were such resources.
+    private mutating func addDynamicAnchors() -> Bool {
+        let new = resources.resources.dropFirst(dynamicAnchors.count)
+        guard isDynamic, !new.isEmpty, problems.isEmpty, !budget.isSpent else { return false }
+        for resource in new { dynamicAnchors.append(resource.dynamicAnchors.mapValues { node($0) }) }
+        return true
+    }
+
     mutating func fail(_ pointer: String, _ detail: String) {
         budget.spend(20 + (pointer.utf8.count + detail.utf8.count) / 4)
         if problems.count < Self.maxProblems { problems.append(.init(pointer, detail)) }
+    }
+
+    /// Records a part of the schema that is accepted and not checked.
+    mutating func leaveOut(_ pointer: String, _ reason: String) {
+        budget.spend(20 + (pointer.utf8.count + reason.utf8.count) / 4)
+        if unchecked.count < Self.maxProblems { unchecked.append(.init(pointer, reason)) }
     }
 
     /// Which nodes are subschemas of several nodes, or several times of one.
@@ -50,51 +83,51 @@ struct SchemaCompiler {
 
     /// The node of a subschema, which is compiled later.
     mutating func node(_ value: JSONValue, at pointer: String) -> Int {
+        node(
+            SchemaResources.Location(
+                value: value, pointer: pointer, resource: resources.resource(of: value, near: resource)))
+    }
+
+    private mutating func node(_ schema: SchemaResources.Location) -> Int {
         // Deep pointers are long, and there may be thousands. The result does not count when the budget is exhausted.
-        guard budget.spend(10 + pointer.utf8.count / 4) else { return 0 }
-        if let index = indices[pointer] { return index }
+        guard budget.spend(10 + schema.pointer.utf8.count / 4) else { return 0 }
+        let place = resources.place(of: schema.value, in: schema.resource)
+        if let index = indices[place] { return index }
         let index = nodes.count
-        indices[pointer] = index
-        pointers.append(pointer)
-        nodes.append(SchemaNode())
-        queue.append((index, value))
+        indices[place] = index
+        pointers.append(schema.pointer)
+        nodes.append(SchemaNode(resource: schema.resource))
+        queue.append((index, schema.value))
         return index
     }
 
     // MARK: One schema
 
-    private mutating func read(_ schema: JSONValue, at place: String) -> SchemaNode {
-        if let isAnything = schema.bool { return SchemaNode(assertions: isAnything ? [] : [.never]) }
+    private mutating func read(_ schema: JSONValue, at place: String) -> [Assertion] {
+        if let isAnything = schema.bool { return isAnything ? [] : [.never] }
         guard schema.kind == .object else {
             fail(place, "must be a schema: an object, true or false")
-            return SchemaNode()
+            return []
         }
-        var node = SchemaNode()
+        if dialect.ignoresSiblingsOfReferences, let reference = schema["$ref"] {
+            return [assertion("$ref", reference, place + "/$ref", in: schema, place)].compactMap { $0 }
+        }
+        var assertions: [Assertion] = []
+        // They depend on the keywords beside them.
+        var last: [Assertion] = []
         for (keyword, value) in schema.members {
             guard budget.spend(10 + (place.utf8.count + keyword.utf8.count) / 4) else { break }
             let at = JSONPointer.child(place, keyword)
-            if Self.annotations.contains(keyword) { continue }
-            guard Self.keywords.contains(keyword) else {
-                fail(at, "is not supported: schemas may have \(Self.known)")
+            guard dialect.checks(keyword) || dialect.describes(keyword) else {
+                leaveOut(at, "is not checked: it is no keyword that Herald checks")
                 continue
             }
-            if let assertion = assertion(keyword, value, at, in: schema, place) { node.assertions.append(assertion) }
+            guard let assertion = assertion(keyword, value, at, in: schema, place) else { continue }
+            if case .unevaluated = assertion { last.append(assertion) } else { assertions.append(assertion) }
         }
-        if let rules = properties(schema, place) { node.assertions.append(.properties(rules)) }
-        return node
+        if let rules = properties(schema, place) { assertions.append(.properties(rules)) }
+        return assertions + last
     }
-
-    private static let annotations: Set<String> = [
-        "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
-    ]
-    private static let keywords: Set<String> = [
-        "$schema", "$id", "$ref", "$defs", "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum",
-        "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format", "properties",
-        "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
-        "dependentRequired", "dependentSchemas", "prefixItems", "items", "contains", "minContains", "maxContains",
-        "minItems", "maxItems", "uniqueItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
-    ]
-    private static let known = keywords.union(annotations).sorted().joined(separator: ", ")
 
     mutating func compilePattern(_ text: String, _ place: String) -> Pattern? {
         guard patternSize < Self.maxPatternSize else {
@@ -116,41 +149,28 @@ struct SchemaCompiler {
 
     // MARK: References
 
-    /// The node of the reference `#/…`.
     mutating func reference(_ text: String, _ place: String) -> Int? {
-        guard text.hasPrefix("#"), let fragment = percentDecoded(text.dropFirst()),
-            fragment.isEmpty || fragment.hasPrefix("/")
-        else {
-            fail(place, "must point into this schema, such as \"#/$defs/address\"")
-            return nil
-        }
-        var found = root
         budget.spend(text.utf8.count)
-        for part in fragment.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            budget.spend(4 + found.count / 8)
-            guard let key = JSONPointer.key(part), let child = found.kind == .array ? found.element(key) : found[key]
-            else {
-                fail(place, "names \(text), which is not there")
-                return nil
-            }
-            found = child
-        }
-        return node(found, at: fragment)
+        return find(text, place).map { node($0) }
     }
 
-    private func percentDecoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let value = UInt8(String(rest.prefix(2)) ?? "", radix: 16) else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
+    /// A reference that is resolved for each value: to the outermost open resource with the same dynamic anchor.
+    mutating func dynamicReference(_ text: String, _ place: String) -> Assertion? {
+        budget.spend(text.utf8.count)
+        guard let location = find(text, place) else { return nil }
+        let target = node(location)
+        guard let name = resources.dynamicAnchor(text, location) else { return .reference(target) }
+        isDynamic = true
+        return .dynamicReference(name, otherwise: target)
+    }
+
+    private mutating func find(_ text: String, _ place: String) -> SchemaResources.Location? {
+        if let location = resources.find(text, from: resource, &budget) { return location }
+        fail(
+            place,
+            "names \(text.beginning), which is not in this schema: references must point into it, such as "
+                + "\"#/$defs/address\"")
+        return nil
     }
 
     /// Refuses schemas that refer to themselves for the same value.
@@ -176,13 +196,5 @@ struct SchemaCompiler {
                 }
             }
         }
-    }
-}
-
-extension JSONValue {
-    /// The element with this index, by its decimal text.
-    fileprivate func element(_ text: String) -> JSONValue? {
-        guard let index = Int(text), index >= 0, String(index) == text else { return nil }
-        return elements.dropFirst(index).first { _ in true }
     }
 }

@@ -3,6 +3,10 @@ import HeraldJSON
 /// A compiled schema or subschema. Subschemas are named by their index in ``JSONSchema/nodes``.
 struct SchemaNode: Sendable {
     var assertions: [Assertion] = []
+    /// Index of the schema with an `$id` that contains it.
+    let resource: Int
+
+    init(resource: Int) { self.resource = resource }
 
     /// All subschemas.
     var subschemas: [Int] {
@@ -10,7 +14,8 @@ struct SchemaNode: Sendable {
             switch assertion {
             case .properties(let rules):
                 Array(rules.named.values) + rules.patterns.map(\.node) + [rules.others].compactMap { $0 }
-            case .propertyNames(let node), .items(_, let node), .contains(let node, _, _): [node]
+            case .propertyNames(let node), .items(_, let node), .contains(let node, _, _), .unevaluated(_, let node):
+                [node]
             case .prefixItems(let nodes): nodes
             default: []
             }
@@ -21,10 +26,10 @@ struct SchemaNode: Sendable {
     var inPlace: [Int] {
         assertions.flatMap { assertion -> [Int] in
             switch assertion {
-            case .reference(let node), .not(let node): [node]
+            case .reference(let node), .not(let node), .dynamicReference(_, let node): [node]
             case .allOf(let nodes), .anyOf(let nodes), .oneOf(let nodes): nodes
             case .condition(let test, let then, let otherwise): [test, then, otherwise].compactMap { $0 }
-            case .dependentSchemas(let entries): entries.map(\.node)
+            case .dependencies(let dependencies): dependencies.compactMap(\.node)
             default: []
             }
         }
@@ -48,8 +53,7 @@ enum Assertion: Sendable {
     case required([String])
     case minProperties(Int)
     case maxProperties(Int)
-    case dependentRequired([(key: String, required: [String])])
-    case dependentSchemas([(key: String, node: Int)])
+    case dependencies([Dependency])
 
     case prefixItems([Int])
     /// Elements from `start` on.
@@ -59,12 +63,32 @@ enum Assertion: Sendable {
     case maxItems(Int)
     case uniqueItems
 
+    /// Members or elements that no keyword beside it, nor a schema for the same value, has evaluated.
+    case unevaluated(Unevaluated, node: Int)
+
     case reference(Int)
+    /// The dynamic anchor `name` of the outermost open resource that has it.
+    case dynamicReference(String, otherwise: Int)
     case allOf([Int])
     case anyOf([Int])
     case oneOf([Int])
     case not(Int)
     case condition(test: Int, then: Int?, otherwise: Int?)
+}
+
+/// The requirements of an object that has a certain member.
+struct Dependency: Sendable {
+    let key: String
+    /// The names of other members.
+    var required: [String] = []
+    /// A schema for the object.
+    var node: Int?
+}
+
+enum Unevaluated: Sendable {
+    case members
+    /// - Parameter countsContained: elements that match `contains` are evaluated.
+    case elements(countsContained: Bool)
 }
 
 /// The values of `type`.

@@ -29,21 +29,13 @@ extension Validation {
             return object.count >= count || violation("must have at least \(count) members, not \(object.count)")
         case .maxProperties(let count):
             return object.count <= count || violation("must have at most \(count) members, not \(object.count)")
-        case .dependentRequired(let entries):
+        case .dependencies(let dependencies):
             var isValid = true
-            for entry in entries {
+            for dependency in dependencies {
                 guard spend(object.lookUpCost) else { return false }
-                guard object[entry.key] != nil else { continue }
-                if !has(entry.required, object, because: entry.key) { isValid = false }
-                if !isValid && isEnough { break }
-            }
-            return isValid
-        case .dependentSchemas(let entries):
-            var isValid = true
-            for entry in entries {
-                guard spend(object.lookUpCost) else { return false }
-                guard object[entry.key] != nil else { continue }
-                if !check(entry.node, object) { isValid = false }
+                guard object[dependency.key] != nil else { continue }
+                if !has(dependency.required, object, because: dependency.key) { isValid = false }
+                if let node = dependency.node, !check(node, object) { isValid = false }
                 if !isValid && isEnough { break }
             }
             return isValid

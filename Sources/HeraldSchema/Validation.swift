@@ -3,7 +3,7 @@ import HeraldJSON
 /// The validation of one value: its violations, and the remaining budget.
 struct Validation {
     private let schema: JSONSchema
-    private var nodes: [SchemaNode] { schema.nodes }
+    var nodes: [SchemaNode] { schema.nodes }
     private let limit: Int
     private(set) var budget: WorkBudget
     private var violations: [Violation] = []
@@ -12,6 +12,8 @@ struct Validation {
     /// Nested schemas of which only the result is needed, not the reasons.
     private var silence = 0
     private var depth = 0
+    /// The resources of the schemas that are being evaluated, outermost first; empty without dynamic references.
+    private var openResources: [Int] = []
     /// The schema is nested too deep for the value: the result is negative, whatever follows.
     private var isTooDeep = false
     /// Results of schemas that may be evaluated more than once for a value: without this cache, definitions that refer
@@ -60,7 +62,8 @@ struct Validation {
 
     /// Whether the value is valid. Continues after a violation only to report more of them.
     mutating func check(_ node: Int, _ value: JSONValue) -> Bool {
-        guard schema.isShared[node] else { return evaluate(node, value) }
+        // With dynamic references a result depends on the open resources, too.
+        guard schema.isShared[node], !schema.isDynamic else { return evaluate(node, value) }
         let place = Place(node: node, value: value.byteRange.lowerBound)
         guard spend(10) else { return false }
         switch verdicts[place] {
@@ -76,39 +79,65 @@ struct Validation {
     }
 
     private mutating func evaluate(_ node: Int, _ value: JSONValue) -> Bool {
-        guard depth < JSONSchema.maxDepth else {
-            isTooDeep = true
-            return false
-        }
-        guard spend(1) else { return false }
-        depth += 1
-        defer { depth -= 1 }
-        var isValid = true
-        for assertion in nodes[node].assertions {
-            guard spend(2) else { return false }
-            if !holds(assertion, value) {
-                isValid = false
-                if isEnough { break }
+        inside(node) { validation in
+            var isValid = true
+            for assertion in validation.nodes[node].assertions {
+                guard validation.spend(2) else { return false }
+                // It depends on the results of the assertions before it.
+                if case .unevaluated(let kind, let schema) = assertion {
+                    guard isValid else { break }
+                    isValid = validation.othersFit(schema, kind, node, value)
+                } else if !validation.holds(assertion, value) {
+                    isValid = false
+                    if validation.isEnough { break }
+                }
             }
-        }
-        return isValid
+            return isValid
+        } ?? false
     }
 
-    /// The same without reasons.
+    /// Runs work on a schema one level deeper, in its resource.
+    /// - Returns: `nil` if the schema is nested too deep, or the budget is exhausted.
+    mutating func inside<Result>(_ node: Int, _ body: (inout Validation) -> Result) -> Result? {
+        guard depth < JSONSchema.maxDepth else {
+            isTooDeep = true
+            return nil
+        }
+        guard spend(1) else { return nil }
+        depth += 1
+        let resource = nodes[node].resource
+        let isNew = schema.isDynamic && openResources.last != resource
+        if isNew { openResources.append(resource) }
+        defer {
+            depth -= 1
+            if isNew { openResources.removeLast() }
+        }
+        return body(&self)
+    }
+
+    /// The schema with a dynamic anchor.
+    func target(of name: String, _ otherwise: Int) -> Int {
+        for resource in openResources {
+            if let node = schema.dynamicAnchors[resource][name] { return node }
+        }
+        return otherwise
+    }
+
+    /// Whether the value is valid, without reasons.
     mutating func accepts(_ node: Int, _ value: JSONValue) -> Bool {
         silence += 1
         defer { silence -= 1 }
         return check(node, value)
     }
 
-    /// The same one step into the value.
+    /// Checks a value one step into the current one.
     mutating func check(_ node: Int, _ value: JSONValue, at step: Step) -> Bool {
         path.append(step)
         defer { path.removeLast() }
         return check(node, value)
     }
 
-    /// The same for the name of a member, which is a string that is not in the value.
+    /// Checks the name of a member, which is a string that is not in the value.
     mutating func accepts(_ node: Int, name: String) -> Bool {
         var json = JSONWriter(capacity: name.utf8.count + 16)
         json.string(name)
@@ -153,12 +182,12 @@ struct Validation {
         case .oneOfValues(let values): values.contains { equal($0, value) } || violation(Self.words(values))
         case .number(let limit): numberHolds(limit, value)
         case .minLength, .maxLength, .pattern, .format: value.kind != .string || stringHolds(assertion, value)
-        case .properties, .propertyNames, .required, .minProperties, .maxProperties, .dependentRequired,
-            .dependentSchemas:
+        case .properties, .propertyNames, .required, .minProperties, .maxProperties, .dependencies:
             value.kind != .object || objectHolds(assertion, value)
         case .prefixItems, .items, .contains, .minItems, .maxItems, .uniqueItems:
             value.kind != .array || arrayHolds(assertion, value)
         case .reference(let node): check(node, value)
+        case .dynamicReference(let name, let otherwise): check(target(of: name, otherwise), value)
         case .allOf(let nodes): all(nodes, value)
         case .anyOf(let nodes):
             nodes.contains { accepts($0, value) }
@@ -167,6 +196,8 @@ struct Validation {
         case .not(let node): !accepts(node, value) || violation("must not match a schema that it matches")
         case .condition(let test, let then, let otherwise):
             (accepts(test, value) ? then : otherwise).map { check($0, value) } ?? true
+        // Evaluated by `evaluate`, which knows the schema that contains it.
+        case .unevaluated: true
         }
     }
 
@@ -217,6 +248,7 @@ struct Validation {
     }
 
     private static func words(_ values: [JSONValue]) -> String {
+        if values.isEmpty { return "is not allowed here: the enum of the schema is empty" }
         let shown = values.prefix(10).map { value in
             value.byteRange.count <= 60 ? String(decoding: value.bytes, as: UTF8.self) : "…"
         }

@@ -54,7 +54,7 @@ struct BudgetTests {
         "expensive checks of every kind are stopped",
         arguments: [
             "pattern", "types", "digits", "elements", "members", "absent", "enum", "formats", "names", "report",
-            "nothing",
+            "unevaluated", "nothing",
         ])
     func expensive(what: String) throws {
         func all(_ count: Int, _ schema: String) -> String { "{\"allOf\":[" + list(count) { _ in schema } + "]}" }
@@ -74,6 +74,8 @@ struct BudgetTests {
             case "formats":
                 ("{\"items\":\(all(300, #"{"format":"email"}"#))}", "[\(list(1_000) { "\"a\($0)@example.com\"" })]")
             case "names": (all(100, #"{"propertyNames":{"minLength":1}}"#), "{\(list(1_000) { "\"k\($0)\":1" })}")
+            case "unevaluated":
+                (all(300, #"{"unevaluatedProperties":true}"#), "{\(list(1_000) { "\"k\($0)\":1" })}")
             case "report":
                 // Of a few bytes a long answer.
                 (
@@ -83,7 +85,7 @@ struct BudgetTests {
             default: ("{\"items\":\(all(5_000, "{}"))}", "[\(list(1_000) { "\($0)" })]")
             }
         var budget = WorkBudget(steps: what == "report" ? 20_000 : WorkBudget.stepsPerRequest)
-        _ = try violations(schema, value, within: &budget)
+        _ = try violations(schema, value, assertsFormats: true, within: &budget)
         #expect(budget.isSpent)
     }
 

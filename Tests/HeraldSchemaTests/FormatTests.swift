@@ -84,13 +84,31 @@ struct FormatTests {
                     "1:2:3:4:5:6:7:1.2.3.4", "::1 ",
                 ]
             ),
+            (
+                "uri-reference",
+                ["http://a/b", "//a/b", "/a?b#c", "a/b:c", "", "?q", "#f", "a", "urn:x:y"],
+                ["a b", "1:b", "%zz", "a\\b", "#a#b", "[]"]
+            ),
+            (
+                "hostname",
+                ["a", "example.com", "a-b.c1", "1.2.3", "xn--nxasmq6b"],
+                ["", ".", "a..b", "-a", "a-", "a_b", "ü.de", "a.", String(repeating: "a", count: 64)]
+            ),
+            (
+                "duration",
+                ["P1Y", "P1Y2M3DT4H5M6S", "PT36H", "P1M", "PT1M", "P4W", "PT1H2M", "P10D"],
+                [
+                    "", "P", "PT", "1D", "P1", "P1D2H", "P1YT", "PT1D", "P1Y3D", "PT1H3S", "P2D1Y", "P1Y2W", "P1.5D",
+                    "-P1D",
+                ]
+            ),
         ] as [(String, [String], [String])])
     func formats(name: String, accepted: [String], refused: [String]) throws {
         func isValid(_ text: String) throws -> Bool {
-            try violations(#"{"format": "\#(name)"}"#, quoted(text)).isEmpty
+            try violations(#"{"format": "\#(name)"}"#, quoted(text), assertsFormats: true).isEmpty
         }
         for text in accepted { #expect(try isValid(text), "\(text)") }
         for text in refused { #expect(try !isValid(text), "\(text)") }
-        #expect(try violations(#"{"format": "\#(name)"}"#, "1") == [])
+        #expect(try violations(#"{"format": "\#(name)"}"#, "1", assertsFormats: true) == [])
     }
 }

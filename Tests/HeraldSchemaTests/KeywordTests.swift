@@ -101,7 +101,8 @@ struct KeywordTests {
         #expect(
             try violations(
                 order,
-                #"{"id": "x", "lines": [{}, {"sku": 1}, {"sku": 1}], "state": "x", "to/from": "x", "more": 1, "kind": 2}"#
+                #"{"id": "x", "lines": [{}, {"sku": 1}, {"sku": 1}], "state": "x", "to/from": "x", "more": 1, "kind": 2}"#,
+                assertsFormats: true
             ).sorted() == [
                 "/id: must match the pattern ^o-[0-9]+$", "/kind: must be 1",
                 #"/lines/0: must have the member "sku""#, "/lines/2: must differ from the element 1",
@@ -114,6 +115,38 @@ struct KeywordTests {
         #expect(
             try violations(#"{"dependentRequired": {"a": ["b"]}}"#, #"{"a": 1}"#)
                 == [#": must have the member "b", since it has "a""#])
+    }
+
+    @Test(
+        "a member or an element that no schema has evaluated is reported by itself",
+        arguments: [
+            (
+                #"{"allOf": [{"properties": {"a": true}}], "properties": {"b": true}, "unevaluatedProperties": false}"#,
+                #"{"a": 1, "b": 2, "c": 3}"#, ["/c: is not allowed here"]
+            ),
+            (
+                #"{"prefixItems": [true], "contains": {"type": "string"}, "unevaluatedItems": {"type": "null"}}"#,
+                #"[1, "a", null, 2]"#, ["/3: must be null, not a number"]
+            ),
+            // A value that breaks another rule is not reported twice.
+            (
+                #"{"properties": {"a": {"type": "string"}}, "unevaluatedProperties": false}"#,
+                #"{"a": 1, "c": 3}"#, ["/a: must be a string, not a number"]
+            ),
+        ])
+    func unevaluated(schema: String, value: String, expected: [String]) throws {
+        #expect(try violations(schema, value) == expected)
+    }
+
+    @Test("dynamic references that lead to each other without end are stopped")
+    func endless() throws {
+        let schema = ##"""
+            {"$id": "https://a/outer", "$dynamicAnchor": "x", "$ref": "inner",
+             "$defs": {"inner": {"$id": "inner", "$dynamicAnchor": "x", "$defs": {"y": {"$dynamicRef": "#x"}},
+               "allOf": [{"$ref": "#/$defs/y"}]}}}
+            """##
+        let found = (try? violations(schema, "1")) ?? [": refused"]
+        #expect(found.count == 1 && !found[0].isEmpty)
     }
 
     @Test("the number of violations is limited")

@@ -2,25 +2,26 @@ import HeraldJSON
 import HeraldSchema
 import Testing
 
-func schema(_ json: String) throws -> JSONSchema {
+func schema(_ json: String, assertsFormats: Bool = false) throws -> JSONSchema {
     var budget = WorkBudget()
-    return try JSONSchema(JSONDocument(parsing: json).root, within: &budget)
+    return try JSONSchema(JSONDocument(parsing: json).root, assertsFormats: assertsFormats, within: &budget)
 }
 
 /// `pointer: detail` of each violation.
-func violations(_ schema: String, _ value: String, limit: Int = 20) throws -> [String] {
+func violations(
+    _ schema: String, _ value: String, limit: Int = 20, assertsFormats: Bool = false
+) throws -> [String] {
     var budget = WorkBudget()
-    return try violations(schema, value, limit: limit, within: &budget)
+    return try violations(schema, value, limit: limit, assertsFormats: assertsFormats, within: &budget)
 }
 
 /// The same, and what it costs.
 func violations(
-    _ schema: String, _ value: String, limit: Int = 20, within budget: inout WorkBudget
+    _ schema: String, _ value: String, limit: Int = 20, assertsFormats: Bool = false, within budget: inout WorkBudget
 ) throws -> [String] {
     let document = try JSONDocument(parsing: value, limits: JSONLimits(values: .max, keyBytes: 1_024))
-    return try HeraldSchemaTests.schema(schema).violations(of: document.root, limit: limit, within: &budget).map {
-        "\($0.pointer): \($0.detail)"
-    }
+    let schema = try HeraldSchemaTests.schema(schema, assertsFormats: assertsFormats)
+    return schema.violations(of: document.root, limit: limit, within: &budget).map { "\($0.pointer): \($0.detail)" }
 }
 
 /// What is wrong with a schema, by place; nothing when it is right.
