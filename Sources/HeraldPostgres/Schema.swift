@@ -405,6 +405,10 @@ enum Schema {
                 unnest(checksums) # generate_series(head + 1, head + cardinality(apps));
             RETURN head + cardinality(apps);
         END $f$;
+        """,
         """
+        -- Whether the check of an event type includes `format` of its schema.
+        ALTER TABLE event_types ADD COLUMN assert_formats bigint NOT NULL DEFAULT 0;
+        """,
     ]
 }

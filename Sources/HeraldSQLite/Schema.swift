@@ -321,5 +321,9 @@ enum Schema {
             last  INTEGER NOT NULL
         ) STRICT;
         """,
+        """
+        -- Whether the check of an event type includes `format` of its schema.
+        ALTER TABLE event_types ADD COLUMN assert_formats INTEGER NOT NULL DEFAULT 0;
+        """,
     ]
 }

@@ -83,6 +83,12 @@ extension ColumnType<Int> {
     package static let int = ColumnType(write: { .integer(Int64($0)) }, read: { value, _ in Int(value.integer ?? 0) })
 }
 
+extension ColumnType<Bool> {
+    /// 1 for `true`, and 0.
+    package static let flag = ColumnType(
+        write: { .integer($0 ? 1 : 0) }, read: { value, _ in value.integer ?? 0 != 0 })
+}
+
 extension ColumnType<Int?> {
     package static let optionalInt = ColumnType(
         write: { $0.map { .integer(Int64($0)) } ?? .null }, read: { value, _ in value.integer.map { Int($0) } })

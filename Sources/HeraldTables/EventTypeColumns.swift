@@ -9,12 +9,13 @@ package enum EventTypeColumns {
     static let example = Of("example", .optionalBlob) { $0.example }
     static let schema = Of("schema", .optionalBlob) { $0.schema }
     static let check = Of("check_mode", .name) { $0.check }
+    static let assertsFormats = Of("assert_formats", .flag) { $0.assertsFormats }
     static let createdAt = Of("created_at", .integer) { $0.createdAt }
     static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
     static let version = Of("version", .integer) { $0.version }
 
     package static let table = RowTable<EventTypeRecord>(
-        "event_types", [app, type, description, example, schema, check, createdAt, updatedAt, version])
+        "event_types", [app, type, description, example, schema, check, assertsFormats, createdAt, updatedAt, version])
 }
 
 extension EventTypeRecord {
@@ -26,7 +27,8 @@ extension EventTypeRecord {
         self.init(
             app: AppKey(rawValue: try row(Columns.app)), type: try row(Columns.type),
             description: try row(Columns.description), example: try row(Columns.example),
-            schema: try row(Columns.schema), check: try row(Columns.check), createdAt: try row(Columns.createdAt),
+            schema: try row(Columns.schema), check: try row(Columns.check),
+            assertsFormats: try row(Columns.assertsFormats), createdAt: try row(Columns.createdAt),
             updatedAt: try row(Columns.updatedAt), version: try row(Columns.version))
     }
 }

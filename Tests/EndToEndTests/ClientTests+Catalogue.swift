@@ -18,7 +18,7 @@ struct ClientCatalogueTests {
         let list = try await client.run("event-types", "list")
         #expect(list.lines.count == 2 && list.lines[1].hasPrefix("order.paid  enforce  yes "), "\(list.text)")
         #expect(list.lines[1].hasSuffix("  Paid in full"))
-        #expect(try await client.run("event-types", "show", "order.paid").lines[0] == "type         order.paid")
+        #expect(try await client.run("event-types", "show", "order.paid").lines[0] == "type            order.paid")
         let refused = try await client.run("publish", "order.paid", "--data", "{}")
         #expect(refused.end == .exited(1) && refused.text.contains("--data must have"), "\(refused.text)")
         #expect(try await client.run("event-types", "remove", "order.paid").text == "Removed order.paid.")

@@ -40,6 +40,29 @@ struct EventTypeTests {
         #expect(try await again.send("DELETE", "/v1/event-types/order.paid").status == 404)
     }
 
+    @Test("a schema that a tool wrote is accepted, and the response lists the parts that are not checked")
+    func unchecked() async throws {
+        let herald = try await HeraldProcess.start()
+        let schema = #"{"$id": "https://a.example/o", "title": "O", "x-unit": "kg", "format": "date"}"#
+        let put = { (more: String) in
+            try await herald.send("PUT", "/v1/event-types/o", #"{"schema": \#(schema), "check": "enforce"\#(more)}"#)
+        }
+        func pointers(_ answer: Answer) -> [String?]? { answer["unchecked"]?.elements.map { $0["pointer"]?.string } }
+        let added = try await put("")
+        #expect(added.status == 201)
+        #expect(pointers(added) == ["/x-unit", "/format"])
+        #expect(try await herald.post("/v1/events", #"{"type": "o", "data": "tomorrow"}"#).status == 202)
+        let asserted = try await put(#", "assert_formats": true"#)
+        #expect(asserted["assert_formats"]?.bool == true)
+        #expect(pointers(asserted) == ["/x-unit"])
+        let refused = try await herald.post("/v1/events", #"{"type": "o", "data": "tomorrow"}"#)
+        #expect(refused.errors == ["/data"])
+        try await herald.kill()
+        let again = try await herald.restart()
+        #expect(try await again.get("/v1/event-types/o")["assert_formats"]?.bool == true)
+        #expect(try await again.post("/v1/events", #"{"type": "o", "data": "tomorrow"}"#).status == 422)
+    }
+
     @Test("data that does not match is refused, or accepted with warnings and counted")
     func checks() async throws {
         let herald = try await HeraldProcess.start()

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldSchema
 
 /// The catalogue of event types: descriptions and schemas.
 struct EventTypeEndpoints: Sendable {
@@ -52,8 +53,8 @@ struct EventTypeEndpoints: Sendable {
         let document = try call.json(limits: EventTypeInput.limits)
         try pool.run(call) { budget throws(Problem) in
             try EventTypeInput.read(document, of: type, within: &budget)
-        } then: { description throws(Problem) in
-            try write(call, type, .set(description))
+        } then: { input throws(Problem) in
+            try write(call, type, .set(input.description), unchecked: input.unchecked)
         }
     }
 
@@ -62,19 +63,25 @@ struct EventTypeEndpoints: Sendable {
         try write(call, call.parameters[0], .remove)
     }
 
-    private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action) throws(Problem) {
+    /// - Parameter unchecked: the parts of the schema that are not checked.
+    private func write(
+        _ call: Call, _ type: String, _ action: EventTypeWrite.Action, unchecked: [SchemaError.Problem] = []
+    ) throws(Problem) {
         hub.submit(
             EventTypeWrite(
                 app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
             ) { result in
-                call.send(result) { answer(to: call, type, $0) }
+                call.send(result) { answer(to: call, type, $0, unchecked) }
             })
     }
 
-    private func answer(to call: Call, _ type: String, _ outcome: EventTypeWrite.Outcome) -> Response {
+    private func answer(
+        to call: Call, _ type: String, _ outcome: EventTypeWrite.Outcome, _ unchecked: [SchemaError.Problem]
+    ) -> Response {
         switch outcome {
-        case .added(let record): resource(record, status: 201, [.init("Location", "/v1/event-types/\(type)")])
-        case .replaced(let record): resource(record, status: 200)
+        case .added(let record):
+            resource(record, unchecked, status: 201, [.init("Location", "/v1/event-types/\(type)")])
+        case .replaced(let record): resource(record, unchecked, status: 200)
         case .removed: Response(status: 204)
         case .notFound: Self.notFound(type).response(requestID: call.requestID)
         case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
@@ -85,10 +92,20 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func resource(
-        _ record: EventTypeRecord, status: Int, _ headers: [Response.Field] = []
+        _ record: EventTypeRecord, _ unchecked: [SchemaError.Problem], status: Int, _ headers: [Response.Field] = []
     ) -> Response {
         var json = JSONWriter(capacity: 512)
-        json.object { $0.members(of: record) }
+        json.object { json in
+            json.members(of: record)
+            json.array("unchecked") { json in
+                for part in unchecked {
+                    json.object {
+                        $0.member("pointer", part.pointer)
+                        $0.member("detail", part.detail)
+                    }
+                }
+            }
+        }
         let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(record.version)\"")]
         return Response(status: status, headers: fields + headers, body: json.bytes)
     }
@@ -105,6 +122,7 @@ extension JSONObjectWriter {
         member("example", record.example.map { RawJSON($0[...]) })
         member("schema", record.schema.map { RawJSON($0[...]) })
         member("check", record.check.rawValue)
+        member("assert_formats", record.assertsFormats)
         member("created_at", .timestamp(record.createdAt))
         member("updated_at", .timestamp(record.updatedAt))
     }

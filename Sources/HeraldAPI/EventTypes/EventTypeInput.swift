@@ -2,9 +2,13 @@ import HeraldCore
 import HeraldJSON
 import HeraldSchema
 
-/// Parses an event type: `{"description", "example", "schema", "check"}`.
-enum EventTypeInput {
-    static let fields = ["description", "example", "schema", "check"]
+/// An event type in a request: `{"description", "example", "schema", "check", "assert_formats"}`.
+struct EventTypeInput: Sendable {
+    let description: EventTypeWrite.Description
+    /// The parts of the schema that are accepted and not checked.
+    let unchecked: [SchemaError.Problem]
+
+    static let fields = ["description", "example", "schema", "check", "assert_formats"]
     static let limits = EventTypeWrite.limits
 
     /// Not for a loop's thread.
@@ -12,7 +16,7 @@ enum EventTypeInput {
     /// - Throws: 422 with all invalid fields.
     static func read(
         _ document: JSONDocument, of type: String, within budget: inout WorkBudget
-    ) throws(Problem) -> EventTypeWrite.Description {
+    ) throws(Problem) -> EventTypeInput {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
         var description = EventTypeWrite.Description()
@@ -22,9 +26,12 @@ enum EventTypeInput {
         if let value = document["check"], !value.isNull {
             description.check = reader.choice(value, "/check", default: .off)
         }
+        if let value = document["assert_formats"], !value.isNull {
+            description.assertsFormats = reader.flag(value, "/assert_formats")
+        }
         var schema: JSONSchema?
         if let value = document["schema"], !value.isNull {
-            schema = compile(value, &reader, &budget)
+            schema = compile(value, assertsFormats: description.assertsFormats, &reader, &budget)
             description.schema = value.bytes
         }
         if let value = document["example"] {
@@ -38,14 +45,14 @@ enum EventTypeInput {
         }
         reader.add(EventTypeWrite(type: type, action: .set(description)) { _ in }.problems)
         try reader.check()
-        return description
+        return EventTypeInput(description: description, unchecked: schema?.unchecked ?? [])
     }
 
     private static func compile(
-        _ value: JSONValue, _ reader: inout FieldReader, _ budget: inout WorkBudget
+        _ value: JSONValue, assertsFormats: Bool, _ reader: inout FieldReader, _ budget: inout WorkBudget
     ) -> JSONSchema? {
         do throws(SchemaError) {
-            return try JSONSchema(value, within: &budget)
+            return try JSONSchema(value, assertsFormats: assertsFormats, within: &budget)
         } catch {
             reader.wrong(error.problems.map { FieldError("/schema" + $0.pointer, $0.detail) })
             return nil

@@ -77,7 +77,7 @@ final class SchemaChecks: Sendable {
         // It compiled when the type was described.
         guard let text = record.schema,
             let document = try? JSONDocument(parsing: text, limits: EventTypeInput.limits),
-            let schema = try? JSONSchema(document.root, within: &budget)
+            let schema = try? JSONSchema(document.root, assertsFormats: record.assertsFormats, within: &budget)
         else { return nil }
         compiled.withLock { compiled in
             // Beyond the limit, all cached schemas are dropped together, including those of deleted types.

@@ -31,11 +31,12 @@ extension Command {
                 flags: [
                     Flag(name: "description", placeholder: "TEXT", help: "Its meaning, for people."),
                     Flag(name: "example", placeholder: "JSON|@FILE", help: "Example data of such an event."),
-                    Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema (2020-12) for the data."),
+                    Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema for the data."),
                     Flag(
                         name: "check", placeholder: "CHECK",
                         help: "What happens to data that does not match the schema: off, report, enforce.",
                         values: ["off", "report", "enforce"]),
+                    Flag(name: "assert-formats", help: "Check the formats in the schema, too."),
                 ] + Flags.client,
                 examples: ["herald event-types set order.paid --schema @order.json --check enforce"],
                 action: .run { call throws(CommandError) in
@@ -51,6 +52,7 @@ extension Command {
                         $0.member("example", ifPresent: example)
                         $0.member("schema", ifPresent: schema)
                         $0.member("check", ifPresent: call["check"])
+                        if call.has("assert-formats") { $0.member("assert_formats", true) }
                     }
                     try Listing(call).print(try APIClient(call).send("PUT", path(call), body: json.bytes))
                 }),

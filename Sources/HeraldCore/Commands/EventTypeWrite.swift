@@ -11,6 +11,8 @@ package struct EventTypeWrite: Sendable {
         /// A JSON Schema.
         package var schema: [UInt8]?
         package var check = EventTypeRecord.Check.off
+        /// Whether the check includes `format` of the schema.
+        package var assertsFormats = false
         package init() {}
     }
 
@@ -121,8 +123,8 @@ extension EventTypeWrite: RequestCommand {
             let now = writer.clock.wall()
             let record = EventTypeRecord(
                 app: app, type: type, description: description.text, example: description.example,
-                schema: description.schema, check: description.check, createdAt: current?.createdAt ?? now,
-                updatedAt: now, version: (current?.version ?? 0) + 1)
+                schema: description.schema, check: description.check, assertsFormats: description.assertsFormats,
+                createdAt: current?.createdAt ?? now, updatedAt: now, version: (current?.version ?? 0) + 1)
             try transaction.setEventType(record)
             plan.effects.append(.setEventType(record))
             try writer.note(provenance, app, target: type, transaction)

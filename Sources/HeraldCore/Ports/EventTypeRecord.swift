@@ -17,6 +17,8 @@ package struct EventTypeRecord: Equatable, Sendable {
     /// A JSON Schema for the data; `nil` if there is none.
     package let schema: [UInt8]?
     package let check: Check
+    /// Whether the check includes `format` of the schema.
+    package let assertsFormats: Bool
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
     package let updatedAt: Int64
@@ -25,7 +27,7 @@ package struct EventTypeRecord: Equatable, Sendable {
 
     package init(
         app: AppKey, type: String, description: String, example: [UInt8]?, schema: [UInt8]?, check: Check,
-        createdAt: Int64, updatedAt: Int64, version: Int64
+        assertsFormats: Bool = false, createdAt: Int64, updatedAt: Int64, version: Int64
     ) {
         self.app = app
         self.type = type
@@ -33,6 +35,7 @@ package struct EventTypeRecord: Equatable, Sendable {
         self.example = example
         self.schema = schema
         self.check = check
+        self.assertsFormats = assertsFormats
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.version = version
