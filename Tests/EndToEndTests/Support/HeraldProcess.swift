@@ -117,7 +117,10 @@ final class HeraldProcess: Sendable {
         }
         lines.merge(headers) { $1 }
         let head = lines.map { "\($0.key): \($0.value)\r\n" }.sorted().joined()
-        return try await sendRaw("\(method) \(path) HTTP/1.1\r\n\(head)\r\n\(body ?? "")", isHead: method == "HEAD")
+        let answer = try await sendRaw(
+            "\(method) \(path) HTTP/1.1\r\n\(head)\r\n\(body ?? "")", isHead: method == "HEAD")
+        ResponseRecord.add(answer, to: method, path)
+        return answer
     }
 
     /// These bytes, on a connection of its own.

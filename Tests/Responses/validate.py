@@ -1,0 +1,81 @@
+"""Validates recorded responses against openapi.yaml with openapi-schema-validator.
+
+usage: validate.py RESPONSES, a file with a line for each response: {"method", "path", "status", "type", "body"}.
+"""
+
+import collections
+import functools
+import json
+import pathlib
+import re
+import sys
+
+import yaml
+from openapi_schema_validator import OAS30ReadValidator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DOCUMENT = yaml.load((ROOT / "openapi.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def resolve(value):
+    while "$ref" in value:
+        value = functools.reduce(lambda part, key: part[key], value["$ref"][2:].split("/"), DOCUMENT)
+    return value
+
+
+# The literal parts of a path decide: /v1/events/stream is not /v1/events/{id}.
+PATHS = sorted(
+    (
+        (template, re.compile(re.sub(r"\\{[^/]*?\\}", "[^/]+", re.escape(template)) + "$"), item)
+        for template, item in DOCUMENT["paths"].items()
+    ),
+    key=lambda entry: entry[0].count("{"),
+)
+
+
+@functools.cache
+def validator(reference):
+    return OAS30ReadValidator({"$ref": reference, "components": DOCUMENT["components"]})
+
+
+def problems(entry):
+    """What is wrong with a response; `None` if the description does not cover its path and method."""
+    path = entry["path"].split("?")[0].split("#")[0]
+    operation = next((item for _, pattern, item in PATHS if pattern.match(path)), {}).get(entry["method"].lower())
+    if operation is None:
+        return None
+    responses = operation["responses"]
+    response = responses.get(str(entry["status"]), responses.get("default"))
+    if response is None:
+        return [f"the status {entry['status']} is not described"]
+    content = resolve(response).get("content", {})
+    kind = entry["type"].split(";")[0].strip()
+    if kind not in content:
+        return [f"the type {kind} is not described for {entry['status']}"]
+    if kind != "application/json" and not kind.endswith("+json"):
+        return []
+    schema = content[kind]["schema"]
+    body = json.loads(entry["body"])
+    if "$ref" not in schema:
+        return []
+    found = list(validator(schema["$ref"]).iter_errors(body))
+    return [f"{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in found]
+
+
+def main(path):
+    counts = collections.Counter()
+    wrong = collections.Counter()
+    for line in open(path, encoding="utf-8"):
+        entry = json.loads(line)
+        found = problems(entry)
+        counts["outside" if found is None else "wrong" if found else "right"] += 1
+        for problem in found or []:
+            wrong[f"{entry['method']} {entry['path'].split('?')[0]} {entry['status']}: {problem}"] += 1
+    for problem, count in wrong.most_common(40):
+        print(f"error: {problem} ({count} times)")
+    print(f"{counts['right']} responses fit openapi.yaml, {counts['wrong']} do not")
+    # Without a response nothing was tested.
+    sys.exit(1 if wrong or not counts["right"] else 0)
+
+
+main(*sys.argv[1:])
