@@ -35,4 +35,35 @@ import Testing
         #expect(send(own, "a", 1, Int32(MSG_NOSIGNAL)) == -1)
         close(other)
     }
+
+    /// A pair of connected sockets.
+    private func pair() throws -> (Int32, Int32) {
+        var pair: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        return (pair[0], pair[1])
+    }
+
+    @Test(
+        "a socket is watched although the one that had its number was closed without a word",
+        arguments: [true, false])
+    func closedSilently(isReported: Bool) throws {
+        let descriptors = try Descriptors()
+        let (own, other) = try pair()
+        defer { close(other) }
+        descriptors.begin(own)
+        descriptors.want(own, read: false, write: true, nothing: false, .http1)
+        // As libcurl does it when a connection times out: it closes the socket, and then says that nothing is wanted.
+        let (next, peer) = try pair()
+        defer { close(peer) }
+        try #require(dup2(next, own) == own)
+        close(next)
+        if isReported { descriptors.want(own, read: false, write: false, nothing: true, .http1) }
+        defer { close(own) }
+        descriptors.begin(own)
+        descriptors.want(own, read: false, write: true, nothing: false, .http2)
+        #expect(ready(descriptors) == [.http2])
+        #expect(send(peer, "a", 1, Int32(MSG_NOSIGNAL)) == 1)
+        descriptors.want(own, read: true, write: false, nothing: false, .http2)
+        #expect(ready(descriptors) == [.http2])
+    }
 }

@@ -48,6 +48,10 @@ struct Metrics: Sendable {
             "herald_wrong_keys_total", "Access keys and links that were not valid.",
             .init(value: wrongKeys.count))
         if let http = http() { write(http, &page) }
+        page.counter(
+            "herald_socket_watch_failures_total",
+            "Sockets that epoll refused to watch. They are served when a timer expires.",
+            .init(value: EpollFailures.count))
         process.write(&page)
         return Array(page.text.utf8)
     }
