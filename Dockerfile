@@ -20,6 +20,7 @@ FROM ${RUN_IMAGE}
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
         ca-certificates \
+        libc-ares2 \
         libcurl4 \
         libgnutls30 \
         libjemalloc2 \

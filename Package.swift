@@ -83,8 +83,8 @@ let package = Package(
             [
                 "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldPostgres",
             ]),
-        // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
-        module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
+        // CallbackSender on libcurl: HTTP callbacks, signing, names, the address guard. Knows no store.
+        module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldCares"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
@@ -131,6 +131,7 @@ let package = Package(
         .target(name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd"]),
         cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
+        cLibrary("CHeraldCares", "libcares", "libc-ares-dev"),
         cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),
         cLibrary("CHeraldPostgres", "libpq", "libpq-dev"),

@@ -3,9 +3,11 @@
 #define HERALD_CCURL_H
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // MARK: results that HeraldWebhooks distinguishes (CURLcode)
 
@@ -285,6 +287,30 @@ static inline int herald_socket_address(const struct curl_sockaddr *address, uns
 }
 static inline int herald_open_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+// Begins a connection to 4 or 16 bytes of an address, without waiting. Returns the socket, or -1. `result` is 0 if the
+// connection is established, EINPROGRESS, or the error.
+static inline int herald_connect(const unsigned char *bytes, int count, unsigned short port, int *result) {
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    memcpy(count == 4 ? (void *)&in.sin_addr : (void *)&in6.sin6_addr, bytes, count);
+    const struct sockaddr *address = count == 4 ? (const struct sockaddr *)&in : (const struct sockaddr *)&in6;
+    int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0) return *result = errno, -1;
+    *result = connect(descriptor, address, count == 4 ? sizeof in : sizeof in6) == 0 ? 0 : errno;
+    if (*result == 0 || *result == EINPROGRESS) return descriptor;
+    close(descriptor);
+    return -1;
+}
+// 0 if the connection is established, ENOTCONN if it is not yet, otherwise the error.
+static inline int herald_connect_error(int descriptor) {
+    int code = 0;
+    socklen_t size = sizeof code;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) != 0) return errno;
+    if (code) return code;
+    struct sockaddr_storage peer;
+    size = sizeof peer;
+    return getpeername(descriptor, (struct sockaddr *)&peer, &size) == 0 ? 0 : errno;
 }
 static inline unsigned herald_socket_purpose_connect(void) { return CURLSOCKTYPE_IPCXN; }
 

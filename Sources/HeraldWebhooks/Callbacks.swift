@@ -55,7 +55,7 @@ func onHeader(
     }
 }
 
-/// Checks the address of each new connection.
+/// Checks the address of each new connection, and opens its socket or returns the one that is connected.
 func onOpenSocket(
     _ transfer: UnsafeMutableRawPointer?, _ purpose: UInt32, _ target: UnsafeMutablePointer<curl_sockaddr>?
 ) -> Int32 {
@@ -74,9 +74,17 @@ func onOpenSocket(
             transfer.refusal = rule
             return -1
         }
+        let connected = transfer.takeSocket(address, port)
+        if connected == nil, transfer.leavesConnecting {
+            transfer.needsConnection = true
+            return -1
+        }
         transfer.note(peer: address, port: port)
         transfer.hasDialled = true
-        return herald_open_socket(target)
+        // libcurl calls `connect` once more, which succeeds at once for a connection that was established without waiting.
+        let descriptor = connected ?? herald_open_socket(target)
+        transfer.descriptors.begin(descriptor)
+        return descriptor
     }
 }
 

@@ -46,11 +46,15 @@ extension CurlSender {
         return batch.count
     }
 
-    /// Tries again at once if this is not a second attempt: at the host's next address if no connection could be made,
-    /// or over a new connection if the old one turned out to be dead before a byte of the response arrived.
+    /// Makes a connection if libcurl needs one, or tries again at once over a new connection if the old one turned out to
+    /// be dead before a byte of the response arrived.
     private func dialNext(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ code: Int32, _ now: Int64
     ) -> Bool {
+        if transfer.needsConnection, case .open(let pins) = target.reach {
+            connect(transfer, target, pins, now)
+            return true
+        }
         guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
             now - transfer.startedAt < Self.time(for: target) - 10_000_000
         else { return false }
@@ -58,13 +62,7 @@ extension CurlSender {
             dial(transfer, callback, target, pin, now, isFresh: true)
             return true
         }
-        guard
-            code == HERALD_CURL_CONNECT || code == HERALD_CURL_TIMEOUT && herald_easy_connect_time(transfer.easy) == 0
-        else { return false }
-        target.turnAway(from: pin)
-        guard case .open(let pins) = target.reach, transfer.dials < pins.count else { return false }
-        dial(transfer, callback, target, pins[target.preferred % pins.count], now)
-        return true
+        return false
     }
 
     private func outcome(
@@ -94,6 +92,7 @@ extension CurlSender {
     }
 
     func release(_ transfer: Transfer) {
+        transfer.closeSocket()
         transfer.clear()
         pool.put(transfer)
     }
@@ -126,6 +125,7 @@ extension CurlSender {
                 shards.contains(callback.delegate.key)
             else { continue }
             if let multi = multi(target.multi) { herald_multi_remove(multi.handle, transfer.easy) }
+            stopConnecting(transfer, target)
             let startedAt = transfer.startedAt
             release(transfer)
             endOpen(callback, target, CurlResult.tooLate, startedAt: startedAt)

@@ -66,10 +66,12 @@ extension CurlSender {
 
     private func lookUp(_ waiting: WaitingCallback) {
         let host = waiting.target.url.host
-        let isAsked = lookups[host] != nil
+        let app = waiting.target.delegate.app
+        // Each app has its own share of the lookups.
+        let isAsked = lookups[host]?.contains { $0.target.delegate.app == app } ?? false
         lookups[host, default: []].append(waiting)
         nextLookupDeadline = min(nextLookupDeadline, waiting.deadline)
-        if !isAsked, let entry = resolver.resolve(host, replyTo: replies) { settle(host, entry) }
+        if !isAsked, let entry = resolver.resolve(host, for: app, replyTo: replies) { settle(host, entry) }
     }
 
     func takeReplies() {
@@ -84,7 +86,7 @@ extension CurlSender {
             switch entry.answer {
             case .addresses(let addresses):
                 target.settle(addresses, expiresAt: entry.expiresAt, configuration.addressGuard)
-            case .failed(let reason):
+            case .failed(let reason), .unavailable(let reason):
                 target.reach = .closed(.nameResolution, detail: "\(host): \(reason)")
                 target.reachExpiresAt = entry.expiresAt
             }
@@ -98,7 +100,10 @@ extension CurlSender {
             let expired = waiting.filter { $0.deadline <= now }
             let left = waiting.filter { $0.deadline > now }
             lookups[host] = left.isEmpty ? nil : left
-            for waiting in left { nextLookupDeadline = min(nextLookupDeadline, waiting.deadline) }
+            // At most 20 times per second, because each time costs as much as there are names.
+            for waiting in left {
+                nextLookupDeadline = min(nextLookupDeadline, max(waiting.deadline, now + 50_000_000))
+            }
             for waiting in expired {
                 let verdict = CallbackOutcome.Verdict.failed(
                     .nameResolution, detail: "\(host): no answer to the lookup in time")
@@ -113,11 +118,14 @@ extension CurlSender {
     private func advance(_ callback: Callback, _ target: Target, startedAt: Int64, _ now: Int64) {
         switch target.reach {
         case .open(let pins):
+            if let rule = refusal(ofLoopback: pins, target) {
+                return endOpen(callback, target, .failed(.addressBlocked, detail: rule), startedAt: startedAt)
+            }
             // There is room: `start` bounds the number of open callbacks.
             let transfer = pool.take(make: makeTransfer)
             transfer.startedAt = startedAt
             transfer.lookedUpAt = now
-            transfer.dials = 0
+            transfer.connectsItself = false
             dial(transfer, callback, target, pins[target.preferred % pins.count], now)
         case .closed(let failure, let detail):
             endOpen(callback, target, .failed(failure, detail: detail), startedAt: startedAt)
@@ -127,6 +135,16 @@ extension CurlSender {
         }
     }
 
+    /// The rule that refuses an address of this machine now: whether loopback is allowed changes when the first access
+    /// key is made.
+    private func refusal(ofLoopback pins: [Pin], _ target: Target) -> String? {
+        for pin in pins where pin.address.isLoopback {
+            let verdict = configuration.addressGuard.authorize(address: pin.address, port: pin.port, host: target.name)
+            if case .refused(let rule) = verdict { return rule }
+        }
+        return nil
+    }
+
     /// Sends a callback to one address within the remaining time.
     func dial(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64, isFresh: Bool = false
@@ -134,7 +152,6 @@ extension CurlSender {
         let time = Self.time(for: target)
         // Fast path: no time has passed, and the handle already has its timeout.
         let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
-        transfer.dials += 1
         transfer.dialledAt = now
         do {
             let payload = encoder.payload(callback.event, target.delegate.settings.format)

@@ -6,7 +6,8 @@ package import HeraldRuntime
 ///
 /// The thread is the delivery loop's, which makes all calls except `wake`. Only this class calls libcurl, and never
 /// from inside libcurl's callbacks, which only record what happened (`Callbacks.swift`). Files: this one contains the
-/// loop, `CurlSender+Start` starts callbacks, `CurlSender+End` ends them, `Multi` and `TransferPool` own the handles,
+/// loop, `CurlSender+Start` starts callbacks, `CurlSender+End` ends them,
+/// `CurlSender+Connect` opens connections to hosts with several addresses, `Multi` and `TransferPool` own the handles,
 /// `Payload` and `CallbackHeaders` make what is sent.
 ///
 /// `@unchecked Sendable`: by the contract of `CallbackSender`, one thread uses it at a time. Other threads call only
@@ -42,6 +43,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     let userAgent: String
 
     let descriptors: Descriptors
+    let connector: Connector
     let http1: Multi
     /// Made when the first delegate needs it.
     var http2: Multi?
@@ -65,6 +67,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     }
     let gate = Gate()
     private var wasWoken = false
+    /// Whether the connector has something to do.
+    private var hasConnections = false
     private var sleptNanoseconds: Int64 = 0
 
     /// - Parameters:
@@ -80,8 +84,10 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         encoder = PayloadEncoder(source: configuration.source)
         do {
             descriptors = try Descriptors()
+            connector = try Connector()
             wakeup = try Wakeup()
             try descriptors.epoll.add(wakeup.descriptor, .read)
+            try descriptors.epoll.add(connector.descriptor, .read)
         } catch {
             throw .system(error)
         }
@@ -113,9 +119,10 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             }
             count += handOut(finished)
             let isDone = count > 0 || !ended.isEmpty
-            wait(isDone ? 0 : min(deadline, timerAt, nextLookupDeadline) &- now, since: now)
+            wait(isDone ? 0 : min(deadline, timerAt, nextLookupDeadline, connector.nextAt) &- now, since: now)
             count += collect(finished)
             now = Self.now()
+            if hasConnections || connector.nextAt <= now { runConnector(now) }
             if nextLookupDeadline <= now { expireLookups(now) }
         } while count == 0 && (!wasWoken || !ended.isEmpty) && now < deadline
     }
@@ -130,6 +137,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         let milliseconds: Int32 =
             nanoseconds <= 0 ? 0 : nanoseconds > .max / 2 ? -1 : Int32(clamping: (nanoseconds - 1) / 1_000_000 + 1)
         var isFirst = milliseconds != 0
+        hasConnections = false
         descriptors.epoll.wait(milliseconds: milliseconds) { descriptor, interest in
             if isFirst { sleptNanoseconds += Self.now() - start }
             isFirst = false
@@ -138,6 +146,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             if descriptor == wakeup.descriptor {
                 wakeup.clear()
                 wasWoken = true
+            } else if descriptor == connector.descriptor {
+                hasConnections = true
             } else if let multi = descriptors.waiting(for: descriptor).flatMap(multi) {
                 herald_multi_ready(
                     multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,

@@ -1,25 +1,24 @@
 import Glibc
+import HeraldCore
 package import HeraldRuntime
 import Synchronization
 
-/// Resolves host names on its own threads, because libcurl's resolver can block a whole delivery loop.
+/// Resolves host names on its own thread, because libcurl's resolver can block a whole delivery loop.
 ///
-/// One per process, shared by all senders. At most four lookups run at once, one per host. Addresses are cached for 30
-/// s, failures for 5 s, and the number of names that wait for a thread is bounded. A lookup that hangs occupies its
-/// thread until the system gives up, so callers must have their own deadline.
+/// One per process, shared by all senders. The thread, which starts with the first name, runs hundreds of lookups at
+/// once and waits for none of them: names that no server answers delay only themselves. `NameTable` has the rules.
 ///
-/// One lock guards its state and is held for a few instructions.
+/// One lock guards the table and is held for a few instructions.
 package final class Resolver: Sendable {
     /// The result of a lookup.
     package enum Answer: Equatable, Sendable {
-        /// At least one address, in the order in which to try them.
+        /// The addresses, in the order in which to try them.
         case addresses([IPAddress])
-        /// The reason for the failure, for operators.
+        /// The name has no address; the reason, for operators.
         case failed(String)
+        /// The name servers did not say; addresses of an earlier time stay valid.
+        case unavailable(String)
     }
-
-    /// Blocks until the lookup ends. Runs on the resolver's threads.
-    package typealias Lookup = @Sendable (_ host: String) -> Answer
 
     /// The result of a lookup, posted to the mailbox of the caller.
     struct Reply: Sendable {
@@ -34,145 +33,116 @@ package final class Resolver: Sendable {
     }
 
     private struct State {
-        var cache: [String: Entry] = [:]
-        /// The mailboxes that wait for each host.
-        var asked: [String: [Mailbox<Reply>]] = [:]
-        /// Hosts in `asked` that no thread is looking up yet, oldest first.
-        var queue = FIFO<String>()
-        /// Sleeping threads.
-        var idle: [Wakeup] = []
-        var threads = 0
+        var table: NameTable
+        var hasThread = false
         var isClosed = false
+        /// Wakes the thread.
+        var wakeup: Wakeup?
     }
 
-    static let maxAddresses = 16
-    private static let answerLife: Int64 = 30_000_000_000
-    private static let failureLife: Int64 = 5_000_000_000
-    private static let maxCached = 4096
-
-    private let maxThreads: Int
-    private let maxWaiting: Int
     private let clock: Clock
-    private let lookup: Lookup
-    private let state = Mutex(State())
+    private let makeLookups: @Sendable () -> any NameLookups
+    private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - threads: maximum number of concurrent lookups. The threads start on demand.
-    ///   - maxWaiting: maximum number of hosts that wait for a thread; further lookups fail at once.
+    ///   - maxOpen: maximum number of concurrent lookups.
+    ///   - maxWaiting: maximum number of names that wait for one; further lookups fail at once.
+    ///   - makeLookups: called once, on the resolver's thread.
     package init(
-        threads: Int = 4, maxWaiting: Int = 1024, clock: Clock = .system, lookup: @escaping Lookup = systemLookup
+        maxOpen: Int = 512, maxWaiting: Int = 4096, clock: Clock = .system,
+        makeLookups: @escaping @Sendable () -> any NameLookups = { DNSLookups() }
     ) {
-        self.maxThreads = threads
-        self.maxWaiting = maxWaiting
         self.clock = clock
-        self.lookup = lookup
+        self.makeLookups = makeLookups
+        state = Mutex(State(table: NameTable(maxOpen: maxOpen, maxWaiting: maxWaiting)))
     }
 
-    /// Ends the sleeping threads now, the others after their lookup. Results may still be posted.
+    /// Ends the thread. Results that are not known by then are not posted.
     package func close() {
-        let idle = state.withLock { state in
+        let wakeup = state.withLock { state in
             state.isClosed = true
-            state.queue.removeAll()
-            defer { state.idle = [] }
-            return state.idle
+            return state.wakeup
         }
-        for wakeup in idle { wakeup.signal() }
+        wakeup?.signal()
     }
 
-    /// The cached result; if there is none, `nil`, and the result will be posted to `mailbox`. Any thread.
-    func resolve(_ host: String, replyTo mailbox: Mailbox<Reply>) -> Entry? {
+    /// The known result; if there is none, `nil`, and the result will be posted to `mailbox`. Any thread.
+    /// - Parameter app: whose share of the lookups it uses.
+    func resolve(_ host: String, for app: AppKey, replyTo mailbox: Mailbox<Reply>) -> Entry? {
         let now = clock.monotonic()
-        enum Step {
-            case known(Entry)
-            case waiting
-            case wake(Wakeup)
-            case start
-        }
-        let step: Step = state.withLock { state in
-            if let entry = state.cache[host], entry.expiresAt > now { return .known(entry) }
-            if state.asked[host] != nil {
-                state.asked[host]?.append(mailbox)
-                return .waiting
+        let (entry, wakeup, mustStart) = state.withLock { state -> (Entry?, Wakeup?, Bool) in
+            if state.isClosed {
+                return (Entry(answer: .unavailable("the server stops"), expiresAt: now), nil, false)
             }
-            guard state.queue.count < maxWaiting, !state.isClosed else {
-                return .known(Entry(answer: .failed("too many names wait to be looked up"), expiresAt: now))
-            }
-            state.asked[host] = [mailbox]
-            state.queue.append(host)
-            if let wakeup = state.idle.popLast() { return .wake(wakeup) }
-            guard state.threads < maxThreads else { return .waiting }
-            state.threads += 1
-            return .start
+            let entry = state.table.resolve(host, app, mailbox, now)
+            defer { state.hasThread = true }
+            return (entry, state.wakeup, !state.hasThread)
         }
-        switch step {
-        case .known(let entry): return entry
-        case .waiting: return nil
-        case .wake(let wakeup): wakeup.signal()
-        case .start: return startThread(for: host, now)
-        }
-        return nil
+        wakeup?.signal()
+        if mustStart, let failure = startThread(now) { return entry ?? failure }
+        return entry
     }
 
     /// Returns `nil`, or a failure if the system cannot start a thread.
-    private func startThread(for host: String, _ now: Int64) -> Entry? {
+    private func startThread(_ now: Int64) -> Entry? {
         do {
             let wakeup = try Wakeup()
-            _ = try Thread(name: "resolver") { [self] in run(wakeup) }
+            try Thread(name: "resolver") { [self] in run(wakeup) }.detach()
+            // The thread looks at the table before it sleeps for the first time.
+            state.withLock { $0.wakeup = wakeup }
+            wakeup.signal()
             return nil
         } catch {
-            let entry = Entry(answer: .failed("no thread for the lookup: \(error)"), expiresAt: now)
-            let waiters = state.withLock { state in
-                state.threads -= 1
-                state.queue.removeAll { $0 == host }
-                return state.asked.removeValue(forKey: host) ?? []
+            let answer = Answer.unavailable("no thread for the lookup: \(error)")
+            let deliveries = state.withLock { state in
+                state.hasThread = false
+                return state.table.begin(now).flatMap { state.table.end($0, answer, now) }
             }
-            // Other loops may have requested the same host since.
-            for waiter in waiters.dropFirst() { waiter.post(Reply(host: host, entry: entry)) }
-            return entry
+            post(deliveries)
+            return Entry(answer: answer, expiresAt: now)
         }
     }
 
-    /// The body of a thread: looks up hosts while any are queued, then sleeps on `wakeup`.
+    /// The body of the thread, until `close`.
     private func run(_ wakeup: Wakeup) {
-        // The thread is not joined: a lookup may hang for longer than the process should run.
-        pthread_detach(pthread_self())
+        Self.ignoreBrokenPipes()
+        let lookups = makeLookups()
         while true {
-            enum Step {
-                case work(String)
-                case sleep, end
+            let (hosts, nextAt, isClosed) = state.withLock { state -> ([String], Int64, Bool) in
+                (state.table.begin(clock.monotonic()), state.table.nextAt, state.isClosed)
             }
-            let step: Step = state.withLock { state in
-                if let host = state.queue.popFirst() { return .work(host) }
-                if state.isClosed { return .end }
-                state.idle.append(wakeup)
-                return .sleep
+            if isClosed { return }
+            for host in hosts { lookups.begin(host) }
+            let wait = nextAt == .max ? -1 : Int32(clamping: max(0, nextAt - clock.monotonic() + 999_999) / 1_000_000)
+            let ended = lookups.wait(for: wakeup, milliseconds: wait)
+            let now = clock.monotonic()
+            let deliveries = state.withLock { state in
+                ended.flatMap { state.table.end($0.host, $0.answer, now) } + state.table.expire(now)
             }
-            switch step {
-            case .work(let host): answer(host)
-            case .sleep: wakeup.wait()
-            case .end: return
-            }
+            post(deliveries)
         }
     }
 
-    private func answer(_ host: String) {
-        var answer = lookup(host)
-        if case .addresses(let addresses) = answer {
-            answer =
-                addresses.isEmpty
-                ? .failed("the name has no address") : .addresses(Array(addresses.prefix(Self.maxAddresses)))
-        }
-        let now = clock.monotonic()
-        let life = if case .addresses = answer { Self.answerLife } else { Self.failureLife }
-        let entry = Entry(answer: answer, expiresAt: now + life)
-        let waiters = state.withLock { state in
-            if state.cache.count >= Self.maxCached {
-                state.cache = state.cache.filter { $0.value.expiresAt > now }
-                if state.cache.count >= Self.maxCached { state.cache = [:] }
-            }
-            state.cache[host] = entry
-            return state.asked.removeValue(forKey: host) ?? []
-        }
-        for waiter in waiters { waiter.post(Reply(host: host, entry: entry)) }
+    private func post(_ deliveries: [NameTable.Delivery]) {
+        for delivery in deliveries { delivery.mailbox.post(delivery.reply) }
     }
+
+    /// c-ares writes to name servers over TCP without `MSG_NOSIGNAL`.
+    private static func ignoreBrokenPipes() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+}
+
+/// Looks up names, many at once. Used by the resolver's thread alone.
+package protocol NameLookups: AnyObject {
+    /// Must not wait.
+    func begin(_ host: String)
+
+    /// Sleeps until a lookup has ended, `wakeup` was signalled, or the time is up, and clears the signals.
+    /// - Parameter milliseconds: negative for no limit.
+    /// - Returns: the lookups that have ended, with their results.
+    func wait(for wakeup: Wakeup, milliseconds: Int32) -> [(host: String, answer: Resolver.Answer)]
 }

@@ -29,8 +29,11 @@ final class Target {
     var reach = Reach.unknown
     /// Nanoseconds of the monotonic clock.
     var reachExpiresAt = Int64.min
-    /// Index of the address in use: the first one, until a connection to it fails.
-    var preferred = 0
+    /// Index of the address in use: the first one, or the one to which a connection was made last.
+    private(set) var preferred = 0
+    /// The transfer that makes a connection for all callbacks, and those that wait for it; only with HTTP/2.
+    var connecting: Transfer?
+    var waitingToConnect: [Transfer] = []
     var openCount = 0
     /// Nanoseconds of the monotonic clock.
     var lastUsed: Int64 = 0
@@ -114,15 +117,28 @@ final class Target {
                 return
             }
         }
-        if case .open(let pins) = reach, pins.map(\.address) == addresses { return }
-        preferred = 0
+        let addresses = addresses.interleaved()
+        var used: IPAddress?
+        if case .open(let pins) = reach {
+            // Name servers return the addresses in changing order.
+            if Set(pins.map(\.address)) == Set(addresses) { return }
+            used = pins[preferred].address
+        }
+        preferred = used.flatMap { addresses.firstIndex(of: $0) } ?? 0
         reach = .open(addresses.map { Pin($0, of: url) })
     }
 
-    /// Selects the host's next address for the following callbacks, if `failed` is the selected one.
-    func turnAway(from failed: Pin) {
-        guard case .open(let pins) = reach, pins.indices.contains(preferred), pins[preferred] === failed else { return }
-        preferred = (preferred + 1) % pins.count
+    /// Selects the address for the following callbacks.
+    func prefer(_ pin: Pin) {
+        guard case .open(let pins) = reach, let index = pins.firstIndex(where: { $0.address == pin.address }) else {
+            return
+        }
+        preferred = index
+    }
+
+    var hasSeveralAddresses: Bool {
+        if case .open(let pins) = reach { return pins.count > 1 }
+        return false
     }
 }
 

@@ -15,7 +15,7 @@ final class Transfer {
     let index: Int
     /// `nil` between requests.
     private(set) var easy: UnsafeMutableRawPointer?
-    private let descriptors: Descriptors
+    let descriptors: Descriptors
     let addressGuard: AddressGuard
     let gate: Gate
 
@@ -28,12 +28,16 @@ final class Transfer {
     var startedAt: Int64 = 0
     var lookedUpAt: Int64 = 0
     var dialledAt: Int64 = 0
-    /// How often this callback was passed to libcurl: once per address tried, and once more after a dead connection.
-    var dials = 0
     /// It uses a new connection: for the second try after a dead connection, or because its target uses each connection
     /// once.
     private(set) var isFresh = false
     var isOpen: Bool { callback != nil }
+    /// A connection that was made for this callback and not handed to libcurl yet; -1 if there is none.
+    var socket: Int32 = -1
+    /// libcurl may connect by itself although the host has several addresses.
+    var connectsItself = false
+    /// libcurl wanted a new connection, which `Connector` has to make.
+    var needsConnection = false
     private var isHandshake = false
     private let caFile: String?
     /// The content that is sent: libcurl holds the address of the bytes.
@@ -76,6 +80,7 @@ final class Transfer {
     }
 
     deinit {
+        closeSocket()
         curl_easy_cleanup(easy)
         errorText.deallocate()
     }
@@ -173,6 +178,22 @@ final class Transfer {
         }
     }
 
+    /// Whether a new connection to an address has to be made by `Connector`.
+    var leavesConnecting: Bool { socket < 0 && !connectsItself && target?.hasSeveralAddresses == true }
+
+    /// The open connection to this address.
+    func takeSocket(_ address: IPAddress, _ port: UInt16) -> Int32? {
+        guard socket >= 0, let pin, pin.address == address, pin.port == port else { return nil }
+        defer { socket = -1 }
+        return socket
+    }
+
+    /// Closes the connection that libcurl did not need.
+    func closeSocket() {
+        if socket >= 0 { close(socket) }
+        socket = -1
+    }
+
     /// Frees the handle, and forgets the callback and its response.
     func clear() {
         // First, because libcurl holds addresses of the rest.
@@ -191,6 +212,7 @@ final class Transfer {
         answeredAt = 0
         peer = ""
         hasDialled = false
+        needsConnection = false
         tlsBeganAt = 0
         refusal = nil
         isTooLate = false

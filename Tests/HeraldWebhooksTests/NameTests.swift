@@ -127,19 +127,13 @@ import Testing
         return await loop.send(delegate("http://empty.example/"))
     }
 
-    @Test("a lookup that hangs ends the attempt at its deadline and delays no others")
+    @Test("a lookup without an answer ends the attempt at its deadline and delays no others")
     func hangingLookup() async throws {
         let receiver = try Receiver()
         let local = try #require(IPAddress("127.0.0.1"))
-        let release = Flag()
-        let resolver = Resolver(threads: 2, maxWaiting: 2) { host in
-            if host.hasPrefix("fast") { return .addresses([local]) }
-            try? blockUntil("the test has ended") { release.isSet }
-            return .failed("released")
-        }
+        let resolver = Resolver { host in host.hasPrefix("fast") ? .addresses([local]) : nil }
         let loop = try SendingLoop(resolver: resolver)
         defer {
-            release.set()
             receiver.close()
             loop.stop()
             resolver.close()
@@ -152,5 +146,103 @@ import Testing
             #expect(outcome.detail == "slow.example: no answer to the lookup in time")
             #expect(outcome.duration >= 900_000)
         }
+    }
+
+    @Test("a thousand names that no server answers do not delay a name that is answered")
+    func silentNames() async throws {
+        let receiver = try Receiver()
+        let local = try #require(IPAddress("127.0.0.1"))
+        let resolver = Resolver { host in host == "good.example" ? .addresses([local]) : nil }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        try await withThrowingTaskGroup(of: CallbackOutcome?.self) { group in
+            for number in 0..<1000 {
+                let silent = delegate("http://silent-\(number).example/", key: Int64(number), timeout: 3)
+                group.addTask { await loop.send(silent) }
+            }
+            let good = WebhookDelegate(
+                5000, url: "http://good.example:\(receiver.port)/",
+                secrets: [DelegateSecret(SigningSecret(bytes: secretBytes))], app: AppKey(rawValue: 2))
+            #expect(await loop.send(good).isSuccess)
+            for try await outcome in group { #expect(outcome?.failure == .nameResolution) }
+        }
+    }
+
+    /// Sends to a host of which the first addresses do not accept connections.
+    private func send(
+        dead: [String], live: String = "127.0.0.2", timeout: Int = 4, count: Int = 1, http2: Bool = false
+    ) async throws -> (outcomes: [CallbackOutcome], connections: Int) {
+        let receiver = try Receiver(address: live)
+        let holes = try dead.map { try BlackHole($0, port: receiver.port) }
+        let addresses = try (dead + [live]).map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+            for hole in holes { hole.close() }
+        }
+        let target = delegate("http://several.example:\(receiver.port)/", timeout: timeout) {
+            if http2 { $0.httpVersion = .http2 }
+        }
+        var outcomes: [CallbackOutcome] = []
+        for _ in 0..<count { outcomes.append(await loop.send(target)) }
+        return (outcomes, receiver.connectionCount)
+    }
+
+    @Test("addresses that drop packets do not cost the delivery, and the one that works is remembered")
+    func deadAddresses() async throws {
+        let (outcomes, connections) = try await send(dead: ["127.0.0.3", "127.0.0.4"], count: 3)
+        #expect(outcomes.map(\.isSuccess) == [true, true, true])
+        #expect(outcomes.map { String($0.transport.peer.prefix(10)) } == ["127.0.0.2:", "127.0.0.2:", "127.0.0.2:"])
+        #expect(outcomes.map(\.transport.isReused) == [false, true, true])
+        #expect(connections == 1)
+    }
+
+    @Test("more dead addresses than are tried at once do not hide the one that works")
+    func manyDeadAddresses() async throws {
+        let dead = (3...8).map { "127.0.0.\($0)" }
+        let (outcomes, _) = try await send(dead: dead, timeout: 20)
+        #expect(outcomes.map(\.isSuccess) == [true])
+    }
+
+    @Test("a host all of whose addresses drop packets is a timeout that says so")
+    func onlyDeadAddresses() async throws {
+        let holes = try [BlackHole("127.0.0.3"), BlackHole("127.0.0.4")]
+        let addresses = try ["127.0.0.3", "127.0.0.4"].map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+            for hole in holes { hole.close() }
+        }
+        let outcome = await loop.send(delegate("http://dead.example:\(holes[0].port)/", timeout: 1))
+        // The second address has no listener at this port, which is one more way to be dead.
+        #expect(outcome.failure == .timeout)
+        #expect(outcome.detail == "no address of dead.example has accepted a connection in time")
+        #expect(outcome.transport.connect > 0)
+    }
+
+    @Test("a host all of whose addresses refuse is a failed connection that says so")
+    func refusingAddresses() async throws {
+        let receiver = try Receiver(address: "127.0.0.2")
+        receiver.close()
+        let addresses = try ["127.0.0.3", "127.0.0.2"].map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+        }
+        let outcome = await loop.send(delegate("http://refusing.example:\(receiver.port)/"))
+        #expect(outcome.failure == .connect)
+        #expect(outcome.detail.hasPrefix("no address of refusing.example accepts connections at port"))
+        #expect(outcome.detail.hasSuffix("Connection refused"))
     }
 }

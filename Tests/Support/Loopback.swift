@@ -3,7 +3,10 @@ import Glibc
 @_exported public import HeraldReceiver
 
 /// Listens without ever answering a call: `connect` succeeds until the queue of the kernel is full.
-public func listenOnLoopback(_ address: String = "127.0.0.1", _ port: UInt16 = 0) throws -> (Int32, UInt16) {
+/// - Parameter backlog: how many connections wait until they are accepted.
+public func listenOnLoopback(
+    _ address: String = "127.0.0.1", _ port: UInt16 = 0, backlog: Int32 = 1024
+) throws -> (Int32, UInt16) {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var one: Int32 = 1
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, 4)
@@ -14,7 +17,7 @@ public func listenOnLoopback(_ address: String = "127.0.0.1", _ port: UInt16 = 0
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let failed = withUnsafeMutablePointer(to: &name) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-            bind(listener, pointer, length) != 0 || listen(listener, 1024) != 0
+            bind(listener, pointer, length) != 0 || listen(listener, backlog) != 0
                 || getsockname(listener, pointer, &length) != 0
         }
     }

@@ -1,0 +1,162 @@
+import CHeraldCares
+import Glibc
+package import HeraldRuntime
+
+/// Looks up names with c-ares, which sends all questions over a few sockets and waits for none of them.
+///
+/// It reads `/etc/resolv.conf`, `/etc/hosts`, and the order of `files` and `dns` in `/etc/nsswitch.conf`. Other sources
+/// of `nsswitch.conf` (`mdns`, `myhostname`, `resolve`, `wins` …) are not used. A name server that does not respond is
+/// asked again after 0.4 s.
+///
+/// Each channel of c-ares is used for a short time only: a new one has new ports, which are harder to guess for a forger
+/// of responses, and reads the configuration again.
+package final class DNSLookups: NameLookups {
+    fileprivate final class Channel {
+        let handle: ares_channel
+        let configuration: [Int]
+        /// Nanoseconds of the monotonic clock.
+        let madeAt: Int64
+        var lookups = 0
+        var openCount = 0
+
+        init?(_ configuration: [Int], _ now: Int64) {
+            guard isPrepared, let handle = herald_names_open(400, 4) else { return nil }
+            self.handle = handle
+            self.configuration = configuration
+            madeAt = now
+        }
+
+        deinit { ares_destroy(handle) }
+    }
+
+    fileprivate final class Results {
+        var list: [(host: String, answer: Resolver.Answer)] = []
+    }
+
+    /// The argument of c-ares' callback, which releases it.
+    fileprivate final class Lookup {
+        private let host: String
+        private let channel: Channel
+        private let results: Results
+
+        fileprivate init(_ host: String, _ channel: Channel, _ results: Results) {
+            self.host = host
+            self.channel = channel
+            self.results = results
+        }
+
+        fileprivate func end(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+            channel.openCount -= 1
+            results.list.append((host, DNSLookups.answer(status, result)))
+        }
+    }
+
+    private static let maxLookupsOfChannel = 256
+    private static let channelLife: Int64 = 10_000_000_000
+    private static let isPrepared = ares_library_init(ARES_LIB_INIT_ALL) == 0
+
+    private var current: Channel?
+    /// Channels that are replaced, and have open lookups.
+    private var retired: [Channel] = []
+    private let results = Results()
+    private var entries: [pollfd] = []
+
+    package init() {}
+
+    deinit {
+        // Ends the open lookups, which hold their channels.
+        for channel in channels { ares_cancel(channel.handle) }
+    }
+
+    private var channels: [Channel] { retired + (current.map { [$0] } ?? []) }
+
+    package func begin(_ host: String) {
+        guard let channel = channel() else {
+            return results.list.append((host, .unavailable("c-ares can't start")))
+        }
+        channel.lookups += 1
+        channel.openCount += 1
+        let lookup = Unmanaged.passRetained(Lookup(host, channel, results)).toOpaque()
+        // It may call back at once.
+        herald_names_look_up(channel.handle, host, onLookupEnd, lookup)
+    }
+
+    /// The channel for the next lookup.
+    private func channel() -> Channel? {
+        let now = Clock.system.monotonic()
+        let configuration = Self.configuration()
+        if let current, current.lookups < Self.maxLookupsOfChannel, now - current.madeAt < Self.channelLife,
+            current.configuration == configuration
+        {
+            return current
+        }
+        guard let new = Channel(configuration, now) else { return current }
+        if let current, current.openCount > 0 { retired.append(current) }
+        current = new
+        return new
+    }
+
+    /// Changes with the file that names the name servers.
+    private static func configuration() -> [Int] {
+        var status = stat()
+        guard stat("/etc/resolv.conf", &status) == 0 else { return [] }
+        return [Int(status.st_dev), Int(status.st_ino), status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+    }
+
+    package func wait(for wakeup: Wakeup, milliseconds: Int32) -> [(host: String, answer: Resolver.Answer)] {
+        var owners: [Channel] = []
+        var wait = results.list.isEmpty ? milliseconds : 0
+        entries.removeAll(keepingCapacity: true)
+        entries.append(pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0))
+        for channel in channels where channel.openCount > 0 {
+            withUnsafeTemporaryAllocation(of: pollfd.self, capacity: Int(HERALD_NAMES_SOCKETS)) { sockets in
+                let count = Int(herald_names_sockets(channel.handle, sockets.baseAddress))
+                entries += sockets[..<count]
+                owners += repeatElement(channel, count: count)
+            }
+            let next = herald_names_wait(channel.handle)
+            if next >= 0 { wait = wait < 0 ? next : min(wait, next) }
+        }
+        if poll(&entries, nfds_t(entries.count), wait) > 0 {
+            if entries[0].revents != 0 { wakeup.clear() }
+            for (index, channel) in owners.enumerated() where entries[index + 1].revents != 0 {
+                herald_names_ready(channel.handle, &entries[index + 1])
+            }
+        }
+        for channel in channels where channel.openCount > 0 { herald_names_expire(channel.handle) }
+        retired.removeAll { $0.openCount == 0 }
+        defer { results.list = [] }
+        return results.list
+    }
+
+    fileprivate static func answer(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) -> Resolver.Answer {
+        defer { if let result { ares_freeaddrinfo(result) } }
+        let reason = String(cString: ares_strerror(status))
+        switch herald_names_kind(status) {
+        case 0: break
+        case 1: return .failed(reason)
+        default: return .unavailable(reason)
+        }
+        var addresses: [IPAddress] = []
+        var node = result?.pointee.nodes
+        while let current = node {
+            // Skips unknown address families, which would be refused when the socket opens.
+            if let address = current.pointee.ai_addr.flatMap(IPAddress.init(socketAddress:)),
+                !addresses.contains(address)
+            {
+                addresses.append(address)
+            }
+            node = current.pointee.ai_next
+        }
+        return .addresses(addresses)
+    }
+}
+
+/// Called by c-ares on the resolver's thread, once for each lookup.
+private func onLookupEnd(
+    _ lookup: UnsafeMutableRawPointer?, _ status: Int32, _ timeouts: Int32,
+    _ result: UnsafeMutablePointer<ares_addrinfo>?
+) {
+    guard let lookup else { return }
+    Unmanaged<DNSLookups.Lookup>.fromOpaque(lookup).takeRetainedValue().end(status, result)
+}
