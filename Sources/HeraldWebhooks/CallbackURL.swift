@@ -1,7 +1,8 @@
 import CHeraldCurl
 
 /// A URL that callbacks can be sent to, in the form in which it is stored and compared: as libcurl prints it, with the
-/// host in lower case and without its trailing dot.
+/// host in lower case and without its trailing dot, and with the characters of path and query that the URL standard of
+/// WHATWG encodes in their encoded form.
 ///
 /// Only libcurl parses it, because libcurl connects to it, and no two parsers read all URLs the same way.
 /// `AddressGuard` decides whether its address may be reached. Any thread.
@@ -21,7 +22,7 @@ package struct CallbackURL: Equatable, Sendable {
 
     package init(_ text: String) throws(CallbackURLError) {
         try Self.checkText(text)
-        let parsed = try Self.parse(text)
+        let parsed = try Self.parse(Self.encoded(text))
         try Self.checkHost(parsed.host)
         // The changed host may parse differently (`127.0.0.1.` without its dot is an address), so the printed text is
         // parsed again.
@@ -56,6 +57,34 @@ package struct CallbackURL: Equatable, Sendable {
             .prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         guard !authority.contains(UInt8(ascii: "@")) else { throw .userInformation }
         guard !authority.isEmpty, !authority.contains(UInt8(ascii: "%")) else { throw .host }
+    }
+
+    /// Encodes the characters of the path percent-encode set and of the special-query percent-encode set that `checkText`
+    /// accepts.
+    private static func encoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        var slashes = 0
+        var isQuery = false
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            if byte == UInt8(ascii: "?") { isQuery = true }
+            let mustEncode =
+                switch byte {
+                case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"): slashes > 2 || isQuery
+                case UInt8(ascii: "'"): isQuery
+                case UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"):
+                    slashes > 2 && !isQuery
+                default: false
+                }
+            if mustEncode {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static func checkHost(_ host: String) throws(CallbackURLError) {

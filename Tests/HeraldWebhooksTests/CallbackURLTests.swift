@@ -16,6 +16,10 @@ import Testing
             ("http://a/../../b/./c", "http://a/b/c"), ("http://localhost:8081/hook", "http://localhost:8081/hook"),
             ("http://example.com:/", "http://example.com/"),
             ("http://xn--bcher-kva.example/", "http://xn--bcher-kva.example/"),
+            // As `new URL(text).href` of a browser writes them.
+            (#"http://a/{x}"<y>^`|'[];"#, "http://a/%7Bx%7D%22%3Cy%3E%5E%60|'[];"),
+            (#"http://a/?{x}"<y>^`|'[];"#, "http://a/?{x}%22%3Cy%3E^`|%27[];"),
+            ("http://a?<'>/{}", "http://a/?%3C%27%3E/{}"), ("http://a/%7b?%3c", "http://a/%7b?%3c"),
         ])
     func normalForm(_ text: String, _ normal: String) throws {
         let url = try CallbackURL(text)
