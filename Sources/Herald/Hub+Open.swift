@@ -155,7 +155,8 @@ extension Hub.Options {
         let allow = rules(allowedNetworks, "allowedNetworks")
         let deny = rules(deniedNetworks, "deniedNetworks")
         guard errors.isEmpty else { throw .invalid(errors) }
-        return AddressGuard(allow: allow, deny: deny, allowLoopback: allowsLoopback)
+        let loopback = allowsLoopback
+        return AddressGuard(allow: allow, deny: deny, allowLoopback: loopback, setting: "allowedNetworks")
     }
 
     fileprivate func sealer() throws(HubError) -> Sealer? {

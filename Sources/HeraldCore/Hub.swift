@@ -53,12 +53,14 @@ public final class Hub: Sendable {
 
     /// Recovers the content of the store and starts the threads.
     /// - Parameters:
+    ///   - keysRecovered: called with the access keys, before the first callback is sent.
     ///   - makeSender: creates a sender for each delivery loop.
     ///   - onDurabilityLost: called on the writer's thread when the state of the data on disk is unknown: the process
     ///     has to end.
     package init(
         store: any EventStore, configuration: Configuration = Configuration(), clock: Clock = .system,
-        onDurabilityLost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
+        onDurabilityLost: @escaping @Sendable (StoreError) -> Void, keysRecovered: (KeyRing) -> Void = { _ in },
+        makeSender: () throws -> any CallbackSender
     ) throws {
         self.store = store
         let clock = store.isShared ? clock.ahead { store.clockOffset } : clock
@@ -72,6 +74,7 @@ public final class Hub: Sendable {
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)
+        keysRecovered(keys)
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         sessions = SessionStore(recovery.sessions)
         appState = AppStateProjection(recovery.appStates)

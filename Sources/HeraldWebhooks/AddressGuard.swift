@@ -13,7 +13,8 @@ package struct AddressGuard: Sendable {
     private let deny: [NetworkRule]
     private let allowHosts: [HostRule]
     private let denyHosts: [HostRule]
-    private let allowLoopback: Bool
+    private let allowLoopback: @Sendable () -> Bool
+    private let setting: String?
     private let own: [(address: IPAddress, port: UInt16)]
     private let interfaces: Set<IPAddress>
 
@@ -24,12 +25,13 @@ package struct AddressGuard: Sendable {
     ///   - allowHosts: hosts whose addresses are allowed although a rule refuses them, except for metadata, `deny` and
     ///     Herald's own addresses.
     ///   - denyHosts: hosts that are never called, whatever their addresses.
-    ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are allowed.
+    ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are allowed at this moment.
+    ///   - setting: the name of the setting that is `allow`, for the operator who reads why an address was refused.
     ///   - ownAddresses: where this process listens; never reached. 0.0.0.0 and :: stand for every local address.
     ///   - interfaces: the addresses of this machine, see `IPAddress.ofInterfaces`.
     package init(
         allow: [NetworkRule] = [], deny: [NetworkRule] = [], allowHosts: [HostRule] = [], denyHosts: [HostRule] = [],
-        allowLoopback: Bool = false,
+        allowLoopback: @escaping @autoclosure @Sendable () -> Bool = false, setting: String? = nil,
         ownAddresses: [(address: IPAddress, port: UInt16)] = [], interfaces: [IPAddress] = []
     ) {
         self.allow = allow
@@ -37,6 +39,7 @@ package struct AddressGuard: Sendable {
         self.allowHosts = allowHosts
         self.denyHosts = denyHosts
         self.allowLoopback = allowLoopback
+        self.setting = setting
         self.own = ownAddresses
         self.interfaces = Set(interfaces)
     }
@@ -52,7 +55,7 @@ package struct AddressGuard: Sendable {
             if SpecialNetworks.metadata.contains(face),
                 !allow.contains(where: { $0.names(face) && $0.covers(port: port) })
             {
-                return .refused(rule: "metadata address \(face)")
+                return .refused(rule: "metadata address \(face)" + advice(NetworkRule(face, face.bitCount)))
             }
         }
         if let host, allowHosts.contains(where: { $0.matches(host) }) { return .allowed }
@@ -68,14 +71,23 @@ package struct AddressGuard: Sendable {
 
     private func judgeRange(_ address: IPAddress, _ port: UInt16) -> Verdict {
         if allow.contains(where: { $0.contains(address) && $0.covers(port: port) }) { return .allowed }
-        if allowLoopback, address.isLoopback { return .allowed }
-        if let entry = SpecialNetworks.refused(address) { return .refused(rule: "\(entry.name) \(entry.range)") }
+        if address.isLoopback, allowLoopback() { return .allowed }
+        if let entry = SpecialNetworks.refused(address) {
+            return .refused(rule: "\(entry.name) \(entry.range)" + advice(entry.range))
+        }
         if let inside = address.translated { return judgeRange(inside, port) }
         if address.family == .v6, !SpecialNetworks.globalUnicast.contains(address) {
-            return .refused(rule: "not global unicast \(SpecialNetworks.globalUnicast)")
+            return .refused(
+                rule: "not global unicast \(SpecialNetworks.globalUnicast)"
+                    + advice(NetworkRule(address, address.bitCount)))
         }
         if let inside = address.isatap { return judgeRange(inside, port) }
         return .allowed
+    }
+
+    /// How the operator can allow a network that is refused by default.
+    private func advice(_ network: NetworkRule) -> String {
+        setting.map { "; the operator can allow it with \($0) \(network)" } ?? ""
     }
 
     private func isOwn(_ address: IPAddress, _ port: UInt16) -> Bool {

@@ -137,7 +137,7 @@ struct CommandTests {
         #expect(first["level"]?.string == "info")
         #expect(first["time"]?.timestamp != nil)
         #expect(first["address"]?.string == "http://127.0.0.1:\(herald.port)")
-        #expect(first["loopback_callbacks"]?.string == "allowed")
+        #expect(first["loopback_callbacks"]?.string == "allowed until there is a key")
         #expect(first["private_callbacks"]?.string == "10.0.0.0/8")
         // Normal traffic is not logged.
         try await herald.publish()

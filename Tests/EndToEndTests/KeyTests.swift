@@ -30,7 +30,7 @@ struct KeyTests {
 
     @Test("a key allows what its scopes include; a refusal names the missing scope")
     func scopes() async throws {
-        let herald = try await HeraldProcess.start()
+        let herald = try await HeraldProcess.start(["--allow-networks", HeraldProcess.loopback])
         let admin = try await herald.makeKey("admin")
         let event = #"{"type": "order.paid"}"#
         let url = #"{"url": "http://127.0.0.1:9/"}"#

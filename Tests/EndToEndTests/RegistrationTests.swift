@@ -129,6 +129,47 @@ struct RegistrationTests {
         #expect(try await status("http://169.254.169.254/") == 422)
     }
 
+    @Test("a refusal names the setting that allows the address")
+    func namedSetting() async throws {
+        let herald = try await HeraldProcess.start()
+        for (url, network) in [
+            ("http://10.0.0.1/", "10.0.0.0/8"), ("http://[fd00::1]/", "fc00::/7"),
+            ("http://169.254.169.254/", "169.254.169.254/32"),
+        ] {
+            let answer = try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#)
+            #expect(answer.text.contains("--allow-networks \(network)"), "\(answer.text)")
+            let opened = try await HeraldProcess.start(["--allow-networks", network])
+            #expect(try await opened.post("/v1/delegates", #"{"url": "\#(url)"}"#).status == 201, "\(url)")
+        }
+    }
+
+    @Test("callbacks reach loopback without a setting only until there is a key")
+    func loopback() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(200) }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url("/first")).id
+        _ = try await herald.post("/v1/events", #"{"type": "a"}"#)
+        try await eventually("it is delivered") { receiver.requests.count == 1 }
+        let admin = try await herald.makeKey("admin")
+        let refused = try await herald.post(
+            "/v1/delegates", #"{"url": "\#(receiver.url("/second"))"}"#, admin.headers)
+        #expect(refused.status == 422)
+        #expect(refused.text.contains("--allow-networks 127.0.0.0/8"))
+        #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, admin.headers).status == 202)
+        let attempts = try await herald.get("/v1/delegates/\(id)/attempts", admin.headers) {
+            $0.text.contains("address_refused")
+        }
+        #expect(attempts.text.contains("--allow-networks 127.0.0.0/8"))
+        #expect(receiver.requests.count == 1)
+        let keyed = try await HeraldProcess.start(
+            environment: ["HERALD_ALLOW_NETWORKS": "10.0.0.0/8"], adminKey: MadeKey.admin.text)
+        let body = #"{"url": "\#(receiver.url())"}"#
+        #expect(try await keyed.post("/v1/delegates", body).status == 422)
+        let open = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        #expect(try await open.post("/v1/delegates", body).status == 201)
+    }
+
     @Test("addresses of cloud metadata stay closed in any wider network; each opens by its own")
     func metadata() async throws {
         let herald = try await HeraldProcess.start([

@@ -63,7 +63,8 @@ extension Option {
         },
         Option(
             name: "allow-networks", placeholder: "LIST", defaultText: "none",
-            help: "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ..."
+            help:
+                "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ... Loopback (127.0.0.0/8,::1/128) is open without this setting only on a server that listens on loopback and has no access key."
         ) { text, settings throws(Disallowed) in settings.allowNetworks = try networks(text) },
         Option(
             name: "deny-networks", placeholder: "LIST", defaultText: "none",

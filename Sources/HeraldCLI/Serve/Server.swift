@@ -20,6 +20,7 @@ struct Server {
     private let hub: Hub
     private let service: HeraldService
     private let resolver: Resolver
+    private let loopback: LoopbackRule
     private let delegateLog: DelegateLog
     private let backups: BackupSchedule?
     private let storageLog: StorageLog
@@ -81,9 +82,11 @@ struct Server {
         var listening = Self.httpConfiguration(settings, descriptors, memory)
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: startup)
+        Self.logUnwatchedSockets(log)
         do {
             resolver = Resolver()
-            let guardian = Self.addressGuard(settings, port: http.port)
+            loopback = LoopbackRule(settings)
+            let guardian = Self.addressGuard(settings, loopback, port: http.port)
             var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
             sending.capacity = min(descriptors.callbacks, memory.callbacks)
             sending.maxConnections = sending.capacity * 2
@@ -100,6 +103,7 @@ struct Server {
                     // `_exit` and not `exit`, which would unload libraries while other threads run.
                     _exit(ExitCode.inputOutput)
                 },
+                keysRecovered: { [loopback] in loopback.begin($0) },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
             delegateLog = DelegateLog(log, clock: hub.clock.wall)
             hub.damagedEvents.observe { position in
@@ -180,7 +184,7 @@ struct Server {
                 "memory": Option.describe(size: Int64(memory.total)),
                 "events": String(hub.head),
                 "webhooks": String(hub.registry.count),
-                "loopback_callbacks": settings.listen.isLoopback ? "allowed" : "refused",
+                "loopback_callbacks": loopback.allowsCallbacks ? "allowed until there is a key" : "refused",
                 "private_callbacks": settings.allowNetworks.isEmpty
                     ? "refused" : settings.allowNetworks.map(\.description).joined(separator: ","),
                 "retention": Option.describe(duration: settings.retention.events),
@@ -296,11 +300,21 @@ struct Server {
         return hub
     }
 
-    private static func addressGuard(_ settings: Settings, port: UInt16) -> AddressGuard {
+    /// The first of each hundred, because many sockets may fail for the same reason.
+    private static func logUnwatchedSockets(_ log: Log) {
+        EpollFailures.observe { error, count in
+            guard count % 100 == 1 else { return }
+            log.write(.error, "a socket cannot be watched: it is served late") {
+                ["reason": error.description, "count": String(count)]
+            }
+        }
+    }
+
+    private static func addressGuard(_ settings: Settings, _ loopback: LoopbackRule, port: UInt16) -> AddressGuard {
         let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
         return AddressGuard(
             allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
-            denyHosts: settings.denyHosts, allowLoopback: settings.listen.isLoopback,
+            denyHosts: settings.denyHosts, allowLoopback: loopback.allowsCallbacks, setting: "--allow-networks",
             ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 

@@ -16,7 +16,8 @@ final class HeraldProcess: Sendable {
     ///   - folder: of an earlier process, to go on with its data.
     ///   - listen: where; by default on a free port.
     ///   - data: the data folder, when it is not the folder itself.
-    ///   - adminKey: the operator's key; every request is sent with it.
+    ///   - adminKey: the operator's key; every request is sent with it. With a key, receivers on loopback need a setting,
+    ///     which is the default.
     ///   - prefix: a program and its arguments that run the server, such as `strace`.
     static func start(
         folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, listen: String = "127.0.0.1:0",
@@ -38,7 +39,9 @@ final class HeraldProcess: Sendable {
         let all = prefix + [try Binary.path()] + command
         let process = try ChildProcess(
             all[0], Array(all.dropFirst()),
-            environment: environment.merging(adminKey.map { ["HERALD_ADMIN_KEY": $0] } ?? [:]) { $1 })
+            environment: environment.merging(
+                adminKey.map { ["HERALD_ADMIN_KEY": $0, "HERALD_ALLOW_NETWORKS": loopback] } ?? [:]
+            ) { own, _ in own })
         do {
             let port: UInt16 = try await eventually("herald listens") {
                 if let port = Self.port(process.lines) { return port }
@@ -51,6 +54,9 @@ final class HeraldProcess: Sendable {
             throw error
         }
     }
+
+    /// The setting that opens loopback.
+    static let loopback = "127.0.0.0/8,::1/128"
 
     private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?, isOwner: Bool = true)
     {
