@@ -33,7 +33,7 @@ struct LogTests {
             ])
         for line in lines {
             #expect(line["delegate"]?.string == id)
-            #expect(line["url"]?.string == receiver.url("/hook?..."))
+            #expect(line["url"]?.string == receiver.url("/…"))
             #expect(line["level"]?.string == "info")
         }
         #expect(lines.compactMap { $0["status"]?.string } == ["active", "paused", "active"])

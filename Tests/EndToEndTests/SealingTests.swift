@@ -1,4 +1,5 @@
 import Glibc
+import HeraldJSON
 import HeraldTestSupport
 import Testing
 
@@ -23,10 +24,21 @@ struct SealingTests {
         let registered = try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"])
         let secret = try #require(registered.string("secret")).dropFirst("whsec_".count)
         #expect(try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"]).string("secret") != nil)
+        // A token in the path of a URL, whose delivery fails for good: an event and a line of the log are about it.
+        _ = try await herald.register(
+            "http://127.0.0.1:9/services/Cerberus/Hades?token=Styx", #""retry_schedule": [], "events": ["test.*"]"#)
+        _ = try await herald.post("/v1/events", #"{"type": "test.happened"}"#)
+        let exhausted = try await eventually("it is given up") { herald.log("delivery exhausted").first }
+        #expect(exhausted["url"]?.string == "http://127.0.0.1:9/…")
+        let published = try await herald.get("/v1/events?type=herald.delivery.exhausted")
+        #expect(published.text.contains("http://127.0.0.1:9/…"), "\(published.text)")
         try await herald.stop()
+        #expect(!herald.process.text.contains("Cerberus") && !herald.process.text.contains("Styx"))
         for name in try Files.names(in: folder.path + "/data") {
             let text = String(decoding: try Files.read(folder.path + "/data/" + name), as: UTF8.self)
-            #expect(!text.contains("Zerberus") && !text.contains(secret), "\(name)")
+            for word in ["Zerberus", String(secret), "Cerberus", "Hades", "Styx"] {
+                #expect(!text.contains(word), "\(name)")
+            }
         }
 
         await #expect(throws: (any Error).self) { try await HeraldProcess.start(folder: folder) }

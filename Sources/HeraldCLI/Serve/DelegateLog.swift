@@ -33,7 +33,7 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
     ) {
         log.write(.info, message) {
             [
-                "delegate": delegate.id, "url": WebhookSettings.withoutQuery(delegate.settings.url),
+                "delegate": delegate.id, "url": WebhookSettings.withoutSecrets(delegate.settings.url),
                 "from": old?.rawValue,
                 "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
             ]
@@ -61,7 +61,7 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
             func text(_ name: String) -> String? { data?[name]?.string }
             func number(_ name: String) -> String? { data?[name]?.integer.map { "\($0)" } }
             return [
-                "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutQuery),
+                "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutSecrets),
                 "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
                 "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
                 "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),

@@ -136,9 +136,11 @@ public struct WebhookSettings: Equatable, Sendable {
         self.maxInFlight = maxInFlight
     }
 
-    /// A URL for others than the delegate's owner: queries often contain a password.
-    package static func withoutQuery(_ url: String) -> String {
-        guard let mark = url.firstIndex(of: "?") else { return url }
-        return url[..<mark] + "?..."
+    /// A URL for others than the delegate's owner: only its origin, because paths and queries often contain a secret.
+    package static func withoutSecrets(_ url: String) -> String {
+        guard let scheme = url.firstRange(of: "://") else { return "…" }
+        let end = url[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex
+        let rest = url[end...]
+        return url[..<end] + (rest.isEmpty || rest == "/" ? "/" : "/…")
     }
 }

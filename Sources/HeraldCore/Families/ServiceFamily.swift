@@ -60,7 +60,7 @@ enum ServiceFamily {
         var json = JSONWriter(capacity: 256)
         json.object {
             $0.member("delegate", delegate.id)
-            $0.member("url", WebhookSettings.withoutQuery(delegate.settings.url))
+            $0.member("url", WebhookSettings.withoutSecrets(delegate.settings.url))
             switch announcement {
             case .failing(let since, let reason):
                 $0.member("since", .timestamp(since))

@@ -37,7 +37,7 @@ struct DelegateLogTests {
         WebhookDelegate(1, url: url, status: status, reason: reason, expiresAt: expiresAt)
     }
 
-    @Test("each change of a status is one line, with id and address, without the query; other changes are not logged")
+    @Test("each change of a status is one line with id and origin, without path; other changes are not logged")
     func registry() throws {
         let written = try lines { log, _ in
             log.registryChanged(.registered(delegate(.pendingVerification)))
@@ -51,7 +51,7 @@ struct DelegateLogTests {
             let entry = try JSONDocument(parsing: line)
             #expect(entry["level"]?.string == "info")
             #expect(entry["delegate"]?.string == "dlg_1")
-            #expect(entry["url"]?.string == "https://receiver.example/a?...")
+            #expect(entry["url"]?.string == "https://receiver.example/…")
             return ["message", "from", "status", "reason"].compactMap { entry[$0]?.string }
         }
         #expect(
@@ -105,7 +105,7 @@ struct DelegateLogTests {
         let entry = try JSONDocument(parsing: try #require(written.last))
         #expect(
             entry.root.members.dropFirst().map { "\($0.key) \($0.value.string ?? "")" } == [
-                "level warning", "message delivery exhausted", "delegate dlg_1", "url https://a.example/?...",
+                "level warning", "message delivery exhausted", "delegate dlg_1", "url https://a.example/…",
                 "event e1", "event_type a.b", "attempts 3", "traceparent 00-1-2-00",
             ])
     }
