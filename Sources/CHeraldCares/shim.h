@@ -30,7 +30,7 @@ static inline void herald_names_look_up(ares_channel channel, const char *name, 
     hints.ai_socktype = SOCK_STREAM;
     ares_getaddrinfo(channel, name, NULL, &hints, found, lookup);
 }
-// 0: addresses were found; 1: the name has no address; 2: the name servers did not say.
+// 0: addresses were found; 1: the name has no address; 2: the name servers failed or did not respond.
 static inline int herald_names_kind(int status) {
     switch (status) {
     case ARES_SUCCESS: return 0;

@@ -2,11 +2,11 @@ import CHeraldCares
 import Glibc
 package import HeraldRuntime
 
-/// Looks up names with c-ares, which sends all questions over a few sockets and waits for none of them.
+/// Looks up names with c-ares, which sends all queries over a few sockets and does not block.
 ///
 /// It reads `/etc/resolv.conf`, `/etc/hosts`, and the order of `files` and `dns` in `/etc/nsswitch.conf`. Other sources
-/// of `nsswitch.conf` (`mdns`, `myhostname`, `resolve`, `wins` …) are not used. A name server that does not respond is
-/// asked again after 0.4 s.
+/// of `nsswitch.conf` (`mdns`, `myhostname`, `resolve`, `wins` …) are not used. A query without a response
+/// is repeated after 0.4 s.
 ///
 /// Each channel of c-ares is used for a short time only: a new one has new ports, which are harder to guess for a forger
 /// of responses, and reads the configuration again.

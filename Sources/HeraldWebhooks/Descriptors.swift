@@ -28,7 +28,7 @@ final class Descriptors {
         epoll = try Epoll()
     }
 
-    /// Called when a socket was opened: whatever had its number before is closed.
+    /// Called when a socket was opened: the one that had its number before is closed.
     func begin(_ descriptor: Int32) {
         let index = Int(descriptor)
         if entries.indices.contains(index) { entries[index] = Entry() }

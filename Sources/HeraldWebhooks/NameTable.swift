@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldRuntime
 
-/// What a resolver knows: the addresses and failures that it remembers, and the names that are looked up or wait for it.
+/// The state of a resolver: the addresses and failures that it caches, and the names that are looked up or wait for it.
 /// A value without I/O; times are nanoseconds of the monotonic clock.
 ///
 /// - Addresses are fresh for 30 s. For as long again they are used while a refresh runs, so a busy name never waits. For
@@ -14,7 +14,7 @@ struct NameTable {
     private struct Record {
         var addresses: [IPAddress] = []
         var foundAt: Int64 = 0
-        /// The reason of the last lookup, if it failed.
+        /// Why the last lookup failed.
         var failure: String?
         var failures = 0
         /// No lookup begins before.
@@ -29,7 +29,7 @@ struct NameTable {
         /// When its lookup began; `nil` while it waits.
         var begunAt: Int64?
         var isOpen: Bool { begunAt != nil }
-        /// It is not waited for any more if there are addresses of an earlier time.
+        /// It has taken so long that addresses of an earlier time are used.
         var isLate = false
         /// It was recorded as a failure.
         var isOverdue = false
@@ -68,7 +68,7 @@ struct NameTable {
 
     // MARK: Requests
 
-    /// What is known of a name; if nothing is, `nil`, and the result will be posted to the mailbox.
+    /// Returns the cached result for a name; if there is none, `nil`, and the result will be posted to the mailbox.
     mutating func resolve(
         _ host: String, _ app: AppKey, _ mailbox: Mailbox<Resolver.Reply>, _ now: Int64
     ) -> Resolver.Entry? {

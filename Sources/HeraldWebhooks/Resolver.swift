@@ -6,7 +6,7 @@ import Synchronization
 /// Resolves host names on its own thread, because libcurl's resolver can block a whole delivery loop.
 ///
 /// One per process, shared by all senders. The thread, which starts with the first name, runs hundreds of lookups at
-/// once and waits for none of them: names that no server answers delay only themselves. `NameTable` has the rules.
+/// once: a name without a response delays no other. `NameTable` has the rules.
 ///
 /// One lock guards the table and is held for a few instructions.
 package final class Resolver: Sendable {
@@ -16,7 +16,7 @@ package final class Resolver: Sendable {
         case addresses([IPAddress])
         /// The name has no address; the reason, for operators.
         case failed(String)
-        /// The name servers did not say; addresses of an earlier time stay valid.
+        /// The name servers failed or did not respond; addresses of an earlier time stay valid.
         case unavailable(String)
     }
 

@@ -78,7 +78,8 @@ def attack(database, count, seed, outcome):
     database.create("herald")
     wire = Wire(database.port, is_deaf=True)
     urls = [database.url("herald")] * DEAF + [wire.url("herald")]
-    servers = [Herald(url, environment={"HERALD_ADMIN_KEY": ADMIN}).expect() for url in urls]
+    environment = {"HERALD_ADMIN_KEY": ADMIN, "HERALD_ALLOW_NETWORKS": "127.0.0.0/8"}
+    servers = [Herald(url, environment=environment).expect() for url in urls]
     places = [Place(server) for server in servers]
     for number in range(count):
         if number % CUT == min(CUT, count) // 2:

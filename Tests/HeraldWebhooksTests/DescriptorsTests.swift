@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "a socket is watched although the one that had its number was closed without a word",
+        "a socket is watched although the one that had its number was closed unannounced",
         arguments: [true, false])
     func closedSilently(isReported: Bool) throws {
         let descriptors = try Descriptors()

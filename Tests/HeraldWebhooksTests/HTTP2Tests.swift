@@ -39,13 +39,14 @@ import Testing
 
     /// A receiver that speaks TLS, and a loop that trusts it.
     private func secure(
-        offersHTTP2: Bool = true, capacity: Int = 1024, script: @escaping Receiver.Script = { _ in .status(200) }
+        offersHTTP2: Bool = true, capacity: Int = 1024, resolver: Resolver = Resolver(),
+        script: @escaping Receiver.Script = { _ in .status(200) }
     ) throws -> (Receiver, SendingLoop) {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
         let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2), script: script)
-        let loop = try SendingLoop(keeping: folder) {
+        let loop = try SendingLoop(resolver: resolver, keeping: folder) {
             $0.certificateAuthorities = file
             $0.capacity = capacity
         }
@@ -69,6 +70,26 @@ import Testing
         #expect(second.transport.tls == 0)
         let expected: ReceivedRequest.Version = offersHTTP2 ? .http2 : .http1
         #expect(receiver.requests.map(\.version) == [expected, expected])
+        #expect(receiver.connectionCount == 1)
+    }
+
+    @Test("concurrent callbacks share one connection to a host whose first address drops packets")
+    func severalAddresses() async throws {
+        let addresses = try ["127.0.0.3", "127.0.0.1"].map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let (receiver, loop) = try secure(resolver: resolver)
+        let hole = try BlackHole("127.0.0.3", port: receiver.port)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+            hole.close()
+        }
+        await withTaskGroup(of: CallbackOutcome.self) { group in
+            for _ in 0..<20 { group.addTask { await loop.send(delegate2("https://localhost:\(receiver.port)/")) } }
+            for await outcome in group { #expect(outcome.isSuccess, "\(outcome)") }
+        }
+        #expect(receiver.requests.count == 20)
         #expect(receiver.connectionCount == 1)
     }
 

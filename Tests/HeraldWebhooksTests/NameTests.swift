@@ -174,7 +174,7 @@ import Testing
 
     /// Sends to a host of which the first addresses do not accept connections.
     private func send(
-        dead: [String], live: String = "127.0.0.2", timeout: Int = 4, count: Int = 1, http2: Bool = false
+        dead: [String], live: String = "127.0.0.2", timeout: Int = 4, count: Int = 1
     ) async throws -> (outcomes: [CallbackOutcome], connections: Int) {
         let receiver = try Receiver(address: live)
         let holes = try dead.map { try BlackHole($0, port: receiver.port) }
@@ -187,9 +187,7 @@ import Testing
             resolver.close()
             for hole in holes { hole.close() }
         }
-        let target = delegate("http://several.example:\(receiver.port)/", timeout: timeout) {
-            if http2 { $0.httpVersion = .http2 }
-        }
+        let target = delegate("http://several.example:\(receiver.port)/", timeout: timeout)
         var outcomes: [CallbackOutcome] = []
         for _ in 0..<count { outcomes.append(await loop.send(target)) }
         return (outcomes, receiver.connectionCount)
