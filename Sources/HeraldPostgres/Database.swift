@@ -179,3 +179,11 @@ struct Database: Sendable {
     /// SQLSTATE "insufficient privilege", which becomes `StoreError.notWritable`: nothing can be written there.
     private static let unsuitable = "42501"
 }
+
+extension PostgresStore {
+    /// The version of libpq.
+    package static var libraryVersion: String {
+        let number = PQlibVersion()
+        return "\(number / 10_000).\(number % 10_000)"
+    }
+}

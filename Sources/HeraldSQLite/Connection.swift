@@ -196,3 +196,8 @@ final class Connection {
             message: String(cString: sqlite3_errmsg(handle)), path: path)
     }
 }
+
+extension SQLiteStore {
+    /// The version of SQLite.
+    package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+}

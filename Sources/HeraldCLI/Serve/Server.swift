@@ -159,6 +159,7 @@ struct Server {
                     "to_do": "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n",
                 ])
         }
+        log.report(LibraryFault.found(in: Library.all))
         log.write(memory.isScarce ? .info : .debug, "memory is divided") { memory.parts }
         if let risk = settings.tls?.risk {
             log.warning("other users may be able to read the private key", ["risk": risk])
