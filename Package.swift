@@ -84,7 +84,9 @@ let package = Package(
                 "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldPostgres",
             ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, names, the address guard. Knows no store.
-        module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldCares"]),
+        module(
+            "HeraldWebhooks",
+            ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldCares", "CHeraldSSL"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
@@ -121,8 +123,8 @@ let package = Package(
         // Threads, mailboxes, clocks, eventfd and epoll: the only place with system calls of our own. Knows nothing of events.
         module("HeraldRuntime", ["CHeraldLinux"]),
 
-        // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTPClient, with a
-        // header for each.
+        // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTPClient, and
+        // CHeraldSSL by HeraldWebhooks and HeraldReceiver, with a header for each.
         cLibrary("CHeraldLinux"),
         cLibrary("CHeraldMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
         // The description of the API and the dashboard, as bytes in the binary.

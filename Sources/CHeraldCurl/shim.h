@@ -16,6 +16,8 @@ static const int HERALD_CURL_RESOLVE = CURLE_COULDNT_RESOLVE_HOST;
 static const int HERALD_CURL_CONNECT = CURLE_COULDNT_CONNECT;
 static const int HERALD_CURL_TIMEOUT = CURLE_OPERATION_TIMEDOUT;
 static const int HERALD_CURL_WRITE = CURLE_WRITE_ERROR;
+static const int HERALD_CURL_NO_MEMORY = CURLE_OUT_OF_MEMORY;
+static const int HERALD_CURL_TOO_LARGE = 100; // CURLE_TOO_LARGE, since 8.6
 static const int HERALD_CURL_ABORTED = CURLE_ABORTED_BY_CALLBACK;
 static const int HERALD_CURL_SEND = CURLE_SEND_ERROR;
 static const int HERALD_CURL_RECEIVE = CURLE_RECV_ERROR;
@@ -40,6 +42,10 @@ static inline int herald_curl_decodes_brotli(void) {
 static inline int herald_curl_decodes_zstd(void) {
     return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ZSTD) != 0;
 }
+// Each is NULL if libcurl lacks the part.
+static inline const char *herald_curl_version(void) { return curl_version_info(CURLVERSION_NOW)->version; }
+static inline const char *herald_curl_tls_version(void) { return curl_version_info(CURLVERSION_NOW)->ssl_version; }
+static inline const char *herald_curl_http2_version(void) { return curl_version_info(CURLVERSION_NOW)->nghttp2_version; }
 static inline int herald_curl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 static inline const char *herald_curl_message(int code) { return curl_easy_strerror((CURLcode)code); }
 
@@ -212,6 +218,12 @@ static inline long long herald_easy_tls_time(CURL *easy) {
     curl_off_t time = 0;
     curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &time);
     return time;
+}
+// The number of sent bytes of requests, in all that were made for the transfer.
+static inline long herald_easy_request_bytes(CURL *easy) {
+    long count = 0;
+    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &count);
+    return count;
 }
 // The number of sent bytes of the request's body.
 static inline long long herald_easy_uploaded(CURL *easy) {

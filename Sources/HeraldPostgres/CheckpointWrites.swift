@@ -156,6 +156,7 @@ enum CheckpointWrites {
         parameters.add(deliveries) { $0.dueAt }
         parameters.add(deliveries) { Int64($0.state.rawValue) }
         parameters.add(deliveries) { $0.isNamed ? 2 : $0.isReplay ? 1 : 0 }
+        parameters.add(deliveries) { Int64($0.uncounted) }
     }
 
     /// Of several items for one key, the last one.
@@ -182,14 +183,15 @@ enum CheckpointWrites {
     private static func setWaiting(_ request: String) -> String {
         """
         INSERT INTO waiting (\(WaitingDelivery.columns), request)
-        SELECT u.*, \(request) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-            AS u(delegate, event, attempts, due_at, state, is_replay) WHERE \(lives)
+        SELECT u.*, \(request) FROM unnest(
+            $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+            AS u(delegate, event, attempts, due_at, state, is_replay, uncounted) WHERE \(lives)
         ON CONFLICT (delegate, event) DO UPDATE SET attempts = excluded.attempts, due_at = excluded.due_at,
-            state = excluded.state, is_replay = excluded.is_replay
+            state = excluded.state, is_replay = excluded.is_replay, uncounted = excluded.uncounted
         """
     }
-    private static let setWaiting = Statement(setWaiting("0") + " WHERE waiting.request <= $7")
-    private static let redeliver = Statement(setWaiting("$7::bigint") + ", request = excluded.request")
+    private static let setWaiting = Statement(setWaiting("0") + " WHERE waiting.request <= $8")
+    private static let redeliver = Statement(setWaiting("$8::bigint") + ", request = excluded.request")
     private static let endWaiting = Statement(
         """
         DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)

@@ -325,5 +325,9 @@ enum Schema {
         -- Whether the check of an event type includes `format` of its schema.
         ALTER TABLE event_types ADD COLUMN assert_formats INTEGER NOT NULL DEFAULT 0;
         """,
+        """
+        -- The part of `attempts` that used up no step of the retry schedule.
+        ALTER TABLE waiting ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0;
+        """,
     ]
 }

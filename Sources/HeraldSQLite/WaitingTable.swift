@@ -14,7 +14,7 @@ struct WaitingTable {
         set = try prepare(
             """
             INSERT OR REPLACE INTO waiting (\(WaitingDelivery.columns))
-            SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \(delegateLives)
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE \(delegateLives)
             """)
         drop = try prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
         end = try prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
@@ -36,6 +36,7 @@ struct WaitingTable {
         set.bind(4, delivery.dueAt)
         set.bind(5, Int64(delivery.state.rawValue))
         set.bind(6, delivery.isNamed ? 2 : delivery.isReplay ? 1 : 0)
+        set.bind(7, Int64(delivery.uncounted))
         try set.run()
     }
 

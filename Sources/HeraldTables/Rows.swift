@@ -57,7 +57,7 @@ extension TransportRecord {
 
 extension WaitingDelivery {
     /// As stored.
-    package static let columns = "delegate, event, attempts, due_at, state, is_replay"
+    package static let columns = "delegate, event, attempts, due_at, state, is_replay, uncounted"
     package static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
 
     /// - Parameter row: a row of `columnsWithSubject`.
@@ -66,7 +66,7 @@ extension WaitingDelivery {
         self.init(
             delegate: row.integer(0), event: row.integer(1), attempts: Int(row.integer(2)), dueAt: row.integer(3),
             state: try known(State(rawValue: state), "state", String(state)), isReplay: row.integer(5) != 0,
-            isNamed: row.integer(5) == 2, subject: row.optionalText(6))
+            isNamed: row.integer(5) == 2, uncounted: Int(row.integer(6)), subject: row.optionalText(7))
     }
 }
 

@@ -1,4 +1,5 @@
 import CHeraldCurl
+import CHeraldSSL
 import Glibc
 
 // The functions that libcurl calls, on the thread of the sender that called libcurl. They must not call libcurl. Each
@@ -70,6 +71,7 @@ func onOpenSocket(
             transfer.refusal = "not an internet address"
             return -1
         }
+        guard transfer.mayRequest() else { return -1 }
         if case .refused(let rule) = transfer.authorize(address, port) {
             transfer.refusal = rule
             return -1
@@ -93,19 +95,23 @@ func onTLS(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
 ) -> CURLcode {
     if let transfer {
-        Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { $0.tlsBeganAt = CurlSender.now() }
+        Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef {
+            $0.tlsBeganAt = CurlSender.now()
+            herald_tls_watch(context, $0.tlsEvents)
+        }
     }
     return CURLE_OK
 }
 
 /// Checks the address before each request: the only check on a connection that was already open. And whether the request may
-/// still be sent: the process may have stood still since libcurl was called.
+/// still be sent: libcurl may have made it before, and the process may have stood still since libcurl was called.
 func onRequest(
     _ transfer: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ peerPort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let transfer, let peer else { return CURL_PREREQFUNC_ABORT }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        guard transfer.mayRequest() else { return CURL_PREREQFUNC_ABORT }
         if transfer.gate.isClosed {
             transfer.isTooLate = true
             return CURL_PREREQFUNC_ABORT
@@ -113,6 +119,7 @@ func onRequest(
         // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer
+            transfer.noteRequest()
             return CURL_PREREQFUNC_OK
         }
         guard let address = IPAddress(String(cString: peer)), let port = UInt16(exactly: peerPort) else {
@@ -121,6 +128,7 @@ func onRequest(
         }
         guard case .refused(let rule) = transfer.authorize(address, port) else {
             transfer.note(peer: address, port: port)
+            transfer.noteRequest()
             return CURL_PREREQFUNC_OK
         }
         transfer.refusal = rule

@@ -10,6 +10,13 @@ enum CurlResult {
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if transfer.isTooLate { return tooLate }
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
+        if transfer.hasLostConnection(code) {
+            return .failed(.protocolError, detail: "the kept connection ended before an answer")
+        }
+        if transfer.isRepeated {
+            return .failed(.protocolError, detail: "HTTP/2 broke off: the receiver refused the request")
+        }
+        if let refusal = transfer.tlsRefusal(code) { return .failed(.tls, detail: refusal) }
         let text = message(code, transfer)
         switch code {
         case HERALD_CURL_TIMEOUT: return .failed(.timeout, detail: text)
@@ -24,7 +31,8 @@ enum CurlResult {
             return .failed(.protocolError, detail: "the answer is not HTTP/1.1: \(text)")
         case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
             return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
-        case HERALD_CURL_WRITE where transfer.headerCount > 0:
+        // libcurl has no memory for more than 100 KiB of a line.
+        case HERALD_CURL_WRITE where transfer.headerCount > 0, HERALD_CURL_NO_MEMORY, HERALD_CURL_TOO_LARGE:
             return .failed(.protocolError, detail: "the answer's headers did not end within 64 KiB")
         case HERALD_CURL_OK where status >= 200:
             return .failed(
@@ -38,7 +46,8 @@ enum CurlResult {
     /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
     private static func message(_ code: Int32, _ transfer: Transfer) -> String {
         var text = String(cString: transfer.errorText)
-        if text.isEmpty { text = String(cString: herald_curl_message(code)) }
+        // libcurl reports the first problem, and this one does not end a transfer.
+        if text.isEmpty || text.hasPrefix("getpeername()") { text = String(cString: herald_curl_message(code)) }
         let system = Int32(truncatingIfNeeded: herald_easy_system_error(transfer.easy))
         if code == HERALD_CURL_CONNECT, system != 0 { text += " (\(String(cString: strerror(system))))" }
         return text

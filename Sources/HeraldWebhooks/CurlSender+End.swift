@@ -46,8 +46,8 @@ extension CurlSender {
         return batch.count
     }
 
-    /// Makes a connection if libcurl needs one, or tries again at once over a new connection if the old one turned out to
-    /// be dead before a byte of the response arrived.
+    /// Makes a connection if libcurl needs one, or tries again at once over a new connection if a kept one turned out to be
+    /// dead before a byte of the request was sent.
     private func dialNext(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ code: Int32, _ now: Int64
     ) -> Bool {
@@ -58,7 +58,8 @@ extension CurlSender {
         guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
             now - transfer.startedAt < Self.time(for: target) - 10_000_000
         else { return false }
-        if transfer.foundDeadConnection(code) {
+        if transfer.isOnKeptConnection || transfer.isRepeated {
+            guard transfer.hasLostConnection(code), transfer.isUnsent else { return false }
             dial(transfer, callback, target, pin, now, isFresh: true)
             return true
         }
@@ -73,7 +74,9 @@ extension CurlSender {
             isSecure: target.url.scheme == .https, isComplete: status >= 200, end: now)
         guard status >= 200, transfer.isHeadComplete else {
             let verdict = CurlResult.verdict(code, status: status, transfer)
-            return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
+            var outcome = CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
+            outcome.isConnectionLost = transfer.hasLostConnection(code)
+            return outcome
         }
         // The status decides the verdict, even if the body is incomplete.
         let answer = transfer.answer
@@ -151,10 +154,11 @@ extension CurlSender {
         }
         ended = []
         lookups = [:]
-        // Frees the libcurl handles first, then the connections that they leave in the multi handles.
-        pool = TransferPool()
+        // The libcurl handles first, then the connections that they leave in the multi handles, then what these refer to.
+        for transfer in pool.all { transfer.clear() }
         http1.close()
         http2?.close()
+        pool = TransferPool()
         targets = [:]
     }
 }

@@ -157,7 +157,7 @@ extension CurlSender {
             let payload = encoder.payload(callback.event, target.delegate.settings.format)
             try transfer.prepare(
                 callback, target, pin, payload, now: clock.wall(), milliseconds: Int(left / 1_000_000),
-                isFresh: isFresh)
+                isFresh: isFresh || callback.isFresh)
             if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 { return }
             release(transfer)
             endOpen(

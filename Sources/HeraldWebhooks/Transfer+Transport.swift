@@ -1,16 +1,35 @@
 import CHeraldCurl
+import CHeraldSSL
 import HeraldCore
 
 extension Transfer {
-    /// Whether the connection had served an earlier request and turned out to be dead before a byte of the response
-    /// arrived. libcurl itself tries again if it notices while reading. This covers the other cases, such as a body
-    /// that no longer fits into the socket's buffer. At most once per callback.
-    func foundDeadConnection(_ code: Int32) -> Bool {
+    /// Whether the request was made over a kept connection that ended before a byte of the response arrived.
+    func hasLostConnection(_ code: Int32) -> Bool {
+        guard isOnKeptConnection, headerCount == 0 else { return false }
+        switch code {
+        case HERALD_CURL_SEND, HERALD_CURL_RECEIVE, HERALD_CURL_NOTHING, HERALD_CURL_HTTP2: return true
+        default: return isRepeated
+        }
+    }
+
+    /// No byte of a request was sent, so the receiver cannot have received it.
+    var isUnsent: Bool { herald_easy_request_bytes(easy) == 0 }
+
+    /// Why the receiver ended its new TLS connection before a byte of the response, if it has said so.
+    func tlsRefusal(_ code: Int32) -> String? {
+        let events = tlsEvents.pointee
+        guard headerCount == 0, !isOnKeptConnection, events.context != nil else { return nil }
         switch code {
         case HERALD_CURL_SEND, HERALD_CURL_RECEIVE, HERALD_CURL_NOTHING, HERALD_CURL_HTTP2: break
-        default: return false
+        default: return nil
         }
-        return headerCount == 0 && !isFresh && herald_easy_connections(easy) == 0
+        if events.alert != 0 {
+            return "the receiver ended TLS with the alert: \(String(cString: herald_tls_alert_text(events.alert)))"
+        }
+        guard events.certificate_requested != 0 else { return nil }
+        return target?.tls?.certificate == nil
+            ? "the receiver asked for a client certificate, and closed the connection after it got none"
+            : "the receiver asked for a client certificate, and closed the connection after it got the delegate's"
     }
 
     /// The network timings of the ended transfer. If it failed in a phase, that phase lasted until the end.
@@ -22,7 +41,7 @@ extension Transfer {
         record.peer = peer
         record.lookup = (lookedUpAt - startedAt) / 1000
         // libcurl counts and times a connection only once it is ready, and so never one whose TLS handshake fails.
-        if hasDialled || herald_easy_connections(easy) > 0 {
+        if !isOnKeptConnection, hasDialled || herald_easy_connections(easy) > 0 {
             let failed = (end - dialledAt) / 1000
             let began = tlsBeganAt > 0 ? (tlsBeganAt - dialledAt) / 1000 : failed
             let timed = herald_easy_connect_time(easy)

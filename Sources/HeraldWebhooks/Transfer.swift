@@ -1,4 +1,5 @@
 import CHeraldCurl
+import CHeraldSSL
 import Glibc
 import HeraldCore
 import HeraldCrypto
@@ -60,6 +61,14 @@ final class Transfer {
     var hasDialled = false
     /// When TLS began on its new connection, in nanoseconds of the monotonic clock; 0 if it did not.
     var tlsBeganAt: Int64 = 0
+    /// What the receiver says on its new connection, besides HTTP.
+    let tlsEvents: UnsafeMutablePointer<herald_tls_events>
+    /// libcurl has made the request over a connection that was open already.
+    private(set) var isOnKeptConnection = false
+    /// Number of requests that libcurl made: at most one.
+    private var requestCount = 0
+    /// libcurl was about to make the request again by itself.
+    private(set) var isRepeated = false
     /// The rule by which the address guard refused the connection.
     var refusal: String?
     /// The request was not sent, because another process may deliver by now.
@@ -77,12 +86,16 @@ final class Transfer {
         headers = CallbackHeaders()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        tlsEvents = .allocate(capacity: 1)
+        tlsEvents.initialize(to: herald_tls_events())
     }
 
+    /// The connections that it has opened must have been closed.
     deinit {
         closeSocket()
         curl_easy_cleanup(easy)
         errorText.deallocate()
+        tlsEvents.deallocate()
     }
 
     /// Prepares a new handle for a callback. The handle of the last request must have been removed from its multi
@@ -170,6 +183,20 @@ final class Transfer {
         addressGuard.authorize(address: address, port: port, host: target?.name)
     }
 
+    /// Called when libcurl is about to make a request, or to open a connection for one.
+    /// - Returns: whether it may. It makes a request again by itself if a kept connection has ended before the response,
+    ///   or if the receiver has refused the HTTP/2 stream; Herald makes an attempt of its own then, with its own number.
+    func mayRequest() -> Bool {
+        if requestCount > 0 { isRepeated = true }
+        return requestCount == 0
+    }
+
+    /// Called when libcurl makes a request.
+    func noteRequest() {
+        requestCount += 1
+        isOnKeptConnection = !hasDialled
+    }
+
     func note(peer address: IPAddress, port: UInt16) {
         if let pin, pin.address == address, pin.port == port {
             peer = pin.peer
@@ -214,6 +241,10 @@ final class Transfer {
         hasDialled = false
         needsConnection = false
         tlsBeganAt = 0
+        tlsEvents.pointee = herald_tls_events()
+        isOnKeptConnection = false
+        requestCount = 0
+        isRepeated = false
         refusal = nil
         isTooLate = false
         errorText.pointee = 0

@@ -32,7 +32,7 @@ struct DoctorTests {
     func command() async throws {
         let found = try await Binary.run(["doctor"])
         let libraries = Library.all
-        #expect(libraries.count == 7)
+        #expect(libraries.count == 8)
         for library in libraries {
             #expect(library.version.first?.isNumber == true, "\(library)")
             #expect(found.text.contains("\(library.name) \(library.version)"))

@@ -11,7 +11,8 @@ struct CheckpointConformance {
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
         let soon = WaitingDelivery(
-            delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying, isReplay: true, subject: "order:1")
+            delegate: 2, event: 1, attempts: 5, dueAt: 800, state: .retrying, isReplay: true, uncounted: 3,
+            subject: "order:1")
         let given = WaitingDelivery(delegate: 2, event: 3, attempts: 9, dueAt: 700, state: .exhausted)
         try fixture.write {
             $0.settled = 4
@@ -31,7 +32,7 @@ struct CheckpointConformance {
         #expect(try reader.progress().lanes == recovery.lanes)
         #expect(try reader.waiting(event: 3) == [given])
 
-        let again = WaitingDelivery(delegate: 1, event: 2, attempts: 4, dueAt: 950, state: .retrying)
+        let again = WaitingDelivery(delegate: 1, event: 2, attempts: 4, dueAt: 950, state: .retrying, uncounted: 2)
         try fixture.write {
             $0.waiting = [again]
             $0.ended = [DeliveryKey(delegate: 2, event: 1), DeliveryKey(delegate: 9, event: 9)]

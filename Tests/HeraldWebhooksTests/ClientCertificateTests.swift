@@ -69,6 +69,29 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(receiver.url(), key: 2) { $0.tls = TLSSettings(pin: pin) }).isSuccess)
     }
 
+    /// With TLS 1.3 the refusal comes after the handshake, with the response or instead of it.
+    @Test("a client certificate that is missing or refused is a failure of TLS, and the attempt says so each time")
+    func refusedCertificate() async throws {
+        let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            receiver.close()
+        }
+        let stranger = try CertificateAuthority().makeIdentity(names: ["herald.example"])
+        let tls = TLSSettings(clientCertificate: stranger.certificate, clientKey: stranger.key)
+        for number in 1...20 {
+            let missing = await loop.send(delegate(receiver.url(), key: 1))
+            let refused = await loop.send(delegate(receiver.url(), key: 2) { $0.tls = tls })
+            for (outcome, words) in [(missing, "certificate"), (refused, "")] {
+                #expect(outcome.failure == .tls, "\(number): \(outcome)")
+                #expect(outcome.detail.contains(words), "\(number): \(outcome)")
+                #expect(!outcome.detail.contains("getpeername"))
+            }
+        }
+        #expect(receiver.requests.isEmpty)
+    }
+
     @Test("a receiver that requires a client certificate gets it, over separate connections for each delegate")
     func clientCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))

@@ -36,15 +36,50 @@ import Testing
         return (outcomes, receiver.requests)
     }
 
-    @Test("a callback is sent again at once if its old connection closes before the first byte of the response")
+    @Test("a request is made once: if its kept connection closes before the first byte of the response, that is said")
     func closed() async throws {
         for reply in [ReceiverReply.close, .reset] {
             let (outcomes, requests) = try await outcomes(reply)
-            #expect(outcomes.allSatisfy { $0.isSuccess })
-            #expect(outcomes.allSatisfy { !$0.transport.isReused })
-            #expect(requests.map(\.connection) == [1, 1, 2, 2, 3])
-            #expect(Set(requests.map { $0.header("herald-attempt") }) == ["1"])
+            #expect(outcomes.map(\.isSuccess) == [true, false, true])
+            #expect(outcomes.map(\.isConnectionLost) == [false, true, false])
+            #expect(outcomes.map(\.transport.isReused) == [false, true, false])
+            #expect(requests.map(\.connection) == [1, 1, 2])
         }
+    }
+
+    @Test("a request over HTTP/2 is made once, too, over a kept connection and over a new one")
+    func closedHTTP2() async throws {
+        let folder = TemporaryFolder()
+        let authority = try CertificateAuthority()
+        let file = try folder.write(authority.pem, to: "ca.pem")
+        for kept in [true, false] {
+            let receiver = try Receiver(tls: ReceiverTLS(authority)) { request in
+                request.position == 1 && kept ? .status(200) : .close
+            }
+            let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+            defer {
+                receiver.close()
+                loop.stop()
+            }
+            let target = delegate(receiver.url()) { $0.httpVersion = .http2 }
+            if kept { #expect(await loop.send(target).isSuccess) }
+            let outcome = await loop.send(target)
+            #expect(outcome.failure == .protocolError, "\(outcome)")
+            #expect(receiver.requests.count == (kept ? 2 : 1))
+        }
+    }
+
+    @Test("with a fresh connection asked for, none that is open is used")
+    func fresh() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for _ in 1...2 { #expect(await loop.send(delegate(receiver.url()), isFresh: true).isSuccess) }
+        #expect(await loop.send(delegate(receiver.url()), purpose: .test).isSuccess)
+        #expect(receiver.connectionCount == 3)
     }
 
     @Test(
@@ -58,7 +93,7 @@ import Testing
     }
 
     @Test(
-        "a connection that breaks during a large body is replaced too",
+        "a connection that breaks during a large body is lost, too, and the next request uses a new one",
         arguments: BreakingReceiver.Ending.allCases)
     func brokenWhileSending(_ ending: BreakingReceiver.Ending) async throws {
         let large = event("\"" + String(repeating: "x", count: 8_000_000) + "\"")
@@ -67,7 +102,10 @@ import Testing
         defer { loop.stop() }
         let target = delegate(receiver.url)
         #expect(await loop.send(target).isSuccess)
-        let outcome = await loop.send(target, large)
+        let lost = await loop.send(target, large)
+        #expect(lost.isConnectionLost, "\(lost)")
+        #expect(lost.transport.isReused)
+        let outcome = await loop.send(target, large, attempt: 2, isFresh: true)
         #expect(outcome.isSuccess, "\(outcome)")
         #expect(!outcome.transport.isReused)
         #expect(receiver.connectionCount == 2)

@@ -142,14 +142,19 @@ import Testing
         #expect(receiver.requests.allSatisfy { $0.body == large.body })
     }
 
-    @Test("a refused stream, and a connection closed while idle, are not failures")
+    @Test("a refused stream is not sent again by libcurl, and a connection closed while idle is no failure")
     func refusedAndClosed() async throws {
         let (receiver, loop) = try secure { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
         defer {
             receiver.close()
             loop.stop()
         }
-        for _ in 1...3 { #expect(await loop.send(delegate2(receiver.url())).isSuccess) }
+        #expect(await loop.send(delegate2(receiver.url())).isSuccess)
+        let refused = await loop.send(delegate2(receiver.url()))
+        #expect(refused.failure == .protocolError)
+        #expect(refused.isConnectionLost)
+        #expect(receiver.connectionCount == 1)
+        #expect(await loop.send(delegate2(receiver.url()), attempt: 2, isFresh: true).isSuccess)
         receiver.closeConnections()
         #expect(await loop.send(delegate2(receiver.url())).isSuccess)
     }

@@ -33,10 +33,11 @@ final class SendingLoop: Sendable {
 
     func send(
         _ delegate: WebhookDelegate, _ event: Event = event(), attempt: Int = 1,
-        purpose: Callback.Purpose = .delivery(isReplay: false)
+        purpose: Callback.Purpose = .delivery(isReplay: false), isFresh: Bool = false
     ) async -> CallbackOutcome {
         let token = nextToken.add(1, ordering: .relaxed).newValue
-        let callback = Callback(token: token, delegate: delegate, event: event, attempt: attempt, purpose: purpose)
+        let callback = Callback(
+            token: token, delegate: delegate, event: event, attempt: attempt, purpose: purpose, isFresh: isFresh)
         return await withCheckedContinuation { continuation in
             inbox.withLock { $0.callbacks.append((callback, continuation)) }
             sender.wake()

@@ -33,7 +33,7 @@ final class AttemptSettler {
 
         let lane = callback.lane
         guard !lane.isRemoved else { return }
-        awaited.report(callback.key, lane.delegate, callback.event, outcome)
+        if !outcome.isConnectionLost { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, attempts: callback.attempts,
             outcome: outcome, start: start, now: timers.now, wall: timers.wall,
@@ -61,10 +61,13 @@ final class AttemptSettler {
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)
             ledger.wait(
-                key, attempts: attempts, dueAt: timers.wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed)
-        case .exhausted(let attempts):
+                key, attempts: attempts, uncounted: row?.uncounted ?? 0, dueAt: timers.wall + delay / 1_000_000,
+                isReplay: isReplay, isNamed: isNamed)
+        case .exhausted(let attempts, let uncounted):
             counters.exhausted()
-            ledger.giveUp(key, attempts: attempts, .exhausted, at: timers.wall, isReplay: callback.isReplay)
+            ledger.giveUp(
+                key, attempts: attempts, uncounted: uncounted, .exhausted, at: timers.wall,
+                isReplay: callback.isReplay)
             // Failures of service events publish no further service events.
             guard !ServiceFamily.isOne(callback.event.type) else { return }
             ledger.note(
@@ -73,9 +76,9 @@ final class AttemptSettler {
                     event: key.event, eventID: callback.event.id, eventType: callback.event.type, attempts: attempts,
                     traceParent: callback.event.traceParent))
         case .held:
-            if origin != .retry {
-                ledger.wait(key, attempts: callback.attempts, dueAt: timers.wall, isReplay: isReplay)
-            }
+            ledger.wait(
+                key, attempts: row?.attempts ?? callback.attempts + 1, uncounted: row?.uncounted ?? 1,
+                dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
             ledger.giveUp(key, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
         }
@@ -119,8 +122,8 @@ final class AttemptSettler {
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)
             let row = lane.rows[callback.sequence]
             ledger.wait(
-                callback.key, attempts: row?.attempts ?? callback.attempts, dueAt: timers.exactWall,
-                isReplay: row?.isReplay ?? callback.isReplay, isNamed: row?.isNamed ?? false)
+                callback.key, attempts: row?.attempts ?? callback.attempts, uncounted: row?.uncounted ?? 0,
+                dueAt: timers.exactWall, isReplay: row?.isReplay ?? callback.isReplay, isNamed: row?.isNamed ?? false)
         }
         starter.endReplays(lane)
         ledger.touched(lane)

@@ -23,6 +23,8 @@ final class AttemptStarter {
         let purpose: Purpose
         let isReplay: Bool
         let startedAt: Int64
+        /// It must not use an open connection.
+        var isFresh = false
         /// `nil` for calls outside the lanes.
         var start: FlowControl.Start?
 
@@ -255,7 +257,8 @@ final class AttemptStarter {
             ledger.touched(lane)
             return awaited.withdraw(key)
         }
-        begin(event, retry.event, lane, attempts: row.attempts, .retry, isReplay: row.isReplay)
+        begin(
+            event, retry.event, lane, attempts: row.attempts, .retry, isReplay: row.isReplay, isFresh: row.isFresh)
     }
 
     /// Whether the delegate's current settings still call for a delivery that has its own row.
@@ -304,13 +307,15 @@ final class AttemptStarter {
     }
 
     private func begin(
-        _ event: Event, _ sequence: LogPosition, _ lane: Lane, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
+        _ event: Event, _ sequence: LogPosition, _ lane: Lane, attempts: Int, _ origin: Lane.Origin, isReplay: Bool,
+        isFresh: Bool = false
     ) {
         let start = lane.started(sequence, origin, now: now)
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),
-                isReplay: isReplay, startedAt: timers.wall, start: start), .delivery(isReplay: isReplay))
+                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start),
+            .delivery(isReplay: isReplay))
     }
 
     /// Sends a request.
@@ -326,7 +331,7 @@ final class AttemptStarter {
         sender.start(
             Callback(
                 token: token, delegate: lane.delegate, event: callback.event, attempt: callback.attempts + 1,
-                purpose: purpose))
+                purpose: purpose, isFresh: callback.isFresh))
     }
 
     /// Called when a request has ended.

@@ -98,22 +98,23 @@ struct CheckpointBuilder {
     }
 
     mutating func wait(
-        _ key: DeliveryKey, attempts: Int, dueAt: Int64, isReplay: Bool, isNamed: Bool = false, now: Int64
+        _ key: DeliveryKey, attempts: Int, uncounted: Int, dueAt: Int64, isReplay: Bool, isNamed: Bool, now: Int64
     ) {
         waiting[key] = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying,
-            isReplay: isReplay, isNamed: isNamed)
+            isReplay: isReplay, isNamed: isNamed, uncounted: uncounted)
         ended.remove(key)
         changed(now: now)
     }
 
     /// - Parameter state: a final state.
     mutating func giveUp(
-        _ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool, now: Int64
+        _ key: DeliveryKey, attempts: Int, uncounted: Int, _ state: WaitingDelivery.State, at time: Int64,
+        isReplay: Bool, now: Int64
     ) {
         waiting[key] = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
-            isReplay: isReplay)
+            isReplay: isReplay, uncounted: uncounted)
         ended.remove(key)
         changed(now: now)
     }

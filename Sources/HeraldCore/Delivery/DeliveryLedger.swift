@@ -57,16 +57,25 @@ final class DeliveryLedger {
         board.count(attempt.delegate, succeeded: succeeded, duration: attempt.duration, at: timers.wall)
     }
 
-    /// - Parameter time: milliseconds since 1970 UTC.
-    func wait(_ key: DeliveryKey, attempts: Int, dueAt time: Int64, isReplay: Bool, isNamed: Bool = false) {
-        checkpoints.wait(key, attempts: attempts, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)
+    /// - Parameters:
+    ///   - uncounted: the attempts that used up no step of the schedule.
+    ///   - time: milliseconds since 1970 UTC.
+    func wait(
+        _ key: DeliveryKey, attempts: Int, uncounted: Int = 0, dueAt time: Int64, isReplay: Bool, isNamed: Bool = false
+    ) {
+        checkpoints.wait(
+            key, attempts: attempts, uncounted: uncounted, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)
     }
 
     /// - Parameters:
     ///   - state: a final state.
     ///   - time: milliseconds since 1970 UTC.
-    func giveUp(_ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool) {
-        checkpoints.giveUp(key, attempts: attempts, state, at: time, isReplay: isReplay, now: now)
+    func giveUp(
+        _ key: DeliveryKey, attempts: Int, uncounted: Int = 0, _ state: WaitingDelivery.State, at time: Int64,
+        isReplay: Bool
+    ) {
+        checkpoints.giveUp(
+            key, attempts: attempts, uncounted: uncounted, state, at: time, isReplay: isReplay, now: now)
     }
 
     /// Records that a row is no longer needed.

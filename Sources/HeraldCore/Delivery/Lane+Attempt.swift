@@ -29,8 +29,9 @@ extension Lane {
         case delivered
         /// Retry after this many nanoseconds; the row records `attempts`.
         case retry(after: Int64, attempts: Int, turn: UInt32)
-        case exhausted(attempts: Int)
-        /// The receiver as a whole is failing: the delivery waits for a later probe and keeps its attempt count.
+        case exhausted(attempts: Int, uncounted: Int)
+        /// The receiver as a whole is failing: the delivery waits for a later probe, and the attempt used up no step of
+        /// the schedule.
         case held
         /// The receiver or an operator has ended the delivery.
         case dropped(attempts: Int)

@@ -341,6 +341,11 @@ final class Lane {
             return (.delivered, change)
         }
         if end.outcome.isGone { return (giveUp(end, .dropped(attempts: end.attempts + 1)), .none) }
+        if end.outcome.isConnectionLost {
+            // No evidence about the receiver.
+            flow.returned(end.start)
+            return (settlement(ofFailure: end, .none), .none)
+        }
         let change = flow.failed(
             end.start, end.sequence, isAlone: ordering == .strict, end.outcome, limits, now: end.now,
             wall: end.wall, random: end.random, reserve: end.reserve)
@@ -359,21 +364,29 @@ final class Lane {
             return .superseded
         }
         // If the delivery was requested again during the attempt, its attempt count has restarted.
-        let attempts = min(end.attempts, rows[end.sequence]?.attempts ?? end.attempts)
+        let row = rows[end.sequence]
+        let attempts = min(end.attempts, row?.attempts ?? end.attempts) + 1
+        let (uncounted, excused) = (row?.uncounted ?? 0, row?.excused ?? 0)
+        if end.outcome.isConnectionLost {
+            return retry(
+                end, after: 0, attempts: attempts, uncounted: uncounted + 1, excused: excused, isFresh: true)
+        }
         if change == .stayedOpen || change == .lost {
-            if isPoison(end) { return giveUp(end, .exhausted(attempts: attempts + 1)) }
-            waiting.keep(end.sequence, attempts: attempts, isFirst: isFirst, subject: end.subject)
+            if isPoison(end) { return giveUp(end, .exhausted(attempts: attempts, uncounted: uncounted + 1)) }
+            waiting.keep(
+                end.sequence, attempts: attempts, uncounted: uncounted + 1, isFirst: isFirst, subject: end.subject)
             waiting.hold(end.sequence)
             return .held
         }
-        let excused = rows[end.sequence]?.excused ?? 0
         switch RetrySchedule.next(
-            delegate.settings.retrySchedule, attempts: attempts + 1, excused: excused, after: end.outcome,
+            delegate.settings.retrySchedule, attempts: attempts - uncounted, excused: excused, after: end.outcome,
             random: end.random)
         {
-        case .exhausted: return giveUp(end, .exhausted(attempts: attempts + 1))
-        case .excused(let delay): return retry(end, after: delay, attempts: attempts, excused: excused + 1)
-        case .retry(let delay): return retry(end, after: delay, attempts: attempts + 1, excused: 0)
+        case .exhausted: return giveUp(end, .exhausted(attempts: attempts, uncounted: uncounted))
+        case .excused(let delay):
+            return retry(end, after: delay, attempts: attempts, uncounted: uncounted + 1, excused: excused + 1)
+        case .retry(let delay):
+            return retry(end, after: delay, attempts: attempts, uncounted: uncounted, excused: 0)
         }
     }
 
@@ -383,9 +396,12 @@ final class Lane {
         return settlement
     }
 
-    private func retry(_ end: End, after delay: Double, attempts: Int, excused: Int) -> Settlement {
+    private func retry(
+        _ end: End, after delay: Double, attempts: Int, uncounted: Int, excused: Int, isFresh: Bool = false
+    ) -> Settlement {
         waiting.keep(
-            end.sequence, attempts: attempts, excused: excused, isFirst: end.origin == .log, subject: end.subject)
+            end.sequence, attempts: attempts, uncounted: uncounted, excused: excused, isFresh: isFresh,
+            isFirst: end.origin == .log, subject: end.subject)
         return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts, turn: waiting.replan(end.sequence) ?? 0)
     }
 

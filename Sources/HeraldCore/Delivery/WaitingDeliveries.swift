@@ -6,10 +6,13 @@ import HeraldRuntime
 /// A value owned by its lane. It knows the queues and the latest plan for each retry; the lane decides what may start.
 struct WaitingDeliveries {
     struct Row {
-        /// Number of counted attempts.
         var attempts: Int
-        /// Number of consecutive attempts that were rejected with a `Retry-After` and are not counted.
+        /// Number of attempts that used up no step of the retry schedule.
+        fileprivate(set) var uncounted = 0
+        /// Number of consecutive attempts that were rejected with a `Retry-After`, which are uncounted.
         fileprivate(set) var excused = 0
+        /// The next attempt must not use an open connection.
+        fileprivate(set) var isFresh = false
         /// Number of plans made for the row: timers of earlier plans are ignored.
         fileprivate var turn: UInt32 = 0
         /// The delivery was requested again: its callbacks are marked as replays.
@@ -94,9 +97,10 @@ struct WaitingDeliveries {
         let event = delivery.event
         let known = rows[event]
         rows[event] = Row(
-            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay,
-            isNamed: delivery.isNamed, isFirst: known?.isFirst ?? false || !delivery.isReplay,
-            isOpen: known?.isOpen ?? false, subject: delivery.subject)
+            attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
+            isReplay: delivery.isReplay, isNamed: delivery.isNamed,
+            isFirst: known?.isFirst ?? false || !delivery.isReplay, isOpen: known?.isOpen ?? false,
+            subject: delivery.subject)
         if known?.isOpen == true { return nil }
         if ordering == .subject, !isReordering, let subject = delivery.subject {
             if known == nil {
@@ -118,12 +122,17 @@ struct WaitingDeliveries {
     }
 
     /// Gives a row to a delivery that could not be made. An existing row keeps its plan.
-    mutating func keep(_ event: LogPosition, attempts: Int, excused: Int? = nil, isFirst: Bool, subject: String?) {
+    mutating func keep(
+        _ event: LogPosition, attempts: Int, uncounted: Int = 0, excused: Int? = nil, isFresh: Bool = false,
+        isFirst: Bool, subject: String?
+    ) {
         if rows[event] == nil {
             rows[event] = Row(attempts: attempts, isReplay: !isFirst, isFirst: isFirst, subject: subject)
         } else {
             rows[event]?.attempts = attempts
         }
+        rows[event]?.uncounted = uncounted
+        rows[event]?.isFresh = isFresh
         if let excused { rows[event]?.excused = excused }
     }
 

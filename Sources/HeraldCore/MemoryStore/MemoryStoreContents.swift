@@ -262,7 +262,7 @@ extension MemoryContents {
         WaitingDelivery(
             delegate: delivery.delegate, event: delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt,
             state: delivery.state, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
-            subject: event(delivery.event)?.subject)
+            uncounted: delivery.uncounted, subject: event(delivery.event)?.subject)
     }
 
     mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {

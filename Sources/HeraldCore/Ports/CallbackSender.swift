@@ -17,16 +17,22 @@ package struct Callback: Sendable {
     /// From 1.
     package let attempt: Int
     package let purpose: Purpose
+    /// It must not use an open connection. No call outside the log does: it cannot be made again.
+    package let isFresh: Bool
 
     package init(
         token: Int, delegate: WebhookDelegate, event: Event, attempt: Int,
-        purpose: Purpose = .delivery(isReplay: false)
+        purpose: Purpose = .delivery(isReplay: false), isFresh: Bool = false
     ) {
         self.token = token
         self.delegate = delegate
         self.event = event
         self.attempt = attempt
         self.purpose = purpose
+        switch purpose {
+        case .delivery: self.isFresh = isFresh
+        case .test, .handshake: self.isFresh = true
+        }
     }
 }
 
@@ -67,6 +73,9 @@ package struct CallbackOutcome: Sendable {
     package let transport: TransportRecord
     package var control: Control?
     package var permission: Permission?
+    /// A connection that had carried earlier requests ended before the first byte of the response. That is no evidence
+    /// about the receiver: the next attempt is made at once, over a new connection. Only without `Callback.isFresh`.
+    package var isConnectionLost = false
 
     package init(
         verdict: Verdict, duration: Int64, excerpt: [UInt8] = [], transport: TransportRecord = TransportRecord()

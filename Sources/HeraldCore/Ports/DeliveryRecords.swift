@@ -84,6 +84,8 @@ package struct WaitingDelivery: Equatable, Sendable {
     package let event: LogPosition
     /// The number of attempts.
     package let attempts: Int
+    /// Those among them that used up no step of the retry schedule.
+    package let uncounted: Int
     /// Milliseconds since 1970 UTC; for an ended delivery, the time of its end.
     package let dueAt: Int64
     package let state: State
@@ -96,7 +98,7 @@ package struct WaitingDelivery: Equatable, Sendable {
 
     package init(
         delegate: DelegateKey, event: LogPosition, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
-        isNamed: Bool = false, subject: String? = nil
+        isNamed: Bool = false, uncounted: Int = 0, subject: String? = nil
     ) {
         self.delegate = delegate
         self.event = event
@@ -105,6 +107,7 @@ package struct WaitingDelivery: Equatable, Sendable {
         self.state = state
         self.isReplay = isReplay
         self.isNamed = isNamed
+        self.uncounted = uncounted
         self.subject = subject
     }
 }

@@ -21,7 +21,7 @@ package enum MovedTables {
         // The last number that was given to a replay.
         "counters": [MovedColumn(name: "replay", kind: .integer)],
         // Without the changes that have asked for deliveries, which do not move.
-        "waiting": ["delegate", "event", "attempts", "due_at", "state", "is_replay"].map {
+        "waiting": ["delegate", "event", "attempts", "due_at", "state", "is_replay", "uncounted"].map {
             MovedColumn(name: $0, kind: .integer)
         },
         // The last attempt of each delegate.

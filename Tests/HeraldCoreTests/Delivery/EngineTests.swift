@@ -257,16 +257,79 @@ struct EngineTests {
         #expect(bench.givenUp == 5)
         _ = bench.checkpoint()
         bench.publish()
-        for _ in 0..<20 {
+        for number in 1...20 {
             bench.clock.advance(seconds: 300)
             bench.turn()
-            #expect(bench.open == [.init(1, 6)])
+            #expect(bench.open == [.init(1, 6, number)])
             bench.finish(with: .failure)
         }
         #expect(bench.givenUp == 5)
         bench.engine.receive(.checkpointEnded(true))
         let row = try #require(bench.checkpoint()?.waiting.first { $0.event == 6 })
-        #expect(row.state == .retrying && row.attempts == 0)
+        #expect(row.state == .retrying && row.attempts == 20 && row.uncounted == 20)
+    }
+
+    @Test("each request has a number of its own, also those that use up no retry, before and after a restart")
+    func numbers() throws {
+        let webhook = WebhookDelegate(1) { $0.retrySchedule = [10] }
+        let bench = try EngineBench()
+        bench.set(webhook)
+        bench.publish()
+        bench.turn()
+        var rows: [WaitingDelivery] = []
+        for number in 1...3 {
+            #expect(bench.open == [.init(1, 1, number)])
+            bench.finish(with: .answered(503, retryAfter: 30))
+            let checkpoint = try #require(bench.checkpoint())
+            #expect(checkpoint.attempts.map(\.number) == [number])
+            rows = checkpoint.waiting
+            bench.clock.advance(seconds: 31)
+            bench.turn()
+        }
+        let row = try #require(rows.first)
+        #expect(row.attempts == 3 && row.uncounted == 3)
+
+        let again = try EngineBench(settled: 1, backlog: 1)
+        again.set(
+            webhook,
+            restored: .init(position: LanePosition(delegate: 1, cursor: 1, position: 1), waiting: rows))
+        again.clock.advance(seconds: 200)
+        again.turn()
+        again.answerReads()
+        again.turn()
+        // Neither of these two was made before: the schedule has one step.
+        for number in 4...5 {
+            #expect(again.open == [.init(1, 1, number)])
+            again.finish(with: .failure)
+            again.clock.advance(seconds: 10)
+            again.turn()
+        }
+        #expect(again.open.isEmpty)
+        #expect(again.givenUp == 1)
+    }
+
+    @Test("after a lost connection, the next attempt is made at once over a new one, and uses up no retry")
+    func lostConnection() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        bench.publish()
+        bench.turn()
+        #expect(bench.sender.open.map(\.isFresh) == [false])
+        var lost = CallbackOutcome.failed(.protocolError)
+        lost.isConnectionLost = true
+        bench.finish(with: lost)
+        bench.turn()
+        #expect(bench.open == [.init(1, 1, 2)])
+        #expect(bench.sender.open.map(\.isFresh) == [true])
+        #expect(bench.engine.lane(1)?.flow.breaker.isProven == true)
+        bench.finish()
+        bench.publish()
+        bench.turn()
+        #expect(bench.open == [.init(1, 2, 1)])
+        #expect(bench.sender.open.map(\.isFresh) == [false])
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.attempts.map(\.number) == [1, 2])
+        #expect(bench.givenUp == 0)
     }
 
     @Test("one delivery that fails does not block later ones forever, even in strict order")

@@ -42,7 +42,7 @@ struct LaneTests {
         #expect(mayStart(WebhookDelegate(1, status: .paused), WebhookDelegate(1)))
     }
 
-    @Test("a failing retry keeps its number of attempts")
+    @Test("a failed probe is an attempt that uses up no retry")
     func held() {
         let lane = lane { $0.retrySchedule = [1] }
         stop(lane)
@@ -50,15 +50,17 @@ struct LaneTests {
         hold(lane, 1)
         #expect(startRetry(lane) == 1)
         #expect(finish(lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
-        #expect(lane.rows[1]?.attempts == 1)
+        #expect(lane.rows[1]?.attempts == 2)
+        #expect(lane.rows[1]?.uncounted == 1)
     }
 
-    @Test("a rejection with Retry-After keeps the number of attempts")
+    @Test("a rejection with Retry-After is an attempt that uses up no retry")
     func excused() {
         let lane = lane { $0.retrySchedule = [1] }
         #expect(
-            finish(lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 0, turn: 1))
-        #expect(lane.rows[1]?.attempts == 0)
+            finish(lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 1, turn: 1))
+        #expect(lane.rows[1]?.attempts == 1)
+        #expect(lane.rows[1]?.uncounted == 1)
     }
 
     /// What waits is due.

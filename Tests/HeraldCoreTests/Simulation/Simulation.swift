@@ -468,7 +468,7 @@ final class Simulation: @unchecked Sendable {
                 let row = contents.waiting[delivery]
                 if let row, row.state == .retrying { throw fail("\(delivery) still waits") }
                 // Fewer when it alone failed for longer than the schedule lasts: probes are not counted.
-                if let row, row.state == .exhausted, row.attempts > schedules[key]! + 1 {
+                if let row, row.state == .exhausted, row.attempts - row.uncounted > schedules[key]! + 1 {
                     throw fail("\(delivery) gave up after \(row.attempts)")
                 }
                 if delivery.event <= delegate.start || wereGone.contains(key) || event.isErased { continue }
