@@ -86,7 +86,9 @@ let package = Package(
         // CallbackSender on libcurl: HTTP callbacks, signing, names, the address guard. Knows no store.
         module(
             "HeraldWebhooks",
-            ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldCares", "CHeraldSSL"]),
+            [
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares", "CHeraldSSL",
+            ]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
@@ -133,6 +135,8 @@ let package = Package(
         .target(name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd"]),
         cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
+        // What libcurl may read from a connection.
+        .target(name: "CHeraldReads"),
         cLibrary("CHeraldCares", "libcares", "libc-ares-dev"),
         cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),

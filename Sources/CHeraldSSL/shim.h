@@ -177,6 +177,15 @@ static inline long herald_tls_write(SSL *ssl, const void *bytes, int count) {
     return herald_tls_result(ssl, SSL_write(ssl, bytes, count));
 }
 
+// Sends an update of the keys, once the last one is sent.
+static inline long herald_tls_update_keys(SSL *ssl) {
+    ERR_clear_error();
+    if (SSL_get_key_update_type(ssl) == SSL_KEY_UPDATE_NONE && SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+        return HERALD_TLS_FAILED;
+    }
+    return herald_tls_result(ssl, SSL_do_handshake(ssl));
+}
+
 static inline int herald_tls_wants_write(SSL *ssl) { return SSL_want_write(ssl); }
 
 // Sends the end of the session, if that is possible without waiting.

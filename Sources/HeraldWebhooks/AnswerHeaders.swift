@@ -11,6 +11,11 @@ struct AnswerHeaders {
     /// Maximum length of a value. The longest one that Herald knows is an origin, which is a host name.
     private static let maxValueCount = 256
 
+    /// Whether a status line has a status below 200.
+    static func isInterim(_ line: UnsafeRawBufferPointer) -> Bool {
+        line.drop { $0 != UInt8(ascii: " ") }.drop { $0 == UInt8(ascii: " ") }.first == UInt8(ascii: "1")
+    }
+
     mutating func take(_ line: UnsafeRawBufferPointer) {
         guard let first = line.first else { return }
         switch first | 0x20 {

@@ -6,7 +6,9 @@ import Glibc
 // receives the address of an object that outlives the handle it was set on.
 
 private let maxBody = 16 * 1024
-private let maxHeaders = 64 * 1024
+// Of all header sections of a response: interim ones, the last one, and the trailer. libcurl keeps each line.
+private let maxHeaders = 16 * 1024
+private let maxLines = 128
 private let maxExcerpt = 1024
 
 /// Receives a part of the decompressed response body. Returning less than its size ends the transfer; the status line
@@ -41,18 +43,14 @@ func onHeader(
     guard let bytes, let transfer else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: count)
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
-        if transfer.headerCount == 0 { transfer.answeredAt = CurlSender.now() }
-        transfer.headerCount += count
-        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
-            // Discards the headers of an interim response.
-            transfer.answer = AnswerHeaders()
-            transfer.isHeadComplete = false
-        } else if line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") {
-            transfer.isHeadComplete = true
-        } else {
-            transfer.answer.take(line)
+        if transfer.headerCount == 0 {
+            transfer.answeredAt = CurlSender.now()
+            transfer.allowMore()
         }
-        return transfer.headerCount <= maxHeaders ? count : 0
+        transfer.headerCount += count
+        transfer.lineCount += 1
+        transfer.take(line)
+        return transfer.headerCount <= maxHeaders && transfer.lineCount <= maxLines ? count : 0
     }
 }
 
@@ -84,9 +82,9 @@ func onOpenSocket(
         transfer.note(peer: address, port: port)
         transfer.hasDialled = true
         // libcurl calls `connect` once more, which succeeds at once for a connection that was established without waiting.
-        let descriptor = connected ?? herald_open_socket(target)
-        transfer.descriptors.begin(descriptor)
-        return descriptor
+        transfer.descriptor = connected ?? herald_open_socket(target)
+        transfer.descriptors.begin(transfer.descriptor)
+        return transfer.descriptor
     }
 }
 
@@ -116,6 +114,7 @@ func onRequest(
             transfer.isTooLate = true
             return CURL_PREREQFUNC_ABORT
         }
+        if transfer.hasDialled { transfer.allowResponse() }
         // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer

@@ -10,6 +10,9 @@ enum CurlResult {
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if transfer.isTooLate { return tooLate }
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
+        if code != HERALD_CURL_OK, transfer.hasReadTooMuch {
+            return .failed(.protocolError, detail: "the receiver sent too much that is no part of an answer")
+        }
         if transfer.hasLostConnection(code) {
             return .failed(.protocolError, detail: "the kept connection ended before an answer")
         }
@@ -33,7 +36,7 @@ enum CurlResult {
             return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
         // libcurl has no memory for more than 100 KiB of a line.
         case HERALD_CURL_WRITE where transfer.headerCount > 0, HERALD_CURL_NO_MEMORY, HERALD_CURL_TOO_LARGE:
-            return .failed(.protocolError, detail: "the answer's headers did not end within 64 KiB")
+            return .failed(.protocolError, detail: "the answer's headers did not end within 16 KiB or 128 lines")
         case HERALD_CURL_OK where status >= 200:
             return .failed(
                 .protocolError, detail: "the connection was closed before the headers of the answer \(status) ended")

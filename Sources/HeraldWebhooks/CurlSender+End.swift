@@ -36,6 +36,22 @@ extension CurlSender {
         return count
     }
 
+    /// Reports the callbacks whose outcome is known and whose body does not end, and cuts it off.
+    func endBodies(_ now: Int64, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
+        var count = 0
+        for transfer in openBodies.takeOverdue(now) {
+            guard let callback = transfer.callback, let target = transfer.target else { continue }
+            let outcome = outcome(transfer, callback, target, herald_easy_status(transfer.easy), HERALD_CURL_OK, now)
+            if let multi = multi(target.multi) { herald_multi_remove(multi.handle, transfer.easy) }
+            release(transfer)
+            target.openCount -= 1
+            openCount -= 1
+            finished(callback.token, outcome)
+            count += 1
+        }
+        return count
+    }
+
     /// Reports the callbacks that ended without libcurl. Callbacks that `finished` starts are reported in the next
     /// turn.
     func handOut(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
@@ -154,6 +170,7 @@ extension CurlSender {
         }
         ended = []
         lookups = [:]
+        openBodies.removeAll()
         // The libcurl handles first, then the connections that they leave in the multi handles, then what these refer to.
         for transfer in pool.all { transfer.clear() }
         http1.close()

@@ -181,8 +181,8 @@ extension CurlSender {
     private func makeTransfer(_ index: Int) -> Transfer {
         keepConnections(transfers: index + 1)
         return Transfer(
-            index: index, descriptors: descriptors, addressGuard: configuration.addressGuard, gate: gate,
-            caFile: configuration.certificateAuthorities)
+            index: index, descriptors: descriptors, openBodies: openBodies, addressGuard: configuration.addressGuard,
+            gate: gate, caFile: configuration.certificateAuthorities)
     }
 
     private func keepConnections() { keepConnections(transfers: pool.all.count) }

@@ -66,6 +66,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         set { gate.closesAt = newValue }
     }
     let gate = Gate()
+    let openBodies = OpenBodies()
     private var wasWoken = false
     /// Whether the connector has something to do.
     private var hasConnections = false
@@ -119,9 +120,11 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             }
             count += handOut(finished)
             let isDone = count > 0 || !ended.isEmpty
-            wait(isDone ? 0 : min(deadline, timerAt, nextLookupDeadline, connector.nextAt) &- now, since: now)
+            let nextDeadline = min(deadline, timerAt, nextLookupDeadline, connector.nextAt, openBodies.nextDeadline)
+            wait(isDone ? 0 : nextDeadline &- now, since: now)
             count += collect(finished)
             now = Self.now()
+            count += endBodies(now, finished)
             if hasConnections || connector.nextAt <= now { runConnector(now) }
             if nextLookupDeadline <= now { expireLookups(now) }
         } while count == 0 && (!wasWoken || !ended.isEmpty) && now < deadline
@@ -138,8 +141,12 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             nanoseconds <= 0 ? 0 : nanoseconds > .max / 2 ? -1 : Int32(clamping: (nanoseconds - 1) / 1_000_000 + 1)
         var isFirst = milliseconds != 0
         hasConnections = false
+        var now = start
         descriptors.epoll.wait(milliseconds: milliseconds) { descriptor, interest in
-            if isFirst { sleptNanoseconds += Self.now() - start }
+            if isFirst {
+                now = Self.now()
+                sleptNanoseconds += now - start
+            }
             isFirst = false
             // It stays ready for the next call.
             if gate.isClosed { return }
@@ -149,9 +156,11 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             } else if descriptor == connector.descriptor {
                 hasConnections = true
             } else if let multi = descriptors.waiting(for: descriptor).flatMap(multi) {
-                herald_multi_ready(
-                    multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
-                    interest.isDisjoint(with: .error) ? 0 : 1)
+                descriptors.serve(descriptor, now: now) {
+                    herald_multi_ready(
+                        multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
+                        interest.isDisjoint(with: .error) ? 0 : 1)
+                }
             }
         }
         // No descriptor became ready.

@@ -1,3 +1,4 @@
+import CHeraldReads
 import Glibc
 import HeraldRuntime
 
@@ -21,6 +22,8 @@ final class Descriptors {
     }
 
     let epoll: Epoll
+    /// The connection whose bytes libcurl handles, set only by `serve`.
+    var serving: Int32?
     /// By descriptor.
     private var entries: [Entry] = []
 
@@ -32,6 +35,7 @@ final class Descriptors {
     func begin(_ descriptor: Int32) {
         let index = Int(descriptor)
         if entries.indices.contains(index) { entries[index] = Entry() }
+        boundReads(descriptor)
     }
 
     /// Sets what libcurl waits for on a socket; `nothing` if the transfer that used it has ended.
@@ -75,6 +79,7 @@ final class Descriptors {
 
     /// Called before the socket is closed, which removes it from epoll.
     func forget(_ descriptor: Int32) {
+        herald_reads_end(descriptor)
         let index = Int(descriptor)
         if entries.indices.contains(index) { entries[index] = Entry() }
     }
@@ -100,7 +105,8 @@ final class Descriptors {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             // Bounded: if the receiver keeps sending, the connection is already shut down.
             var reads = 0
-            while reads < 16, recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) > 0 {
+            while reads < 16, recvfrom(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT), nil, nil) > 0
+            {
                 reads += 1
             }
         }

@@ -1,11 +1,12 @@
 import CHeraldCurl
+import CHeraldReads
 import CHeraldSSL
 import HeraldCore
 
 extension Transfer {
     /// Whether the request was made over a kept connection that ended before a byte of the response arrived.
     func hasLostConnection(_ code: Int32) -> Bool {
-        guard isOnKeptConnection, headerCount == 0 else { return false }
+        guard isOnKeptConnection, headerCount == 0, !hasReadTooMuch else { return false }
         switch code {
         case HERALD_CURL_SEND, HERALD_CURL_RECEIVE, HERALD_CURL_NOTHING, HERALD_CURL_HTTP2: return true
         default: return isRepeated
@@ -31,6 +32,9 @@ extension Transfer {
             ? "the receiver asked for a client certificate, and closed the connection after it got none"
             : "the receiver asked for a client certificate, and closed the connection after it got the delegate's"
     }
+
+    /// Whether the receiver sent more than the connection was allowed to read.
+    var hasReadTooMuch: Bool { herald_easy_system_error(easy) == HERALD_READS_SPENT }
 
     /// The network timings of the ended transfer. If it failed in a phase, that phase lasted until the end.
     /// - Parameters:

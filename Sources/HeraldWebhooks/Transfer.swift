@@ -17,6 +17,7 @@ final class Transfer {
     /// `nil` between requests.
     private(set) var easy: UnsafeMutableRawPointer?
     let descriptors: Descriptors
+    let openBodies: OpenBodies
     let addressGuard: AddressGuard
     let gate: Gate
 
@@ -47,18 +48,26 @@ final class Transfer {
     private var extraHeaders: HeaderList?
 
     // The response.
+    /// Bytes and lines of all header sections, with the trailer.
     var headerCount = 0
+    var lineCount = 0
     var bodyCount = 0
     var excerpt: [UInt8] = []
     var answer = AnswerHeaders()
     /// Whether the header section of the latest response is complete.
     var isHeadComplete = false
+    /// The latest response only precedes the one to the request (a status below 200).
+    var isInterim = false
+    /// When the header section of the response was complete, in nanoseconds of the monotonic clock; 0 before.
+    var decidedAt: Int64 = 0
     /// When the first line arrived, in nanoseconds of the monotonic clock.
     var answeredAt: Int64 = 0
     /// `address:port` of the peer, once it is known.
     var peer = ""
     /// It opened a socket, so it used, or tried to use, a new connection.
     var hasDialled = false
+    /// That socket.
+    var descriptor: Int32 = -1
     /// When TLS began on its new connection, in nanoseconds of the monotonic clock; 0 if it did not.
     var tlsBeganAt: Int64 = 0
     /// What the receiver says on its new connection, besides HTTP.
@@ -77,9 +86,13 @@ final class Transfer {
     let errorText: UnsafeMutablePointer<CChar>
     private let headers: CallbackHeaders
 
-    init(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, gate: Gate, caFile: String?) {
+    init(
+        index: Int, descriptors: Descriptors, openBodies: OpenBodies, addressGuard: AddressGuard, gate: Gate,
+        caFile: String?
+    ) {
         self.index = index
         self.descriptors = descriptors
+        self.openBodies = openBodies
         self.addressGuard = addressGuard
         self.gate = gate
         self.caFile = caFile
@@ -232,14 +245,18 @@ final class Transfer {
         payload = nil
         extraHeaders = nil
         headerCount = 0
+        lineCount = 0
         bodyCount = 0
         excerpt = []
         answer = AnswerHeaders()
         isHeadComplete = false
+        isInterim = false
+        decidedAt = 0
         answeredAt = 0
         peer = ""
         hasDialled = false
         needsConnection = false
+        descriptor = -1
         tlsBeganAt = 0
         tlsEvents.pointee = herald_tls_events()
         isOnKeptConnection = false

@@ -34,8 +34,9 @@ import Testing
     @Test("a request on an open connection to a refused address is not sent")
     func requestGate() throws {
         let sender = try sender(strict)
-        let transfer = try #require(
-            Transfer(index: 0, descriptors: sender.descriptors, addressGuard: strict, gate: sender.gate, caFile: nil))
+        let transfer = Transfer(
+            index: 0, descriptors: sender.descriptors, openBodies: sender.openBodies, addressGuard: strict,
+            gate: sender.gate, caFile: nil)
         let pointer = Unmanaged.passUnretained(transfer).toOpaque()
         func verdict(_ peer: String) -> Int32 {
             var text = peer.utf8CString.map { $0 }

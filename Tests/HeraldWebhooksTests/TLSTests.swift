@@ -73,4 +73,14 @@ import Testing
             to: "hooks.example", trusting: true, serverOptions: ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"])
         #expect(outcome.failure == .tls, "\(outcome)")
     }
+
+    @Test(
+        "keys are exchanged over elliptic curves, and never over finite fields, which cost a hundred times as much",
+        arguments: [("X25519", true), ("P-256", true), ("P-384", true), ("ffdhe2048", false), ("ffdhe8192", false)])
+    func groups(_ group: String, _ isOffered: Bool) async throws {
+        let outcome = try await send(
+            to: "hooks.example", trusting: true, serverOptions: ["-tls1_3", "-groups", group])
+        #expect(outcome.status == (isOffered ? 200 : nil), "\(outcome)")
+        #expect(outcome.failure == (isOffered ? nil : .tls), "\(outcome)")
+    }
 }

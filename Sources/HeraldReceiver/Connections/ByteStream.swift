@@ -33,6 +33,9 @@ struct ByteStream {
         return Self.transferred { send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
     }
 
+    /// Sends an update of the keys of TLS 1.3. Without TLS it fails.
+    func updateKeys() -> Transferred { tls?.updateKeys() ?? .failed }
+
     /// Whether reading has to wait for a write.
     var wantsToWrite: Bool { tls?.wantsToWrite ?? false }
 

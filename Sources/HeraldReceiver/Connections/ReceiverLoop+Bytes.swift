@@ -40,7 +40,19 @@ extension ReceiverLoop {
                 if request == nil { break }
             }
         }
+        if connection.updatesKeys { return updateKeys(connection) }
         watch(connection, isBlocked: false)
+    }
+
+    private func updateKeys(_ connection: SenderConnection) {
+        for _ in 0..<256 {
+            switch connection.stream.updateKeys() {
+            case .bytes: continue
+            case .blocked: return watch(connection, isBlocked: true)
+            case .end, .failed: return close(connection, .close)
+            }
+        }
+        watch(connection, isBlocked: true)
     }
 
     /// - Returns: whether everything is sent and the connection stays open.
@@ -101,12 +113,17 @@ extension ReceiverLoop {
         let work = Work.reply(connection: connection.number, stream: incoming.stream)
         switch reply.hold {
         case .nothing:
-            connection.conversation?.perform(reply, on: incoming.stream)
+            perform(reply, on: incoming.stream, of: connection)
             return
         case .milliseconds(let milliseconds): later(milliseconds, work)
         case .gate(let gate): gate.whenOpen { [mailbox] in mailbox.post(work) }
         case .forever: return
         }
         connection.held[incoming.stream] = reply
+    }
+
+    func perform(_ reply: ReceiverReply, on stream: Int32, of connection: SenderConnection) {
+        if case .keyUpdates = reply.content { connection.updatesKeys = true }
+        connection.conversation?.perform(reply, on: stream)
     }
 }

@@ -99,7 +99,7 @@ final class ReceiverLoop: @unchecked Sendable {
             guard let connection = byNumber[number], let reply = connection.held.removeValue(forKey: stream) else {
                 return
             }
-            connection.conversation?.perform(reply, on: stream)
+            perform(reply, on: stream, of: connection)
             advance(connection)
         case .drop(let number, let stream):
             guard let connection = byNumber[number] else { return }

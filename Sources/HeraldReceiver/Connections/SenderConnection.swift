@@ -14,6 +14,8 @@ final class SenderConnection {
     /// Delayed replies, by stream.
     var held: [Int32: ReceiverReply] = [:]
     var requestCount = 0
+    /// Sends nothing more but updates of the keys of TLS.
+    var updatesKeys = false
     /// The events that epoll reports.
     var interest: ReceiverLoop.Interest = .read
     var isClosed = false

@@ -40,6 +40,9 @@ final class TLSSession {
         Transferred(herald_tls_write(session, bytes.baseAddress, Int32(clamping: bytes.count)))
     }
 
+    /// Replaces the keys of what is sent, and says so to the other side.
+    func updateKeys() -> Transferred { Transferred(herald_tls_update_keys(session)) }
+
     /// Whether the handshake has to wait until the socket is writable.
     var wantsToWrite: Bool { herald_tls_wants_write(session) != 0 }
 

@@ -52,7 +52,7 @@ final class HTTP1Conversation: Conversation {
         switch reply.content {
         case .answer(let answer): send(answer, isToHead: request.method == "HEAD")
         case .raw(let bytes): payload = bytes
-        case .nothing: break
+        case .keyUpdates, .nothing: break
         }
     }
 

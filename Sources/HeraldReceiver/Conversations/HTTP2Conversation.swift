@@ -80,7 +80,7 @@ final class HTTP2Conversation: Conversation {
         case .raw(let bytes):
             raw = bytes
             if let ending { planned = ending }
-        case .nothing:
+        case .keyUpdates, .nothing:
             if let ending { planned = ending }
         }
         if reply.end == .refuse { reset(stream, code: HERALD_H2_REFUSED_STREAM) }

@@ -9,6 +9,7 @@ extension ReceiverReply: CustomStringConvertible {
             if let milliseconds = answer.body.dripMilliseconds { text += ", a byte every \(milliseconds) ms" }
             if answer.announcedLength != nil { text += ", broken off" }
         case .raw: text = "bytes"
+        case .keyUpdates: text = "key updates"
         case .nothing: text = ""
         }
         let ending =

@@ -13,6 +13,8 @@ public struct ReceiverReply: Sendable {
         case answer(Answer)
         /// Raw bytes, in any protocol.
         case raw(ReplyBody)
+        /// Updates of the keys of TLS, without end.
+        case keyUpdates
         case nothing
     }
 

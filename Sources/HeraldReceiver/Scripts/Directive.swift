@@ -79,6 +79,14 @@ extension Directive {
             text, script throws(Disallowed) in script.lastStep.cut = try number(text, 0...16_777_216)
         },
         Directive("garbage", nil, "Sends what is not HTTP, and closes.") { $1.lastStep.failure = .garbage },
+        Directive(
+            "flood", "KIND",
+            "Sends without end: \(floods). Frames need HTTP/2, updates of keys need TLS."
+        ) {
+            text, script throws(Disallowed) in
+            guard let flood = ReceiverFlood(rawValue: text) else { throw Disallowed(allowed: floods) }
+            script.lastStep.failure = .flood(flood)
+        },
         Directive("hang", nil, "Never responds.") { $1.lastStep.failure = .hang },
         Directive("close", nil, "Closes the connection without a response.") { $1.lastStep.failure = .close },
         Directive("reset", nil, "Breaks the connection with a TCP reset.") { $1.lastStep.failure = .reset },
@@ -168,6 +176,8 @@ extension Directive {
     ]
 
     static let maxSteps = 100
+
+    private static let floods = ReceiverFlood.allCases.map(\.rawValue).joined(separator: ", ")
 
     private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
         guard let number = Int(text), range.contains(number) else {

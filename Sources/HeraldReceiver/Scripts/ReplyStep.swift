@@ -8,8 +8,9 @@ struct ReplyStep: Sendable {
     }
 
     /// A failure in place of a response.
-    enum Failure {
+    enum Failure: Equatable {
         case hang, close, reset, refuse, garbage
+        case flood(ReceiverFlood)
     }
 
     var status: Int?
@@ -70,6 +71,7 @@ struct ReplyStep: Sendable {
         case .close: .close
         case .reset: .reset
         case .refuse: .refuse
+        case .flood(let flood): .flood(flood)
         case .garbage: .thenClose(.raw("\u{1}\u{2}This is no HTTP.\r\n\r\n"))
         }
     }

@@ -1,0 +1,26 @@
+// libcurl reads from a connection as long as there is something to read and the HTTP/2 frames or TLS records in it have
+// no response for it. A receiver that sends such frames without end keeps libcurl in one call: other callbacks wait, and
+// no timeout expires. There is no setting for that. But libcurl reads with `recv`, which it calls through the dynamic
+// linker. So this target defines that function. It bounds the reads of the sockets that are named here, and forwards all
+// other calls.
+#ifndef HERALD_CREADS_H
+#define HERALD_CREADS_H
+
+#include <errno.h>
+
+// The error of reads beyond the allowance. A socket has no such error of its own.
+static const int HERALD_READS_SPENT = EDQUOT;
+
+// All functions are for the thread that reads from the socket, and take its descriptor.
+
+// Begins to bound the reads of a socket, by number and bytes. Without memory they stay unbounded.
+void herald_reads_begin(int descriptor, int reads, long bytes);
+// Ends it. Call it before the socket is closed.
+void herald_reads_end(int descriptor);
+// Allows the socket so much from now on. Has no effect if its allowance is spent.
+void herald_reads_allow(int descriptor, int reads, long bytes);
+// Begins a turn: reads beyond the share of one turn find nothing until the next one. `now`: milliseconds of a clock
+// that never goes back.
+void herald_reads_turn(int descriptor, long long now);
+
+#endif

@@ -1,0 +1,55 @@
+import CHeraldReads
+import Glibc
+
+// How much libcurl may read from a connection: a receiver that sends without end neither keeps the thread nor the memory.
+extension Descriptors {
+    /// Bytes that the system keeps of what was received and not read; Linux takes twice as much memory for them.
+    private static let receiveBuffer: Int32 = 64 << 10
+    /// What libcurl may read: a number of reads, and of bytes.
+    private struct Allowance {
+        let reads: Int32
+        let bytes: Int
+    }
+
+    /// Until the request is sent: the receiver's part of a TLS handshake, with its certificates.
+    private static let handshake = Allowance(reads: 1024, bytes: 64 << 10)
+
+    /// For a header section, and again for a body, each with what belongs to neither: enough for those that arrive byte
+    /// by byte. Over HTTP/2 this is more, because other responses share the connection, and because what was sent of a
+    /// body that is cut off still arrives: megabytes on the same machine.
+    private static func allowance(_ multi: Multi.Kind) -> Allowance {
+        switch multi {
+        case .http1: Allowance(reads: 1024, bytes: 24 << 10)
+        case .http2: Allowance(reads: 4096, bytes: 4 << 20)
+        }
+    }
+
+    /// Bounds the reads of a new connection.
+    func boundReads(_ descriptor: Int32) {
+        guard descriptor >= 0 else { return }
+        herald_reads_begin(descriptor, Self.handshake.reads, Self.handshake.bytes)
+        var size = Self.receiveBuffer
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Allows a new connection to send a response: it is ready for the request.
+    func allowResponse(_ descriptor: Int32, _ multi: Multi.Kind) {
+        let allowance = Self.allowance(multi)
+        herald_reads_allow(descriptor, allowance.reads, allowance.bytes)
+    }
+
+    /// Allows the next part of a response to the connection whose bytes libcurl handles.
+    func allowMore(_ multi: Multi.Kind) {
+        if let serving { allowResponse(serving, multi) }
+    }
+
+    /// Lets libcurl handle what has arrived on a connection, up to the share of one turn.
+    func serve(_ descriptor: Int32, now: Int64, _ handle: () -> Void) {
+        herald_reads_turn(descriptor, now / 1_000_000)
+        serving = descriptor
+        handle()
+        serving = nil
+        // For what libcurl reads at other times, such as when it looks whether an idle connection is alive.
+        herald_reads_turn(descriptor, now / 1_000_000)
+    }
+}
