@@ -16,11 +16,11 @@ extension Descriptors {
 
     /// For a header section, and again for a body, each with what belongs to neither: enough for those that arrive byte
     /// by byte. Over HTTP/2 this is more, because other responses share the connection, and because what was sent of a
-    /// body that is cut off still arrives: megabytes on the same machine.
+    /// body that is cut off still arrives: on the same machine up to 4 MiB, which the system of the receiver holds.
     private static func allowance(_ multi: Multi.Kind) -> Allowance {
         switch multi {
         case .http1: Allowance(reads: 1024, bytes: 24 << 10)
-        case .http2: Allowance(reads: 4096, bytes: 4 << 20)
+        case .http2: Allowance(reads: 4096, bytes: 8 << 20)
         }
     }
 

@@ -54,7 +54,7 @@ import Testing
             loop.stop()
         }
         async let flooded: Void = withTaskGroup(of: Void.self) { group in
-            for key in 1...20 {
+            for key in 1...8 {
                 let target = delegate(receiver.url("/flood"), key: DelegateKey(key), timeout: 600) {
                     $0.httpVersion = flood.isHTTP2 ? .http2 : .http1
                 }
