@@ -15,10 +15,12 @@
 // exists.
 struct herald_mhd {
     void *owner;
-    int listen_descriptor;          // bound, listening, non-blocking; the daemon closes it when it stops
+    // Bound, listening, non-blocking; the daemon closes it when it stops. -1 for none: connections are added then.
+    int listen_descriptor;
     unsigned connection_limit;
     size_t memory_limit;            // of each connection: header sections, and the read buffer
     const char *chain, *key;        // PEM, for TLS; NULL for none
+    const char *priorities;         // of GnuTLS, for TLS
     // Whether this address may connect; 0 closes the connection at once.
     int (*accepts)(void *owner, const struct sockaddr *address, socklen_t length);
     // Returns the `context` argument of the other functions, or NULL.
@@ -107,7 +109,6 @@ static size_t herald_mhd_keep_escapes(void *cls, struct MHD_Connection *connecti
 // A daemon without a thread of its own, without timeouts, and without log; NULL on failure.
 static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
     struct MHD_OptionItem options[] = {
-        {MHD_OPTION_LISTEN_SOCKET, mhd->listen_descriptor, NULL},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)herald_mhd_on_connection, mhd},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)herald_mhd_on_target, mhd},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)herald_mhd_on_completed, mhd},
@@ -124,19 +125,20 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)mhd->chain},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)mhd->key},
-        // TLS 1.3; and of 1.2 only suites with forward secrecy (ECDHE) and authenticated encryption (AEAD): no RSA key
-        // exchange, no CBC.
-        {MHD_OPTION_HTTPS_PRIORITIES, 0,
-         (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
-                 "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)mhd->priorities},
         {MHD_OPTION_END, 0, NULL},
     };
     // With "turbo" a socket is not shut down before `closed` is called, which may still send a response. The library
     // also reads from a new connection before it adds it to its epoll set, which then reports what it missed, including
     // that the client has closed. Over TLS the library has to end the session, and does so only without "turbo".
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (mhd->chain ? MHD_USE_TLS : MHD_USE_TURBO);
+    struct MHD_OptionItem listening[] = {{MHD_OPTION_LISTEN_SOCKET, mhd->listen_descriptor, NULL}, {MHD_OPTION_END, 0, NULL}};
+    if (mhd->listen_descriptor < 0) {
+        flags |= MHD_USE_NO_LISTEN_SOCKET;
+        listening[0] = listening[1];
+    }
     return MHD_start_daemon(flags, 0, herald_mhd_on_accept, mhd, herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options,
-                            MHD_OPTION_ARRAY, mhd->chain ? tls : tls + 3, MHD_OPTION_END);
+                            MHD_OPTION_ARRAY, mhd->chain ? tls : tls + 3, MHD_OPTION_ARRAY, listening, MHD_OPTION_END);
 }
 
 static inline int herald_mhd_epoll_descriptor(struct MHD_Daemon *daemon) {

@@ -24,15 +24,25 @@ __attribute__((constructor)) static void find_functions(void) {
 // The handler of the daemon that this thread runs. NULL outside `herald_mhd_run`: then the caller is another user of
 // the library in this process.
 static _Thread_local herald_mhd_error_handler current_handler;
+static _Thread_local herald_mhd_read_handler current_reader;
 static _Thread_local void *current_owner;
 
-void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler) {
+void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler,
+                    herald_mhd_read_handler reader) {
     current_owner = owner;
+    current_reader = reader;
     current_handler = handler;
     (void)MHD_run(daemon);
     current_handler = NULL;
+    current_reader = NULL;
     current_owner = NULL;
 }
+
+void herald_mhd_show(int descriptor, const void *bytes, size_t count) {
+    if (current_reader) current_reader(current_owner, descriptor, bytes, count);
+}
+
+int herald_mhd_runs(void) { return current_handler != NULL; }
 
 int herald_mhd_queue(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response) {
     enum MHD_Result result = library_queue(connection, status, response);

@@ -49,10 +49,20 @@ final class ClientConnection: @unchecked Sendable {
     var isUnseen = false
     /// Whether the connection's first request is not complete yet: its deadline counts from the connection's start.
     var isFresh = true
-    /// Whether a stream has taken the socket, and with it the place in the limit of its address.
+    /// Whether the place in the limit of its address was given up, or passed on with the socket.
     var isDetached = false
+    /// Whether it is counted in the loop's `shares`.
+    var isShared = true
+    /// Whether it was cut.
+    var isClosing = false
+    /// Whether it is beyond the limit of its address: only some requests are served.
+    var usesReserve = false
+    /// Whether the client of the current request accepts only an event stream (`ServerLoop.withholds`).
+    var wantsEventStream = false
     /// The run of the library in which the last request ended.
     var finishedIn: UInt64 = 0
+    /// The number of the loop's last read when the last request ended.
+    var finishedAfterRead = 0
     /// Whether the request is the last one on its connection.
     var isLast = false
     /// Whether the request changes nothing, so that the client can repeat it.
@@ -63,6 +73,8 @@ final class ClientConnection: @unchecked Sendable {
     var request: UInt64 = 0
     /// The index in the loop's list.
     var index = 0
+    /// Numbers the connections of a loop from the first.
+    let number: Int
 
     var target: [UInt8] = []
     var head: RequestHead?
@@ -72,7 +84,7 @@ final class ClientConnection: @unchecked Sendable {
     /// How much of the body, or of the response's, counts among the loop's `partialBytes`.
     var countedBytes = 0
     /// For a chunked body, which has to be checked.
-    var chunks: ChunkLayout?
+    var chunks: ChunkRules?
     /// Used by the connection's TLS session until its end.
     var certificate: ServerCertificate?
     /// For a stream over TLS.
@@ -80,11 +92,12 @@ final class ClientConnection: @unchecked Sendable {
     /// A response that is known before it can be queued: a refusal, or one sent within `handle`.
     var immediate: Response?
 
-    init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, deadline: Int64) {
+    init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, number: Int) {
         self.loop = loop
         self.peer = peer
         self.handle = handle
-        self.deadline = deadline
+        self.number = number
+        deadline = 0
         since = loop.now
     }
 
@@ -98,8 +111,10 @@ final class ClientConnection: @unchecked Sendable {
         admitted = nil
         body = []
         loop.forgetBytes(of: self)
+        if chunks != nil { loop.forgetChunks(of: self) }
         chunks = nil
         isLast = false
+        wantsEventStream = false
         immediate = nil
         bridge = nil
         target.removeAll(keepingCapacity: target.capacity <= 1024)

@@ -9,7 +9,10 @@ public final class HTTPServer: Sendable {
     /// The port that it listens on, also if the system chose it.
     public let port: UInt16
     private let loops: [ServerLoop]
+    /// With TLS.
+    private let handshakes: HandshakeLoop?
     private let streams: StreamLoop
+    private let addresses: AddressLimit
     /// `nil` after the threads were joined. The lock makes a second `stop` wait for the first.
     private let threads: Mutex<[HeraldRuntime.Thread]>
 
@@ -20,46 +23,61 @@ public final class HTTPServer: Sendable {
         if let problem = configuration.problem { throw .invalidConfiguration(problem) }
         signal(SIGPIPE, SIG_IGN)
         let sockets = try ListeningSocket.open(
-            host: configuration.host, port: configuration.port, count: configuration.loops)
+            host: configuration.host, port: configuration.port,
+            count: configuration.certificate == nil ? configuration.loops : 1)
         port = sockets[0].port
-        let addresses = AddressLimit(limit: configuration.maxConnectionsPerAddress)
+        let addresses = AddressLimit(
+            limit: configuration.maxConnectionsPerAddress, clock: clock, report: configuration.reportRefusals)
+        self.addresses = addresses
         do throws(SystemError) {
-            streams = try StreamLoop(maxStreams: configuration.maxStreams, addresses: addresses, clock: clock)
+            streams = try StreamLoop(
+                maxStreams: configuration.possibleStreams, dividesPlaces: configuration.maxConnectionsPerAddress > 0,
+                clock: clock)
         } catch {
             for socket in sockets { close(socket.descriptor) }
             throw .system(error)
         }
+        // Of TLS, connections come from the thread of the handshakes, which has the only socket.
+        let certificate = configuration.certificate
+        let count = certificate == nil ? sockets.count : configuration.loops
         var loops: [ServerLoop] = []
         do throws(HTTPServerError) {
-            for socket in sockets {
+            for index in 0..<count {
+                let socket = certificate == nil ? sockets[index] : nil
                 loops.append(
                     try ServerLoop(
                         configuration, socket, handler: handler, addresses: addresses, streams: streams, clock: clock))
             }
+            handshakes = try certificate.map { certificate throws(HTTPServerError) in
+                try HandshakeLoop(
+                    configuration, certificate, sockets[0], loops: loops, addresses: addresses, clock: clock)
+            }
         } catch {
             // The failed loop has closed its socket, and the loops before it close theirs.
             for socket in sockets.dropFirst(loops.count + 1) { close(socket.descriptor) }
+            if certificate != nil, loops.count < count { close(sockets[0].descriptor) }
             throw error
         }
         self.loops = loops
         threads = Mutex([])
-        do {
-            let streams = streams
-            let thread = try HeraldRuntime.Thread(name: "http-streams") { streams.run() }
-            threads.withLock { $0.append(thread) }
+        do throws(SystemError) {
+            try startThreads()
         } catch {
             stop()
             throw .system(error)
         }
-        for (index, loop) in loops.enumerated() {
-            do {
-                let thread = try HeraldRuntime.Thread(name: "http-\(index)", priority: .prompt) { loop.run() }
-                threads.withLock { $0.append(thread) }
-            } catch {
-                stop()
-                throw .system(error)
-            }
+    }
+
+    private func startThreads() throws(SystemError) {
+        func start(
+            _ name: String, _ priority: HeraldRuntime.Thread.Priority, _ body: @escaping @Sendable () -> Void
+        ) throws(SystemError) {
+            let thread = try HeraldRuntime.Thread(name: name, priority: priority, body: body)
+            threads.withLock { $0.append(thread) }
         }
+        try start("http-streams", .normal) { [streams] in streams.run() }
+        for (index, loop) in loops.enumerated() { try start("http-\(index)", .prompt) { loop.run() } }
+        if let handshakes { try start("http-handshakes", .normal) { handshakes.run() } }
     }
 
     deinit { stop() }
@@ -67,6 +85,7 @@ public final class HTTPServer: Sendable {
     /// Closes the listening socket. Open requests continue, and their connections are closed after the response.
     /// Returns when no new connection is possible.
     public func stopAccepting() {
+        handshakes?.stopAccepting()
         for loop in loops { loop.requestStopAccepting() }
     }
 
@@ -74,6 +93,7 @@ public final class HTTPServer: Sendable {
     /// be called again. Must not be called from a handler, which runs on one of these threads.
     public func stop() {
         threads.withLock { threads in
+            handshakes?.stop()
             for loop in loops { loop.post(.stop) }
             streams.stop()
             for thread in threads { thread.join() }
@@ -84,7 +104,7 @@ public final class HTTPServer: Sendable {
     /// Uses another certificate for new connections; open ones keep theirs. Only for a server that was started with a
     /// certificate. Any thread.
     public func replaceCertificate(_ certificate: ServerCertificate) {
-        for loop in loops { loop.certificate.withLock { if $0 != nil { $0 = certificate } } }
+        handshakes?.certificate.withLock { $0 = certificate }
     }
 
     public var statistics: HTTPServerStatistics {
@@ -92,6 +112,7 @@ public final class HTTPServer: Sendable {
         for loop in loops { loop.counters.add(to: &statistics) }
         statistics.openStreams = streams.count
         statistics.cutStreams = streams.cuts
+        statistics.refusedByAddress = addresses.refusals
         return statistics
     }
 
@@ -99,6 +120,7 @@ public final class HTTPServer: Sendable {
     func wake() {
         for loop in loops { loop.wake() }
         streams.wake()
+        handshakes?.wake()
     }
 }
 
@@ -112,5 +134,14 @@ extension ServerLoop {
         while let done, isAccepting.load(ordering: .acquiring), !isOver.load(ordering: .acquiring) {
             done.wait(milliseconds: 100)
         }
+    }
+}
+
+extension HandshakeLoop {
+    /// Any other thread. Returns when no new connection is possible.
+    fileprivate func stopAccepting() {
+        let done = try? Wakeup()
+        requestStopAccepting(done: done)
+        while let done, isAccepting.load(ordering: .acquiring) { done.wait(milliseconds: 100) }
     }
 }

@@ -15,15 +15,22 @@ public struct HTTPServerConfiguration: Sendable {
     /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears all of it for
     /// each request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
     public var maxHeadBytes = 16_384
-    /// In total. When all places are taken, the connections that are idle longest are closed, then those whose request
-    /// is incomplete, or whose response is unread, longest; requests that only read and have waited for five seconds get
-    /// 503. New connections wait in the system's queue only while all others have a request in progress.
+    /// In total. A client, which is an IPv4 address or an IPv6 /64, may have twice as many as there are free places
+    /// (`AddressShares`); a further one replaces one of its own (`ServerLoop+Room.swift`). When all places are taken,
+    /// connections of the clients with the most are closed first. New connections wait in the system's queue only while
+    /// all others have a request in progress.
     public var maxConnections = 2000
-    /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB.
+    /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB. With a limit of
+    /// connections of one address, an address may have four times as many streams as there are free places. Over TLS a
+    /// stream keeps its connection, so there are at most three for eight connections.
     public var maxStreams = 2000
-    /// From one IPv4 address or one IPv6 /64, including streams; further connections are closed at once. 0 for no
-    /// limit.
+    /// From one IPv4 address or one IPv6 /64, without streams. Further connections replace idle ones, or serve only the
+    /// requests that have a reserve (`RequestHandler.mayUseReserve`); beyond that, they are closed at once. 0 for no
+    /// limit. An address may also begin a quarter as many TLS handshakes per second.
     public var maxConnectionsPerAddress = 200
+    /// Called when connections or requests are refused because their address has too many connections, at most once a
+    /// minute. On a thread of the server; must not wait.
+    public var reportRefusals: @Sendable (RefusalReport) -> Void = { _ in }
     /// Requests without a response when `handle` returned. Beyond it, requests that may wait get 503.
     public var maxWaiting = 10_000
     /// How long a connection may be idle, and how long a client may take to read a response.
@@ -48,6 +55,9 @@ public struct HTTPServerConfiguration: Sendable {
 }
 
 extension HTTPServerConfiguration {
+    /// Over TLS a stream keeps its connection.
+    var possibleStreams: Int { certificate == nil ? maxStreams : min(maxStreams, max(1, maxConnections * 3 / 8)) }
+
     /// The first invalid setting, if any.
     var problem: String? {
         if loops < 1 || loops > 256 { return "loops must be from 1 to 256" }

@@ -18,6 +18,10 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     /// Connections closed because a request, the next request, or reading the response took too long; sooner when all
     /// places were taken.
     public var expiredConnections = 0
+    /// Connections and requests refused because their address had too many connections or TLS handshakes.
+    public var refusedByAddress = 0
+    /// Connections closed in place of a temporary refusal, because the client accepts only an event stream.
+    public var withheldResponses = 0
 }
 
 /// The counters of one loop, written only by its thread, so that adding is a plain load and store.
@@ -25,6 +29,7 @@ final class LoopCounters: Sendable {
     let openConnections = Atomic(0)
     let waitingRequests = Atomic(0)
     let expiredConnections = Atomic(0)
+    let withheldResponses = Atomic(0)
     private let answers1xx = Atomic(0)
     private let answers2xx = Atomic(0)
     private let answers3xx = Atomic(0)
@@ -45,6 +50,7 @@ final class LoopCounters: Sendable {
         statistics.openConnections += openConnections.load(ordering: .relaxed)
         statistics.waitingRequests += waitingRequests.load(ordering: .relaxed)
         statistics.expiredConnections += expiredConnections.load(ordering: .relaxed)
+        statistics.withheldResponses += withheldResponses.load(ordering: .relaxed)
         statistics.answers1xx += answers1xx.load(ordering: .relaxed)
         statistics.answers2xx += answers2xx.load(ordering: .relaxed)
         statistics.answers3xx += answers3xx.load(ordering: .relaxed)

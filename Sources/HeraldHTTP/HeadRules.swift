@@ -21,22 +21,25 @@ struct HeadRules: Sendable {
     func check(_ raw: RawHead) throws(RequestFailure) -> RequestHead {
         let bytes = raw.bytes.span
         let version = try Self.version(bytes, raw.targetEnd..<raw.versionEnd)
-        let pathEnd = try Self.pathEnd(bytes, raw.methodEnd..<raw.targetEnd)
         for index in 0..<raw.methodEnd where bytes[index] &- 0x41 >= 26 {
             throw .malformed(.method)
         }
+        let target = try RequestTarget(bytes, raw.methodEnd..<raw.targetEnd, method: 0..<raw.methodEnd)
         var framing = Framing()
+        // In the absolute form the target names the host, and `Host` is ignored (RFC 9112, 3.2.2).
+        if let authority = target.authority { framing.hostName = try Self.hostName(bytes, authority) }
         try read(raw, version, into: &framing)
         if framing.seen.contains(.transferEncoding) {
             if framing.seen.contains(.contentLength) { throw .malformed(.lengthAndEncoding) }
             if version == .http10 { throw .malformed(.transferEncoding) }
         }
         if version == .http11, !framing.seen.contains(.host) { throw .malformed(.host) }
+        if let name = framing.hostName { try checkServed(bytes, name) }
         guard let method = Self.method(bytes, 0..<raw.methodEnd) else { throw .unknownMethod }
         if let length = framing.length, length > maxBodyBytes { throw .bodyTooLarge }
         return RequestHead(
             method: method, version: version, contentLength: framing.length,
-            isChunked: framing.seen.contains(.transferEncoding), isJSON: framing.isJSON, raw: raw, pathEnd: pathEnd)
+            isChunked: framing.seen.contains(.transferEncoding), isJSON: framing.isJSON, raw: raw, target: target)
     }
 }
 
@@ -56,6 +59,8 @@ private struct Framing {
     var seen: Unique = []
     var length: Int?
     var isJSON = false
+    /// The name of the host that the request is for, without a port.
+    var hostName: Range<Int>?
 }
 
 extension HeadRules {
@@ -78,7 +83,9 @@ extension HeadRules {
             }
             if !framing.seen.insert(unique).inserted { throw .malformed(.repeatedField) }
             switch unique {
-            case .host: try checkHost(bytes, value)
+            case .host:
+                let name = try Self.hostName(bytes, value)
+                if framing.hostName == nil { framing.hostName = name }
             case .contentLength: framing.length = try Self.length(bytes, value)
             case .contentType: framing.isJSON = Self.spells(bytes, value, "application/json")
             case .transferEncoding:
@@ -108,23 +115,40 @@ extension HeadRules {
         return true
     }
 
-    /// `name`, `name:port`, `[address]` or `[address]:port`.
-    private func checkHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
-        if value.isEmpty { throw .malformed(.host) }
-        var end = value.upperBound
-        var isInBrackets = false
-        for index in value {
-            let byte = bytes[index]
-            if !isHostByte(byte) { throw .malformed(.host) }
-            if byte == UInt8(ascii: "[") { isInBrackets = true }
-            if byte == UInt8(ascii: "]") { isInBrackets = false }
-            if byte == UInt8(ascii: ":"), !isInBrackets {
-                if end != value.upperBound { throw .malformed(.host) }
-                end = index
-            }
+    /// The name in `name`, `name:port`, `[address]` or `[address]:port`. A port is a number up to 65535, or empty.
+    private static func hostName(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) -> Range<Int> {
+        guard let first = value.first else { throw .malformed(.host) }
+        let isAddress = bytes[first] == UInt8(ascii: "[")
+        var end = isAddress ? first + 1 : first
+        while end < value.upperBound, bytes[end] != UInt8(ascii: isAddress ? "]" : ":") {
+            let byte = bytes[end]
+            if !isHostByte(byte) || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") { throw .malformed(.host) }
+            end += 1
         }
+        if isAddress {
+            guard end > first + 1, end < value.upperBound else { throw .malformed(.host) }
+            end += 1
+        }
+        if end == first { throw .malformed(.host) }
+        if end < value.upperBound { try checkPort(bytes, end..<value.upperBound) }
+        return first..<end
+    }
+
+    /// A colon, and digits or nothing.
+    private static func checkPort(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(RequestFailure) {
+        var port = 0
+        guard bytes[range.lowerBound] == UInt8(ascii: ":") else { throw .malformed(.host) }
+        for index in range.dropFirst() {
+            let digit = bytes[index] &- 0x30
+            if digit > 9 { throw .malformed(.host) }
+            port = port * 10 + Int(digit)
+            if port > 65_535 { throw .malformed(.host) }
+        }
+    }
+
+    private func checkServed(_ bytes: Span<UInt8>, _ name: Range<Int>) throws(RequestFailure) {
         if allowedHosts.isEmpty { return }
-        for host in allowedHosts where Self.spells(bytes, value.lowerBound..<end, host) { return }
+        for host in allowedHosts where Self.spells(bytes, name, host) { return }
         throw .misdirected
     }
 
@@ -156,17 +180,6 @@ extension HeadRules {
         case UInt8(ascii: "1"): return .http11
         default: throw .malformed(.version)
         }
-    }
-
-    private static func pathEnd(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(RequestFailure) -> Int {
-        guard !target.isEmpty, bytes[target.lowerBound] == UInt8(ascii: "/") else { throw .malformed(.target) }
-        var pathEnd = target.upperBound
-        for index in target {
-            let byte = bytes[index]
-            if byte <= 0x20 || byte >= 0x7f || byte == UInt8(ascii: "#") { throw .malformed(.target) }
-            if byte == UInt8(ascii: "?"), pathEnd == target.upperBound { pathEnd = index }
-        }
-        return pathEnd
     }
 
     private static func method(_ bytes: Span<UInt8>, _ range: Range<Int>) -> RequestMethod? {

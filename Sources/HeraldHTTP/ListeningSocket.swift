@@ -14,7 +14,7 @@ struct ListeningSocket {
 
     /// One socket for each loop, all on one port; the system chooses it if `port` is 0.
     static func open(host: String, port: UInt16, count: Int) throws(HTTPServerError) -> [ListeningSocket] {
-        var address = try Address(host: host, port: port)
+        var address = try SocketAddress(host: host, port: port)
         if count > 1, port != 0 {
             // Because SO_REUSEPORT would silently share the port with another server of the same user.
             close(try ListeningSocket(address, host: host, isShared: false).descriptor)
@@ -33,7 +33,7 @@ struct ListeningSocket {
         return sockets
     }
 
-    private init(_ address: Address, host: String, isShared: Bool) throws(HTTPServerError) {
+    private init(_ address: SocketAddress, host: String, isShared: Bool) throws(HTTPServerError) {
         do throws(SystemError) {
             let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
             let descriptor = Int32(try systemCall("socket") { Int(socket(address.family, type, 0)) })
@@ -44,7 +44,7 @@ struct ListeningSocket {
                 _ = try systemCall("bind") { address.withPointer { Int(bind(descriptor, $0, $1)) } }
                 _ = try systemCall("listen") { Int(listen(descriptor, Self.backlog)) }
                 self.descriptor = descriptor
-                port = try Address(of: descriptor).port
+                port = try SocketAddress(of: descriptor).port
             } catch {
                 close(descriptor)
                 throw error
@@ -57,57 +57,5 @@ struct ListeningSocket {
     private static func set(_ option: Int32, _ value: Int32, on descriptor: Int32) throws(SystemError) {
         var value = value
         _ = try systemCall("setsockopt") { Int(setsockopt(descriptor, SOL_SOCKET, option, &value, 4)) }
-    }
-}
-
-/// A socket address of either family.
-private struct Address {
-    private var storage = sockaddr_storage()
-    private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-
-    /// Resolves a name or parses an address, which may be in brackets.
-    init(host: String, port: UInt16) throws(HTTPServerError) {
-        var name = host
-        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_PASSIVE
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard !name.isEmpty, getaddrinfo(name, nil, &hints, &list) == 0, let first = list?.pointee else {
-            throw .unknownHost(host)
-        }
-        length = first.ai_addrlen
-        withUnsafeMutableBytes(of: &storage) { storage in
-            storage.copyMemory(from: UnsafeRawBufferPointer(start: first.ai_addr, count: Int(first.ai_addrlen)))
-        }
-        freeaddrinfo(list)
-        self.port = port
-    }
-
-    /// The address that a socket is bound to.
-    init(of descriptor: Int32) throws(SystemError) {
-        _ = try systemCall("getsockname") {
-            withUnsafeMutablePointer(to: &storage) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Int(getsockname(descriptor, $0, &length)) }
-            }
-        }
-    }
-
-    var family: Int32 { Int32(storage.ss_family) }
-
-    /// In both families the port is in bytes 2 and 3.
-    var port: UInt16 {
-        get { withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self)) } }
-        set {
-            withUnsafeMutableBytes(of: &storage) {
-                $0.storeBytes(of: newValue.bigEndian, toByteOffset: 2, as: UInt16.self)
-            }
-        }
-    }
-
-    func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int) -> Int {
-        withUnsafePointer(to: storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
-        }
     }
 }

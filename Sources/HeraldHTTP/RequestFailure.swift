@@ -22,6 +22,8 @@ public enum RequestFailure: Error, Sendable, Hashable {
     case unsupportedVersion
     /// 503: too many requests are waiting.
     case overloaded
+    /// 503: the address has too many connections, and this request has no reserve.
+    case tooManyOfAddress
     /// 503: the application did not respond in time.
     case timedOut
     /// 503: the server is being stopped.
@@ -31,7 +33,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case requestLine =
             "the request line is not a method, a target and a version of HTTP/1, with a space between them"
         case method = "the method does not consist of capital letters"
-        case target = "the target does not start with a slash, or has a byte that must be escaped"
+        case target = "the target is neither a path nor an http or https URI, or has a byte that must be escaped"
         case version = "the version is neither HTTP/1.0 nor HTTP/1.1"
         case line = "a header line does not end with CR LF, is folded, has no name, no colon, or a NUL"
         case fieldName = "a header name is not a token"
@@ -54,7 +56,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case .tooManyFields, .headTooLarge: 431
         case .unanswered: 500
         case .unknownMethod: 501
-        case .overloaded, .timedOut, .stopping: 503
+        case .overloaded, .tooManyOfAddress, .timedOut, .stopping: 503
         case .unsupportedVersion: 505
         }
     }
@@ -72,6 +74,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case .unanswered: "the request was abandoned"
         case .unknownMethod: "the method is unknown"
         case .overloaded: "too many requests are waiting"
+        case .tooManyOfAddress: "this address has too many connections"
         case .timedOut: "the request timed out"
         case .stopping: "the server is stopping"
         case .unsupportedVersion: "this server supports HTTP/1.1 and HTTP/1.0"

@@ -12,6 +12,10 @@ public protocol RequestHandler: Sendable {
     /// served even then.
     func mayWait(_ head: RequestHead) -> Bool
 
+    /// Called only for a connection beyond the limit of its address. Returns `true` for a request that is served even
+    /// then.
+    func mayUseReserve(_ head: RequestHead) -> Bool
+
     /// All requests that had arrived were handled; the loop now polls or sleeps. The place for work that was deferred
     /// to the end of a round.
     func roundEnded()
@@ -34,6 +38,7 @@ public protocol AdmittedRequest: AnyObject, Sendable {
 
 extension RequestHandler {
     public func mayWait(_ head: RequestHead) -> Bool { true }
+    public func mayUseReserve(_ head: RequestHead) -> Bool { false }
 }
 
 /// A complete request. It outlives the connection and can be passed to any thread.

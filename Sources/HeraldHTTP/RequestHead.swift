@@ -10,12 +10,11 @@ public final class RequestHead: Sendable {
     public let isJSON: Bool
 
     let raw: RawHead
-    /// The end of the path: the question mark or the end of the target.
-    let pathEnd: Int
+    private let target: RequestTarget
 
     init(
         method: RequestMethod, version: HTTPVersion, contentLength: Int?, isChunked: Bool, isJSON: Bool, raw: RawHead,
-        pathEnd: Int
+        target: RequestTarget
     ) {
         self.method = method
         self.version = version
@@ -23,21 +22,35 @@ public final class RequestHead: Sendable {
         self.isChunked = isChunked
         self.isJSON = isJSON
         self.raw = raw
-        self.pathEnd = pathEnd
+        self.target = target
     }
 
     /// Whether the request has a body. `Content-Length: 0` means none.
     public var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
 
-    /// The path exactly as sent, with percent-escapes. It starts with a slash and is ASCII.
-    public var pathBytes: ArraySlice<UInt8> { raw.bytes[raw.methodEnd..<pathEnd] }
+    /// The path exactly as sent, with percent-escapes. It starts with a slash and is ASCII; `*` for `OPTIONS *`.
+    public var pathBytes: ArraySlice<UInt8> { target.path.isEmpty ? Self.root : raw.bytes[target.path] }
+    private static let root: ArraySlice<UInt8> = [UInt8(ascii: "/")]
     public var path: String { String(decoding: pathBytes, as: UTF8.self) }
 
     /// The text after the first question mark, exactly as sent; `nil` without one.
     public var queryBytes: ArraySlice<UInt8>? {
-        pathEnd < raw.targetEnd ? raw.bytes[(pathEnd + 1)..<raw.targetEnd] : nil
+        let end = target.path.upperBound
+        return end < raw.targetEnd ? raw.bytes[(end + 1)..<raw.targetEnd] : nil
     }
     public var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
+
+    /// The host that the request is for, with its port if it names one: of the target in absolute form, else of `Host`.
+    public var host: String? {
+        target.authority.map { String(decoding: raw.bytes[$0], as: UTF8.self) } ?? value(of: "Host")
+    }
+
+    /// Whether the response must be an event stream: the `Accept` of a browser's `EventSource`.
+    var acceptsOnlyEventStream: Bool {
+        guard let value = raw.value(of: "Accept") else { return false }
+        let bytes = raw.bytes
+        return HeadRules.spells(bytes.span, value, "text/event-stream")
+    }
 
     /// The value of the first field with this name, in any case.
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {

@@ -33,7 +33,9 @@ public final class Responder: Sendable {
     public func stream(
         _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
     ) -> Bool {
-        guard let start = StreamStart(connection.loop.streams, headers, rules, delegate) else { return false }
+        guard let start = StreamStart(connection.loop.streams, connection.peer, headers, rules, delegate) else {
+            return false
+        }
         if isUsed.exchange(true, ordering: .relaxed) { return true }
         connection.loop.post(.stream(connection, request: request, start))
         return true

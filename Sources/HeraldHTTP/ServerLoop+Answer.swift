@@ -65,6 +65,15 @@ extension ServerLoop {
         MHD_resume_connection(connection.handle)
     }
 
+    /// Whether the connection is closed instead of the response. A browser's `EventSource` makes another request after
+    /// its connection was closed, but never again after a response other than 200. So a client that accepts nothing but
+    /// an event stream gets no response that only puts it off.
+    func withholds(_ response: Response, from connection: ClientConnection) -> Bool {
+        guard connection.wantsEventStream, response.status == 429 || response.status >= 500 else { return false }
+        counters.withheldResponses.addFromOneThread(1)
+        return true
+    }
+
     /// Passes the response to the library. `false` closes the connection.
     func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
         // The response to a request that changed something is sent in any case: its client must not repeat it.
@@ -72,6 +81,7 @@ extension ServerLoop {
         let response = isRefused ? failure(.overloaded) : response
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
+        if withholds(response, from: connection) { return false }
         let status = (200...599).contains(response.status) ? response.status : 500
         counters.countAnswer(status)
         let handle = makeResponse(response.body)

@@ -1,3 +1,4 @@
+internal import CHeraldGnuTLS
 internal import CHeraldMicrohttpd
 internal import CHeraldMicrohttpdErrors
 
@@ -5,13 +6,14 @@ internal import CHeraldMicrohttpdErrors
 
 extension herald_mhd {
     static func calling(
-        _ loop: ServerLoop, _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket
+        _ loop: ServerLoop, _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket?
     ) -> herald_mhd {
         return herald_mhd(
-            owner: Unmanaged.passUnretained(loop).toOpaque(), listen_descriptor: socket.descriptor,
+            owner: Unmanaged.passUnretained(loop).toOpaque(), listen_descriptor: socket?.descriptor ?? -1,
             connection_limit: UInt32(clamping: loop.maxConnections),
             memory_limit: configuration.maxHeadBytes + answerHeadBytes,
             chain: configuration.certificate?.chainText, key: configuration.certificate?.keyText,
+            priorities: herald_tls_priorities,
             accepts: mhdAccepts, opened: mhdOpened, closed: mhdClosed, began: mhdBegan, advanced: mhdAdvanced,
             completed: mhdCompleted)
     }
@@ -22,13 +24,22 @@ private let answerHeadBytes = 4096
 
 /// One run of the library.
 func runLibrary(_ daemon: OpaquePointer, for loop: ServerLoop) {
-    herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred)
+    herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred, mhdRead)
 }
 
 private func mhdErred(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ status: UInt32) {
     guard let handle else { return }
     lend(owner, herald_mhd_context(handle), otherwise: ()) { loop, connection in
         loop.refuse(connection, libraryStatus: status)
+    }
+}
+
+private func mhdRead(
+    _ owner: UnsafeMutableRawPointer?, _ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
+) {
+    guard let owner, let bytes else { return }
+    Unmanaged<ServerLoop>.fromOpaque(owner)._withUnsafeGuaranteedRef {
+        $0.hasRead(descriptor, RawHead.Bytes(start: bytes.assumingMemoryBound(to: UInt8.self), count: count))
     }
 }
 
@@ -52,13 +63,13 @@ private func mhdAccepts(
     _ owner: UnsafeMutableRawPointer?, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t
 ) -> Int32 {
     guard let loop = loop(owner), let peer = PeerAddress(address) else { return 0 }
-    return loop.addresses.hasRoom(for: peer) ? 1 : 0
+    if loop.arrival != nil { return 1 }
+    return loop.addresses.admits(peer) ? 1 : 0
 }
 
 private func mhdOpened(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?) -> UnsafeMutableRawPointer? {
     guard let loop = loop(owner), let handle else { return nil }
     let connection = loop.add(handle, PeerAddress(herald_mhd_peer(handle)) ?? PeerAddress(high: 0, low: 0))
-    if let session = herald_mhd_tls_session(handle) { loop.showCertificate(connection, session) }
     // Released in `mhdClosed`.
     return Unmanaged.passRetained(connection).toOpaque()
 }

@@ -6,12 +6,18 @@ internal import Synchronization
 extension ServerLoop {
     func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> ClientConnection {
         hasAdvanced = true
-        let connection = ClientConnection(self, peer: peer, handle: handle, deadline: 0)
-        setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
+        accepted += 1
+        let connection = ClientConnection(self, peer: peer, handle: handle, number: accepted)
+        let arrival = arrival.take()
+        connection.certificate = arrival?.certificate
+        connection.since = arrival?.since ?? now
+        setDeadline(connection, connection.since + Int64(configuration.requestDeadlineSeconds) * 1_000_000_000)
         connection.index = connections.count
         connections.append(connection)
         counters.openConnections.addFromOneThread(1)
-        addresses.opened(peer)
+        if arrival == nil { addresses.opened(peer) }
+        shares.add(peer)
+        makeOwnRoom(for: connection)
         return connection
     }
 
@@ -28,12 +34,15 @@ extension ServerLoop {
         mustRunAgain = true
         counters.openConnections.addFromOneThread(-1)
         if !connection.isDetached { addresses.closed(connection.peer) }
+        leaveShare(connection)
+        if connection.isClosing { closing -= 1 }
     }
 
-    /// Sets the current certificate for the connection's whole life. Without one there is no handshake.
-    func showCertificate(_ connection: ClientConnection, _ session: UnsafeMutableRawPointer) {
-        connection.certificate = certificate.withLock { $0 }
-        if connection.certificate?.show(in: session) != true { connection.deadline = now }
+    /// The connection no longer takes a place of its client.
+    func leaveShare(_ connection: ClientConnection) {
+        guard connection.isShared else { return }
+        connection.isShared = false
+        shares.remove(connection.peer)
     }
 
     /// The request line has arrived. The target is copied now, because the library is about to modify it in place.
@@ -52,11 +61,18 @@ extension ServerLoop {
     func readHead(
         _ connection: ClientConnection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) -> Bool {
+        // What had arrived before the connection was cut can still be read.
+        if connection.isClosing { return false }
         let head: RequestHead
         do {
             head = try rules.check(try rawHead(connection, method, version, layout))
         } catch {
             return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
+        }
+        connection.wantsEventStream = head.acceptsOnlyEventStream
+        if connection.usesReserve, !mayUseReserve(connection, head) {
+            addresses.countRefusal(of: connection.peer)
+            return leave(connection, failure(.tooManyOfAddress), isToHead: head.method == .head)
         }
         switch handler.authorize(head, from: connection.peer) {
         case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
@@ -71,12 +87,18 @@ extension ServerLoop {
         connection.head = head
         // Reserved memory is not touched before it is used: a client can't consume memory with `Content-Length` alone.
         if let length = head.contentLength { connection.body.reserveCapacity(length) }
-        if head.isChunked, herald_mhd_tells_layout != 0 {
-            connection.chunks = layout.bodyLayout(headSize: herald_mhd_head_size(connection.handle))
+        if head.isChunked {
+            checkChunks(of: connection, after: layout.end(headSize: herald_mhd_head_size(connection.handle)))
             connection.isLast = true
         }
         connection.phase = .body
         return true
+    }
+
+    /// Whether a connection that was beyond the limit of its address may make this request.
+    private func mayUseReserve(_ connection: ClientConnection, _ head: RequestHead) -> Bool {
+        connection.usesReserve = addresses.excess(of: connection.peer) > 0
+        return !connection.usesReserve || handler.mayUseReserve(head)
     }
 
     private func rawHead(
@@ -108,9 +130,7 @@ extension ServerLoop {
     /// A piece of the body. It must always be consumed; otherwise the library would wait for ever.
     func take(_ connection: ClientConnection, _ data: RawHead.Bytes) -> Bool {
         hasAdvanced = true
-        if let chunks = connection.chunks, connection.phase == .body,
-            !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
-        {
+        if connection.phase == .body, connection.chunks?.areKept == false {
             return leave(connection, failure(.malformed(.chunk)))
         }
         switch connection.phase {
@@ -126,7 +146,9 @@ extension ServerLoop {
     /// The request is complete.
     func complete(_ connection: ClientConnection) -> Bool {
         switch connection.phase {
-        case .body: hasAdvanced = true
+        case .body:
+            hasAdvanced = true
+            if connection.chunks?.areKept == false { return leave(connection, failure(.malformed(.chunk))) }
         case .waiting: return keepWaiting(connection)
         case .refused, .held: return connection.immediate.take().map { queue(connection, $0) } ?? false
         default: return false
@@ -158,6 +180,7 @@ extension ServerLoop {
     func finish(_ connection: ClientConnection) {
         hasAdvanced = true
         connection.finishedIn = round
+        connection.finishedAfterRead = lastRead.number
         if connection.phase == .left { return }
         if connection.isWaiting { endWait(of: connection) }
         connection.phase = .idle

@@ -15,6 +15,8 @@ final class ServerLoop: @unchecked Sendable {
         case answer(ClientConnection, request: UInt64, Response?)
         /// The response is a stream.
         case stream(ClientConnection, request: UInt64, StreamStart)
+        /// A TLS connection whose handshake is complete.
+        case arrival(TLSConnection)
         case stopAccepting(done: Wakeup?)
         case stop
     }
@@ -35,8 +37,10 @@ final class ServerLoop: @unchecked Sendable {
     /// Set when mail is not read any more.
     let isOver = Atomic(false)
 
-    /// Used for new connections; another thread may replace it.
-    let certificate: Mutex<ServerCertificate?>
+    /// TLS connections that wait for a place.
+    var arrivals: [TLSConnection] = []
+    /// The one that is being given to the library.
+    var arrival: TLSConnection?
     /// Watches streams over TLS between two pieces; `nil` without TLS.
     let bridgeEpoll: Epoll?
     /// The header `Strict-Transport-Security` of every response; `nil` for none.
@@ -44,7 +48,7 @@ final class ServerLoop: @unchecked Sendable {
     /// By both descriptors of each bridge that is watched.
     var bridges: [Int32: TLSStreamBridge] = [:]
 
-    private var daemon: OpaquePointer?
+    private(set) var daemon: OpaquePointer?
     private let callbacks: UnsafeMutablePointer<herald_mhd>
     let fields: UnsafeMutableBufferPointer<herald_mhd_field>
 
@@ -54,15 +58,27 @@ final class ServerLoop: @unchecked Sendable {
     /// The limit of this loop.
     let maxConnections: Int
     /// The earliest time of the next search for places.
-    private var nextRoom: Int64 = 0
+    var nextRoom: Int64 = 0
+    /// How many connections of this loop each client has, without streams.
+    var shares: AddressShares
+    /// Connections that their clients may lose for new ones.
+    var replaceable: [PeerAddress: Replaceable] = [:]
+    var nextForgetting: Int64 = 0
+    /// Connections that were cut, and that the library still has.
+    var closing = 0
     /// No deadline is before this time.
     var nextExpiry = Int64.max
+    /// Connections since the start.
+    var accepted = 0
     /// Counts the runs of the library.
     var round: UInt64 = 0
     /// Connections whose first request got its response in this round.
     var answeredFirst: [ClientConnection] = []
     /// Of the large bodies of incomplete requests, and of responses that are being sent.
     private var partialBytes = 0
+    var lastRead = LastRead()
+    /// Connections with a chunked body that is arriving, by their descriptor.
+    var chunked: [Int32: ClientConnection] = [:]
     /// Clients that were sent their last response.
     var leaving: LeavingClients
     var isStopping = false
@@ -76,9 +92,9 @@ final class ServerLoop: @unchecked Sendable {
     /// When a stop no longer waits for responses to be written, on the machine's clock.
     private var stopLimit: Int64 = 0
 
-    /// Takes ownership of the socket.
+    /// Takes ownership of the socket. `nil` for TLS: connections arrive by mail.
     init(
-        _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket, handler: any RequestHandler,
+        _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket?, handler: any RequestHandler,
         addresses: AddressLimit, streams: StreamLoop, clock: Clock
     ) throws(HTTPServerError) {
         self.configuration = configuration
@@ -86,12 +102,12 @@ final class ServerLoop: @unchecked Sendable {
         self.addresses = addresses
         self.streams = streams
         self.clock = clock
-        certificate = Mutex(configuration.certificate)
         let seconds = configuration.certificate == nil ? 0 : configuration.strictTransportSeconds
         strictTransport = seconds == 0 ? nil : "max-age=\(seconds)"
         rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
         now = clock.monotonic()
         maxConnections = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
+        shares = AddressShares(places: maxConnections, factor: 2)
         fields = .allocate(capacity: RawHead.maxFields + 1)
         callbacks = .allocate(capacity: 1)
         do {
@@ -99,7 +115,7 @@ final class ServerLoop: @unchecked Sendable {
             bridgeEpoll = configuration.certificate == nil ? nil : try Epoll()
             leaving = try LeavingClients(addresses: addresses, maxBytes: 4 * configuration.maxBodyBytes + 65_536)
         } catch {
-            close(socket.descriptor)
+            if let socket { close(socket.descriptor) }
             fields.deallocate()
             callbacks.deallocate()
             throw .system(error)
@@ -143,6 +159,7 @@ final class ServerLoop: @unchecked Sendable {
             }
             // Before the run: resuming a connection wakes nothing, so the library would not handle it otherwise.
             for mail in mailbox.takeAll() { read(mail) }
+            if !arrivals.isEmpty { addArrivals() }
             if !bridges.isEmpty { checkBridges() }
             if !leaving.isEmpty { leaving.look() }
             if now >= nextExpiry { expire() }
@@ -150,6 +167,7 @@ final class ServerLoop: @unchecked Sendable {
             runLibrary(daemon, for: self)
             checkFirstRequests()
             makeRoom()
+            forgetReplaceable()
             if hasAdvanced { handler.roundEnded() }
         }
         MHD_stop_daemon(daemon)
@@ -216,12 +234,14 @@ final class ServerLoop: @unchecked Sendable {
             // Only a suspended connection releases its socket; it will be suspended in the next run.
             connection.pollsLeft = 1
             post(mail)
+        case .arrival(let connection): arrivals.append(connection)
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()
         case .stop:
             stopAccepting()
             isStopping = true
+            arrivals = []
             stopLimit = Clock.system.monotonic() + Self.flushNanoseconds
             for connection in connections where connection.isWaiting {
                 resume(connection, failure(.stopping))
@@ -253,16 +273,6 @@ extension ServerLoop {
     /// How long after a response the client's side of the connection is checked. An end that arrived together with the
     /// request is not reported again: the library has read the bytes, and waits for more.
     static let unseenNanoseconds: Int64 = 500_000_000
-    /// The minimum time for a request to become complete, or for a response to be read, when places are needed. With few
-    /// places it is less: a full queue of the system, whose clients all do nothing, has passed through in five seconds.
-    private var minimumNanoseconds: Int64 {
-        min(1_000_000_000, max(100_000_000, 5_000_000_000 * Int64(maxConnections) / Int64(ListeningSocket.backlog)))
-    }
-    /// The minimum time for a new connection until its request begins; also the pause after a search that found nothing.
-    private static let freshNanoseconds: Int64 = 50_000_000
-    /// The minimum time for a request that only reads and waits for its response, such as a long poll.
-    private static let minimumWaitNanoseconds: Int64 = 5_000_000_000
-
     func setDeadline(_ connection: ClientConnection, seconds: Int) {
         setDeadline(connection, milliseconds: seconds * 1_000)
     }
@@ -316,53 +326,15 @@ extension ServerLoop {
     }
 
     /// The library sees the end of the stream in its next round and closes the connection.
-    private func cut(_ connection: ClientConnection, isLate: Bool) {
+    func cut(_ connection: ClientConnection, isLate: Bool) {
         connection.deadline = .max
+        if !connection.isClosing {
+            connection.isClosing = true
+            closing += 1
+            leaveShare(connection)
+        }
         if isLate { counters.expiredConnections.addFromOneThread(1) }
         shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
-    }
-
-    /// All places are taken, and new clients wait for one, which the loop can't see. So the connections that are idle
-    /// longest are closed; if there are none, those whose request is incomplete, or whose response is not read, longest,
-    /// but not within the first second; if there are none, requests that only wait get 503. Several at once, so that the
-    /// search pays off.
-    private func makeRoom() {
-        guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
-        if now < nextRoom { return }
-        let minimum = minimumNanoseconds
-        var candidates: [(rank: Int64, connection: ClientConnection)] = []
-        for connection in connections where connection.deadline != .max {
-            let age = now - connection.since
-            switch connection.phase {
-            case .idle:
-                if !connection.isFresh || age >= Self.freshNanoseconds { candidates.append((-age, connection)) }
-            case .head, .body:
-                if age >= minimum { candidates.append((.max / 2 - age, connection)) }
-            case .answered:
-                let unread = now - (connection.deadline - Int64(configuration.idleTimeoutSeconds) * 1_000_000_000)
-                if unread >= minimum { candidates.append((.max / 2 - unread, connection)) }
-            case .waiting, .suspended:
-                guard connection.onlyReads, age >= Self.minimumWaitNanoseconds else { break }
-                candidates.append((.max - age, connection))
-            default: break
-            }
-        }
-        candidates.sort { $0.rank < $1.rank }
-        for (_, connection) in candidates.prefix(max(maxConnections / 32, 1)) {
-            if connection.isWaiting {
-                var response = failure(.overloaded)
-                response.closesConnection = true
-                resume(connection, response)
-            } else {
-                cut(connection, isLate: true)
-            }
-        }
-        if candidates.isEmpty {
-            nextRoom = now + Self.freshNanoseconds
-            nextExpiry = min(nextExpiry, nextRoom)
-        } else {
-            mustRunAgain = true
-        }
     }
 }
 
@@ -378,7 +350,6 @@ extension ServerLoop {
         endWait(of: connection)
         counters.countAnswer(200)
         connection.phase = .detached
-        connection.isDetached = true
         // The library polls, is refused, and closes the placeholder.
         MHD_resume_connection(connection.handle)
         streams.open(start, descriptor, connection.peer)

@@ -17,12 +17,13 @@ public final class StreamLoop: @unchecked Sendable {
     /// An unconnected socket: replaces a client's socket in the library.
     let placeholder: Int32
     private let maxStreams: Int
-    private let addresses: AddressLimit
+    /// Whether an address has a share of the streams, and not all of them.
+    private let dividesPlaces: Bool
     private let clock: Clock
     private let epoll: Epoll
     private let wakeup: Wakeup
     private let mailbox: Mailbox<Mail>
-    private let places = Atomic(0)
+    private let places: Mutex<AddressShares>
     /// Streams that were cut off.
     private let cut = Atomic(0)
     private let isOver = Atomic(false)
@@ -37,9 +38,10 @@ public final class StreamLoop: @unchecked Sendable {
     private var nextLook: Int64 = 0
     private var isStopping = false
 
-    init(maxStreams: Int, addresses: AddressLimit, clock: Clock) throws(SystemError) {
+    init(maxStreams: Int, dividesPlaces: Bool, clock: Clock) throws(SystemError) {
         self.maxStreams = maxStreams
-        self.addresses = addresses
+        self.dividesPlaces = dividesPlaces
+        places = Mutex(AddressShares(places: maxStreams, factor: 4))
         self.clock = clock
         now = clock.monotonic()
         epoll = try Epoll()
@@ -59,18 +61,21 @@ public final class StreamLoop: @unchecked Sendable {
     // MARK: Any thread
 
     /// The number of streams, including those about to start.
-    var count: Int { places.load(ordering: .relaxed) }
+    var count: Int { places.withLock { $0.total } }
 
     /// Streams that were ended because their client did not read, since the start.
     var cuts: Int { cut.load(ordering: .relaxed) }
 
-    func takePlace() -> Bool {
-        if places.add(1, ordering: .relaxed).newValue <= maxStreams { return true }
-        givePlaceBack()
-        return false
+    func takePlace(for peer: PeerAddress) -> Bool {
+        places.withLock { places in
+            places.add(peer)
+            if places.total <= maxStreams, !dividesPlaces || places.excess(of: peer) == 0 { return true }
+            places.remove(peer)
+            return false
+        }
     }
 
-    func givePlaceBack() { places.subtract(1, ordering: .relaxed) }
+    func givePlaceBack(of peer: PeerAddress) { places.withLock { $0.remove(peer) } }
 
     /// Takes ownership of the descriptor.
     /// - Parameter writesHead: whether to write the response's header section, too.
@@ -93,10 +98,7 @@ public final class StreamLoop: @unchecked Sendable {
 
     /// Mail is not read any more, so these sockets must be closed here.
     private func discard() {
-        for case .open(_, let descriptor, let peer, _) in mailbox.takeAll() {
-            close(descriptor)
-            addresses.closed(peer)
-        }
+        for case .open(_, let descriptor, _, _) in mailbox.takeAll() { close(descriptor) }
     }
 
     /// The system's send buffer of a stream. The total over all streams matters: a few may need much, so that a burst
@@ -147,7 +149,6 @@ public final class StreamLoop: @unchecked Sendable {
             try epoll.add(descriptor, .hangUp)
         } catch {
             close(descriptor)
-            addresses.closed(peer)
             return
         }
         start.open()
@@ -216,8 +217,7 @@ public final class StreamLoop: @unchecked Sendable {
                 streams[stream.index] = last
             }
             close(stream.descriptor)
-            addresses.closed(stream.peer)
-            givePlaceBack()
+            givePlaceBack(of: stream.peer)
             stream.delegate.closed(stream)
         }
     }

@@ -17,21 +17,24 @@ final class StreamStart: Sendable {
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
     private let loop: StreamLoop
+    private let peer: PeerAddress
     private let isOpened = Atomic(false)
 
-    /// `nil` if there are too many.
+    /// `nil` if there are too many, in all or of this client.
     init?(
-        _ loop: StreamLoop, _ headers: [Response.Field], _ rules: StreamRules, _ delegate: any ResponseStreamDelegate
+        _ loop: StreamLoop, _ peer: PeerAddress, _ headers: [Response.Field], _ rules: StreamRules,
+        _ delegate: any ResponseStreamDelegate
     ) {
-        guard loop.takePlace() else { return nil }
+        guard loop.takePlace(for: peer) else { return nil }
         self.loop = loop
+        self.peer = peer
         self.headers = headers
         self.rules = rules
         self.delegate = delegate
     }
 
     deinit {
-        if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack() }
+        if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack(of: peer) }
     }
 
     /// From here on the place belongs to the stream.

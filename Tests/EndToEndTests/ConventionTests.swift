@@ -224,6 +224,27 @@ struct ConventionTests {
         }
     }
 
+    @Test("a server on another loopback address serves requests for it")
+    func otherLoopback() async throws {
+        let herald = try await HeraldProcess.start(listen: "127.0.0.2:0")
+        let url = "http://127.0.0.2:\(herald.port)/healthz"
+        let answer = try await ChildProcess.run("curl", ["-sS", "-w", "%{http_code}", url])
+        #expect(answer.text.hasSuffix("200"), "\(answer.text)")
+        let health = try await Binary.run(["health", "--listen", "127.0.0.2:\(herald.port)"])
+        #expect(health.end == .exited(0), "\(health.text)")
+    }
+
+    @Test("OPTIONS * names the methods of the server, and a URI as a target is served by its path")
+    func requestTargets() async throws {
+        let herald = try await HeraldProcess.start()
+        let star = try await herald.sendRaw("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(star.status == 204 && star.header("allow")?.contains("PATCH") == true)
+        let uri = try await herald.sendRaw("GET http://localhost:1/healthz?x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(uri.status == 200)
+        let foreign = try await herald.sendRaw("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(foreign.status == 421)
+    }
+
     @Test("headers that are too large or too many get 431, and a target that is too long 414")
     func largeHeads() async throws {
         let herald = try await HeraldProcess.start()

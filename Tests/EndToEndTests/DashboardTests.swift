@@ -76,6 +76,11 @@ struct DashboardTests {
         try await drive("healing.py", try Binary.path(), receiver.url("/"))
     }
 
+    @Test("no refusal for the time being ends a browser's EventSource for good", .enabled(if: Self.hasBrowser))
+    func eventSources() async throws {
+        try await drive("eventsource.py", try Binary.path())
+    }
+
     @Test("several servers that share a database are listed with their shards", .enabled(if: Self.hasBrowser))
     func nodes() async throws {
         let url = try PostgresServer.shared().makeDatabase()

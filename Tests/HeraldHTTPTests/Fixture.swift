@@ -30,6 +30,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         switch head.path {
         case "/refused": .refused(.text(405, "no"))
         case "/late": .refused(Self.late)
+        case "/busy": .refused(.text(429, "later"))
         default: .admitted(self)
         }
     }
@@ -82,6 +83,8 @@ final class TestApplication: RequestHandler, AdmittedRequest {
     }
 
     func mayWait(_ head: RequestHead) -> Bool { head.path != "/health" }
+
+    func mayUseReserve(_ head: RequestHead) -> Bool { head.path == "/health" }
 
     func roundEnded() {
         let responders = ofRound.withLock { responders in

@@ -50,6 +50,26 @@ struct HeadRulesTests {
         #expect(head.fields.map(\.name) == ["host", "content-length", "x-empty", "x-name", "x-name"])
     }
 
+    @Test("the absolute form has a path, a query and a host of its own")
+    func absoluteForm() throws {
+        let head = try Self.verdict("GET", "http://LocalHost:8080/a/b?c", host: "evil")
+        #expect(head.path == "/a/b" && head.query == "c" && head.host == "LocalHost:8080")
+        let short = try Self.verdict("GET", "https://[::1]?c/d")
+        #expect(short.path == "/" && short.query == "c/d" && short.host == "[::1]")
+        #expect(try Self.verdict("OPTIONS", "*").path == "*")
+        #expect(try Self.verdict("GET", "/x").host == "localhost")
+    }
+
+    @Test("only the exact Accept of an event stream says that nothing else is accepted")
+    func eventStreams() throws {
+        func accepts(_ value: String) throws -> Bool {
+            try Self.verdict(fields: [("Accept", value)]).acceptsOnlyEventStream
+        }
+        #expect(try accepts("text/event-stream") && accepts("Text/Event-Stream"))
+        #expect(try !accepts("text/event-stream, application/problem+json") && !accepts("*/*"))
+        #expect(try !Self.verdict().acceptsOnlyEventStream)
+    }
+
     @Test("all known methods are recognized", arguments: RequestMethod.allCases)
     func methods(method: RequestMethod) throws {
         #expect(try Self.verdict(method.rawValue).method == method)
@@ -67,7 +87,10 @@ struct HeadRulesTests {
             ("GET", "", "HTTP/1.1", RequestFailure.malformed(.target)),
             ("GET", "x", "HTTP/1.1", .malformed(.target)),
             ("GET", "*", "HTTP/1.1", .malformed(.target)),
-            ("GET", "http://a/x", "HTTP/1.1", .malformed(.target)),
+            ("GET", "http://a/x", "HTTP/1.1", .misdirected),
+            ("GET", "http://a:x/x", "HTTP/1.1", .malformed(.host)),
+            ("GET", "http://localhost/x#", "HTTP/1.1", .malformed(.target)),
+            ("GET", "http:localhost/x", "HTTP/1.1", .malformed(.target)),
             ("GET", "/x y", "HTTP/1.1", .malformed(.target)),
             ("GET", "/x\t", "HTTP/1.1", .malformed(.target)),
             ("GET", "/x\u{7f}", "HTTP/1.1", .malformed(.target)),
@@ -113,6 +136,9 @@ struct HeadRulesTests {
         "foreign and invalid hosts",
         arguments: [
             ("", RequestFailure.malformed(.host)), ("a b", .malformed(.host)), ("a/b", .malformed(.host)),
+            ("localhost:80.evil", .malformed(.host)), ("[::1", .malformed(.host)), ("[]", .malformed(.host)),
+            ("[::1]x", .malformed(.host)), ("[::1]:x", .malformed(.host)), (":80", .malformed(.host)),
+            ("localhost:65536", .malformed(.host)), ("[[::1]]", .malformed(.host)),
             ("localhost:1:2", .malformed(.host)), ("localhost,evil", .malformed(.host)),
             ("evil", .misdirected), ("localhos", .misdirected), ("localhost.", .misdirected),
             ("::1", .malformed(.host)),

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldHTTP
@@ -136,25 +137,119 @@ struct LimitTests {
         }
     }
 
+    @Test("beyond the limit of its address a connection replaces an idle one")
+    func replacement() async throws {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
+            var clients: [RawHTTPClient] = []
+            for _ in 0..<3 {
+                let client = try fixture.client()
+                client.send(get("/x"))
+                #expect(try client.readResponse()?.status == 200)
+                clients.append(client)
+            }
+            #expect(try clients[0].readToEnd().isEmpty)
+            clients[1].send(get("/x"))
+            #expect(try clients[1].readResponse()?.status == 200)
+            #expect(fixture.server.statistics.refusedByAddress == 0)
+        }
+    }
+
+    @Test("while an address uses all its connections, further ones serve what has a reserve, and others get 503")
+    func reserve() async throws {
+        let reports = Mutex(0)
+        let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
+            $0.maxConnectionsPerAddress = 2
+            $0.reportRefusals = { report in reports.withLock { $0 += report.count } }
+        }
+        try await Fixture.run(limits) { fixture in
+            let busy = [try fixture.client(), try fixture.client()]
+            for client in busy { client.send(post("/hold", "")) }
+            try blockUntil("both wait") { fixture.application.heldCount == 2 }
+            let monitor = try fixture.client()
+            monitor.send(get("/health") + get("/x"))
+            #expect(try monitor.readResponse()?.text == "/health")
+            let refused = try #require(try monitor.readResponse())
+            #expect(refused.status == 503 && refused.header("retry-after") == "1")
+            #expect(try monitor.readToEnd().isEmpty)
+            // The reserve has an end, too.
+            let more = try (0..<12).map { _ in try fixture.client() }
+            for client in more { client.send(post("/hold", "")) }
+            for client in more { #expect(try client.readResponse()?.status != 200) }
+            try fixture.settle(try fixture.client())
+            #expect(fixture.server.statistics.refusedByAddress > 0)
+            #expect(reports.withLock { $0 } == 1, "one report in a minute")
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
+            for client in busy { #expect(try client.readResponse()?.text == "done") }
+        }
+    }
+
+    @Test("a client that takes all it gets leaves places for others, however many such clients there are")
+    func shares() {
+        for greedy in [1, 4, 40] {
+            var shares = AddressShares(places: 255, factor: 2)
+            let clients = (1...greedy).map { PeerAddress(high: 0, low: 0xffff_0000_0000 | UInt64($0)) }
+            for _ in 0..<255 {
+                for client in clients {
+                    shares.add(client)
+                    if shares.excess(of: client) > 0 { shares.remove(client) }
+                }
+            }
+            #expect(shares.total < 255, "\(greedy)")
+            let counts = clients.map { shares.count(of: $0) }
+            #expect((counts.max() ?? 0) - (counts.min() ?? 0) <= 1)
+            #expect((counts.min() ?? 0) >= (greedy == 40 ? 5 : 255 * 2 / (1 + 2 * greedy) - 2))
+            for client in clients { while shares.count(of: client) > 0 { shares.remove(client) } }
+            #expect(shares.total == 0)
+        }
+    }
+
+    @Test(
+        "half requests and long polls from a few addresses leave places for others, whose kept connections stay",
+        arguments: ["", "GET /x HTTP/1.1\r\nHost: a\r\nX", get("/hold")])
+    func fewAddresses(start: String) async throws {
+        let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
+            $0.host = "127.0.0.1"
+            $0.maxConnections = 64
+            $0.maxConnectionsPerAddress = 200
+        }
+        try await Fixture.run(limits) { fixture in
+            let kept = try fixture.client()
+            kept.send(get("/kept"))
+            #expect(try kept.readResponse()?.text == "/kept")
+            var attackers: [RawHTTPClient] = []
+            for number in 0..<240 {
+                let attacker = try RawHTTPClient(port: fixture.server.port, source: UInt8(2 + number % 4))
+                attacker.send(start)
+                attackers.append(attacker)
+            }
+            // Time stands still, so no deadline of the attackers has passed.
+            for _ in 0..<3 {
+                let new = try fixture.client()
+                new.send(get("/new"))
+                #expect(try new.readResponse()?.text == "/new")
+            }
+            kept.send(get("/kept"))
+            #expect(try kept.readResponse()?.text == "/kept")
+            #expect(fixture.server.statistics.openConnections < 64)
+        }
+    }
+
     @Test("the connections of an address are limited, and a closed one frees its place")
     func perAddress() async throws {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
-            let first = try fixture.client()
-            var second: RawHTTPClient? = try fixture.client()
-            for client in [first, second] {
-                client?.send(get("/x"))
-                #expect(try client?.readResponse()?.status == 200)
-            }
-            let third = try fixture.client()
-            third.send(get("/x"))
-            #expect(try third.readResponse() == nil)
-            second = nil
-            try blockUntil("the second one is gone", pause: { try fixture.settle(first) }) {
-                fixture.server.statistics.openConnections == 1
-            }
-            let fourth = try fixture.client()
-            fourth.send(get("/x"))
-            #expect(try fourth.readResponse()?.status == 200)
+            let busy = [try fixture.client(), try fixture.client()]
+            for client in busy { client.send(post("/hold", "")) }
+            try blockUntil("both wait") { fixture.application.heldCount == 2 }
+            let other = try fixture.client()
+            other.send(get("/x"))
+            #expect(try other.readResponse()?.status == 503)
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
+            for client in busy { #expect(try client.readResponse()?.text == "done") }
+            // The last search for a connection to replace was just now.
+            fixture.advance(seconds: 1)
+            let next = try fixture.client()
+            next.send(get("/x"))
+            #expect(try next.readResponse()?.text == "/x")
         }
     }
 

@@ -58,23 +58,56 @@ struct StreamTests {
         }
     }
 
-    @Test("a stream is no longer a connection of the library, but still counts for its address")
+    @Test("a stream is no longer a connection, neither of the library nor of its address")
     func counts() async throws {
-        try await Fixture.run(with(\.maxConnectionsPerAddress, 1)) { fixture in
-            func isServed() throws -> Bool {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 8)) { fixture in
+            let clients = try (0..<30).map { _ in
                 let client = try fixture.client()
-                client.send(get("/served"))
-                return try client.readResponse() != nil
+                _ = try Self.open(fixture, client)
+                return client
             }
-            let client = try fixture.client()
-            client.send(get("/stream"))
-            #expect(try client.read(until: "\r\n\r\n") != nil)
-            #expect(fixture.server.statistics.openStreams == 1)
-            #expect(try !isServed())
-            try blockUntil("the stream is no connection") { fixture.server.statistics.openConnections == 0 }
-            client.reset()
-            try blockUntil("the next client is served") { try isServed() }
-            #expect(fixture.server.statistics.openStreams == 0)
+            #expect(fixture.server.statistics.openStreams == clients.count)
+            let other = try fixture.client()
+            other.send(get("/served"))
+            #expect(try other.readResponse()?.text == "/served")
+            try blockUntil("only the other one is a connection") { fixture.server.statistics.openConnections == 1 }
+            #expect(fixture.server.statistics.refusedByAddress == 0)
+        }
+    }
+
+    @Test("with a limit for addresses, one address can't have all streams")
+    func shares() async throws {
+        let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
+            $0.maxStreams = 100
+            $0.maxConnectionsPerAddress = 200
+        }
+        try await Fixture.run(limits) { fixture in
+            func status(_ client: RawHTTPClient) throws -> Bool {
+                client.send(get("/stream"))
+                return try client.read(until: "\r\n\r\n")?.contains(" 200 ") == true
+            }
+            let greedy = try (0..<100).map { _ in try fixture.client() }
+            #expect(try greedy.count(where: status) == 80)
+            #expect(try status(try RawHTTPClient(port: fixture.server.port, source: 9)))
+        }
+    }
+
+    @Test("a client that accepts only an event stream gets no refusal for the time being: its connection is closed")
+    func withheld() async throws {
+        try await Fixture.run(with(\.maxStreams, 0)) { fixture in
+            let accept = "Accept: text/event-stream\r\n"
+            for path in ["/stream", "/busy", "/drop"] {
+                let browser = try fixture.client()
+                browser.send(get(path, accept))
+                #expect(try browser.readToEnd().isEmpty, "\(path)")
+                let program = try fixture.client()
+                program.send(get(path))
+                #expect(try #require(try program.readResponse()).status >= 429, "\(path)")
+            }
+            #expect(fixture.server.statistics.withheldResponses == 3)
+            let wrong = try fixture.client()
+            wrong.send(get("/refused", accept))
+            #expect(try wrong.readResponse()?.status == 405)
         }
     }
 

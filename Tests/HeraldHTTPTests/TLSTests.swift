@@ -143,13 +143,16 @@ struct TLSTests {
             let plain = try fixture.client()
             plain.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: plain.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
-            try blockUntil("what speaks no TLS is gone") { fixture.server.statistics.openConnections == 0 }
             let silent = try fixture.client()
             // The first bytes of a client's greeting.
             silent.send([0x16, 0x03, 0x01, 0x02])
-            try blockUntil("the silent one is there") { fixture.server.statistics.openConnections == 1 }
+            // It is accepted after the first one and before this one.
+            let last = try fixture.client()
+            last.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(try !String(decoding: last.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
             fixture.advance(seconds: 11)
             #expect(try silent.readToEnd().isEmpty)
+            #expect(fixture.server.statistics.openConnections == 0)
             #expect(fixture.application.seen.isEmpty)
         }
     }
@@ -239,6 +242,8 @@ struct TLSTests {
             $0.maxConnectionsPerAddress = 2
         }
         for round in 1...3 {
+            // An address with two connections may begin two handshakes in four seconds.
+            fixture.advance(seconds: 4)
             let client = try await listen(fixture)
             client.signal(SIGKILL)
             try await eventually("it is noticed") { fixture.application.streams.closed == round }

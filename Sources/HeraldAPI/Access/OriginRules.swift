@@ -18,7 +18,7 @@ enum RequestSource: Equatable {
                 site.elementsEqual("same-origin".utf8)
                 ? .ownPage : site.elementsEqual("none".utf8) ? .person : .otherPage
         } else if let origin = head.value(of: "Origin") {
-            self = Self.isOwn(origin, host: head.value(of: "Host") ?? "") ? .ownPage : .otherPage
+            self = Self.isOwn(origin, host: head.host ?? "") ? .ownPage : .otherPage
         } else {
             self = .program
         }

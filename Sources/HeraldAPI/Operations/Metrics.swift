@@ -183,5 +183,10 @@ struct Metrics: Sendable {
         page.counter(
             "herald_http_connections_expired_total", "Connections that were closed because they were too slow.",
             .init(value: http.expiredConnections))
+        page.counter(
+            "herald_http_connections_refused_total",
+            "Connections and requests refused for other connections of their address, and event streams put off.",
+            .init(("cause", "address"), value: http.refusedByAddress),
+            .init(("cause", "event_stream"), value: http.withheldResponses))
     }
 }

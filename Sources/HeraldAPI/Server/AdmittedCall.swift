@@ -61,7 +61,7 @@ final class OutdatedCall: AdmittedRequest {
     }
 }
 
-/// `OPTIONS` of an existing path.
+/// `OPTIONS` of an existing path, or of the whole server.
 final class AdmittedOptions: AdmittedRequest {
     private let headers: [Response.Field]
 

@@ -101,6 +101,16 @@ public final class HeraldService: RequestHandler {
     /// Monitoring must work even if too many other requests are waiting.
     public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
 
+    /// Monitoring and publishing must work even if a proxy's other connections are all in use.
+    public func mayUseReserve(_ head: RequestHead) -> Bool {
+        switch head.method {
+        case .get, .head: ["/healthz", "/readyz"].contains(head.path)
+        // A post that waits for receivers would hold its place for long.
+        case .post: head.path == "/v1/events" && !head.has("Prefer")
+        default: false
+        }
+    }
+
     public func roundEnded() { hub.flush() }
 
     public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
@@ -152,8 +162,14 @@ public final class HeraldService: RequestHandler {
     private static let unknownPath = Problem.notFound(
         "There is nothing at this path. GET /openapi.yaml describes the API.")
 
+    /// The response to `OPTIONS *`, which asks about the server as a whole.
+    private static let serverMethods = [Response.Field("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")]
+
     func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
         try origins.check(head)
+        if head.method == .options, head.path == "*" {
+            return AdmittedOptions(Self.serverMethods + [.init("Request-Id", newRequestID())])
+        }
         switch try table.match(head.method, head.pathBytes) {
         case .unknownPath: throw Self.unknownPath
         case .otherMethods(let allowed):

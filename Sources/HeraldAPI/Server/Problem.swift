@@ -356,7 +356,7 @@ extension Problem {
     init(_ failure: RequestFailure, bodyLimit: Int) {
         switch failure {
         case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
-        case .overloaded, .timedOut:
+        case .overloaded, .tooManyOfAddress, .timedOut:
             self = .unavailable(.busy, Self.sentence(failure.reason))
         case .stopping: self = .unavailable(.stopping, "Try again in a second.")
         default:

@@ -121,7 +121,9 @@ final class APIClient {
     ) throws(HTTPClientError) -> HTTPResponse {
         // The server sends a heartbeat every 15 seconds.
         try client.stream(
-            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45,
+            // With only the first type, the server would close the connection in place of a 503.
+            request("GET", path, query: query, accept: "text/event-stream, application/problem+json"),
+            silenceSeconds: 45,
             shouldContinue: shouldContinue,
             take: take)
     }

@@ -81,7 +81,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
             name: "allowed-hosts", placeholder: "LIST",
-            defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
+            defaultText: "localhost,127.0.0.1,[::1] and that of --listen; any when not on loopback",
             help: "Names that the Host of a request may have. Others get 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)
@@ -136,6 +136,17 @@ extension Option {
                 "Requests per second for each access key that has no limit of its own, 1 to 1000000."
         ) { text, settings throws(Disallowed) in
             settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
+        },
+        Option(
+            name: "connections-per-address", placeholder: "NUMBER", defaultText: "200; unlimited on loopback",
+            help:
+                "Connections of one address, 8 to 10000 or unlimited, without live streams. Raise it for a proxy, whose clients are one address."
+        ) { text, settings throws(Disallowed) in
+            let number = text == "unlimited" ? 0 : Int(text)
+            guard let number, number == 0 ? text == "unlimited" : (8...10_000).contains(number) else {
+                throw Disallowed(allowed: "a number from 8 to 10000, or unlimited")
+            }
+            settings.connectionsPerAddress = number
         },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",

@@ -79,7 +79,7 @@ struct Server {
         descriptors = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
         let startup = StartupHandler()
-        var listening = Self.httpConfiguration(settings, descriptors, memory)
+        var listening = Self.httpConfiguration(settings, descriptors, memory, log)
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: startup)
         Self.logUnwatchedSockets(log)
@@ -272,7 +272,7 @@ struct Server {
     }
 
     private static func httpConfiguration(
-        _ settings: Settings, _ descriptors: DescriptorLimit, _ memory: MemoryPlan
+        _ settings: Settings, _ descriptors: DescriptorLimit, _ memory: MemoryPlan, _ log: Log
     ) -> HTTPServerConfiguration {
         var http = HTTPServerConfiguration(host: settings.listen.host, port: settings.listen.port)
         http.loops = settings.threads > 8 ? 2 : 1
@@ -283,9 +283,19 @@ struct Server {
         // A year. Not for loopback: it would apply to all other servers with the name `localhost`.
         if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
         // All clients on one machine, or behind one proxy, have the same address.
-        if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
-        http.allowedHosts =
-            settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
+        http.maxConnectionsPerAddress = settings.connectionsPerAddress ?? (settings.listen.isLoopback ? 0 : 200)
+        let ownHosts = ["localhost", "127.0.0.1", "[::1]", settings.listen.host]
+        http.allowedHosts = settings.allowedHosts ?? (settings.listen.isLoopback ? ownHosts : [])
+        let limit = http.maxConnectionsPerAddress
+        http.reportRefusals = { report in
+            log.write(.warning, "connections refused: their address has too many") {
+                [
+                    "address": report.address.description, "refused": String(report.count),
+                    "limit": limit == 0 ? "unlimited" : String(limit),
+                    "to_do": "if it is a proxy, raise --connections-per-address",
+                ]
+            }
+        }
         return http
     }
 

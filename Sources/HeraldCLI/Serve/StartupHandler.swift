@@ -22,6 +22,8 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
 
+    func mayUseReserve(_ head: RequestHead) -> Bool { opened?.mayUseReserve(head) ?? false }
+
     func failure(_ failure: RequestFailure) -> Response {
         opened?.failure(failure) ?? Response(status: failure.status)
     }

@@ -31,6 +31,6 @@ struct HeadLayout {
     /// - Parameter size: of the header section, up to the end of its empty line.
     func isWhole(_ size: Int) -> Bool { isSound && end &+ 2 == UInt(bitPattern: head) &+ UInt(bitPattern: size) }
 
-    /// The layout of the chunks after a checked header section of this size.
-    func bodyLayout(headSize size: Int) -> ChunkLayout? { head.map { ChunkLayout(behind: $0 + size) } }
+    /// The end of a header section of this size.
+    func end(headSize size: Int) -> UnsafePointer<UInt8>? { head.map { $0 + size } }
 }

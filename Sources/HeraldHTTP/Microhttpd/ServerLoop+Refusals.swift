@@ -40,8 +40,9 @@ extension ServerLoop {
     /// - Returns: `true`, which is the callback's result.
     @discardableResult
     func leave(_ connection: ClientConnection, _ response: Response, isToHead: Bool = false) -> Bool {
-        counters.countAnswer(response.status)
-        var bytes = response.bytes(wall: wall, hasBody: !isToHead)
+        let isWithheld = withholds(response, from: connection)
+        if !isWithheld { counters.countAnswer(response.status) }
+        var bytes = isWithheld ? [] : response.bytes(wall: wall, hasBody: !isToHead)
         if let session = herald_mhd_tls_session(connection.handle) {
             herald_tls_send_last(session, bytes, bytes.count)
             bytes = []

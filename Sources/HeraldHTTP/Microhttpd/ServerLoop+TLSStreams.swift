@@ -27,6 +27,8 @@ extension ServerLoop {
         _ = herald_mhd_queue(connection.handle, 200, response)
         MHD_resume_connection(connection.handle)
         connection.isDetached = true
+        addresses.closed(connection.peer)
+        leaveShare(connection)
         streams.boundUnread(herald_mhd_descriptor(connection.handle))
         streams.open(start, far, connection.peer, writesHead: false)
     }

@@ -10,7 +10,7 @@ public final class ServerCertificate: @unchecked Sendable {
     /// As a NUL-terminated text, because libmicrohttpd requires a certificate.
     let chainText: UnsafeMutablePointer<CChar>
     let keyText: UnsafeMutablePointer<CChar>
-    private let credentials: gnutls_certificate_credentials_t
+    let credentials: gnutls_certificate_credentials_t
 
     /// - Parameters:
     ///   - chain: PEM; the server's certificate, followed by the intermediate certificates.
@@ -50,10 +50,6 @@ public final class ServerCertificate: @unchecked Sendable {
     }
 
     private static let maxBytes = 1 << 20
-
-    /// - Parameter session: GnuTLS's session, before its handshake; it must not outlive this object.
-    /// - Returns: whether it uses this certificate.
-    func show(in session: UnsafeMutableRawPointer) -> Bool { herald_tls_show(session, credentials) != 0 }
 }
 
 /// Why a certificate can't be used, for the operator.

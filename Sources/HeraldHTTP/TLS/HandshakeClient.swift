@@ -1,0 +1,41 @@
+/// How much work the handshakes of one client were. One thread's.
+final class HandshakeClient {
+    /// Handshakes that it may begin at once. They come back at a quarter of the limit per second.
+    private var allowance: Double
+    private let limit: Double
+    private var refilledAt: Int64
+    /// Processor time in nanoseconds; halved each second.
+    private(set) var cost: Int64 = 0
+    /// Handshakes in progress.
+    var count = 0
+
+    /// - Parameter limit: 0 for none.
+    init(limit: Int, now: Int64) {
+        self.limit = Double(limit)
+        allowance = self.limit
+        refilledAt = now
+    }
+
+    /// Counts a handshake, unless the client has begun too many.
+    func mayBegin(now: Int64) -> Bool {
+        if limit == 0 { return true }
+        allowance = min(limit, allowance + limit / 4 * Double(now - refilledAt) / 1e9)
+        refilledAt = now
+        if allowance < 1 { return false }
+        allowance -= 1
+        return true
+    }
+
+    func worked(nanoseconds: Int64) { cost += nanoseconds }
+
+    func halveCost() { cost /= 2 }
+
+    /// Whether its handshakes take so much time that it has only a part of what there is for all such clients: about 50
+    /// handshakes per second.
+    var isHeavy: Bool { cost > 30_000_000 }
+
+    /// Whether nothing about the client needs to be remembered.
+    func isForgettable(now: Int64) -> Bool {
+        count == 0 && cost < 1_000 && now - refilledAt >= 4_000_000_000
+    }
+}

@@ -1,0 +1,119 @@
+import Glibc
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldHTTP
+
+@Suite("TLS handshakes", .timeLimit(.minutes(5)))
+struct HandshakeTests {
+    private let authority: CertificateAuthority
+    private let folder = TemporaryFolder()
+    private let authorityFile: String
+
+    init() throws {
+        authority = try CertificateAuthority()
+        authorityFile = try folder.write(authority.pem, to: "ca.pem")
+    }
+
+    private func fixture(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> Fixture {
+        let identity = try authority.makeIdentity()
+        let certificate = try ServerCertificate(chain: Array(identity.certificate.utf8), key: Array(identity.key.utf8))
+        return try Fixture {
+            $0.certificate = certificate
+            change(&$0)
+        }
+    }
+
+    private func curl(_ fixture: Fixture, _ path: String, source: Int = 1) async throws -> String {
+        let arguments = [
+            "-sS", "--max-time", "60", "--cacert", authorityFile, "--interface", "127.0.0.\(source)",
+            "https://localhost:\(fixture.server.port)\(path)",
+        ]
+        return try await ChildProcess.run("curl", arguments).text
+    }
+
+    @Test(
+        "finite-field groups, which cost the server much and the client nothing, are refused",
+        arguments: [
+            ("X25519", true), ("P-256", true), ("P-384", true), ("ffdhe2048", false), ("ffdhe8192", false),
+            ("P-521", false),
+        ])
+    func groups(_ group: String, _ isOffered: Bool) async throws {
+        let fixture = try fixture()
+        let result = try await ChildProcess.run(
+            "openssl", ["s_client", "-connect", "localhost:\(fixture.server.port)", "-tls1_3", "-groups", group])
+        #expect(result.text.contains("Cipher is (NONE)") != isOffered, "\(result.text)")
+        #expect(try await curl(fixture, "/after") == "/after")
+    }
+
+    @Test("an address may begin so many handshakes, and others may begin theirs")
+    func perAddress() async throws {
+        let fixture = try fixture { $0.maxConnectionsPerAddress = 8 }
+        let port = fixture.server.port
+        try await RawHTTP.onThread {
+            for _ in 0..<40 {
+                let client = try RawHTTPClient(port: port, source: 5)
+                client.send("not TLS")
+                _ = try? client.readToEnd()
+            }
+        }
+        // The clock stands still, so the address gets no further ones.
+        try await eventually("32 were refused") { fixture.server.statistics.refusedByAddress == 32 }
+        #expect(try await curl(fixture, "/other") == "/other")
+        fixture.advance(seconds: 1)
+        #expect(try await curl(fixture, "/again", source: 5) == "/again")
+    }
+
+    @Test("clients that begin no handshake take none of the connections, and have a deadline")
+    func silence() async throws {
+        let fixture = try fixture {
+            $0.maxConnections = 64
+            $0.maxConnectionsPerAddress = 0
+        }
+        let port = fixture.server.port
+        // One after the other: this function, then the thread.
+        nonisolated(unsafe) let silent = try (0..<100).map { number in
+            try RawHTTPClient(port: port, source: UInt8(2 + number % 4))
+        }
+        #expect(try await curl(fixture, "/x") == "/x")
+        #expect(fixture.server.statistics.openConnections <= 1)
+        fixture.advance(seconds: 11)
+        try await RawHTTP.onThread {
+            for client in silent { #expect(Self.isClosed(client)) }
+        }
+    }
+
+    /// Whether the server ends the connection, in either way, and without a word.
+    private static func isClosed(_ client: RawHTTPClient) -> Bool {
+        do {
+            return try client.readToEnd().isEmpty
+        } catch RawHTTPClient.Failure.timeout {
+            return false
+        } catch {
+            return true
+        }
+    }
+
+    @Test("handshakes begin at once up to the limit, then a quarter of it per second")
+    func allowance() {
+        let client = HandshakeClient(limit: 200, now: 0)
+        #expect((0..<1000).count { _ in client.mayBegin(now: 0) } == 200)
+        #expect((0..<1000).count { _ in client.mayBegin(now: 1_000_000_000) } == 50)
+        #expect((0..<1000).count { _ in client.mayBegin(now: 3_600_000_000_000) } == 200)
+        let unlimited = HandshakeClient(limit: 0, now: 0)
+        #expect((0..<1000).allSatisfy { _ in unlimited.mayBegin(now: 0) })
+    }
+
+    @Test("a stop ends handshakes in progress, and the port is free")
+    func stop() async throws {
+        let fixture = try fixture()
+        let port = fixture.server.port
+        // One after the other: this function, then the thread.
+        nonisolated(unsafe) let client = try RawHTTPClient(port: port)
+        await offPool { fixture.server.stop() }
+        try await RawHTTP.onThread {
+            #expect(Self.isClosed(client))
+            #expect(throws: (any Error).self) { try RawHTTPClient(port: port) }
+        }
+    }
+}
