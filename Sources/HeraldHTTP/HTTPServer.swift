@@ -24,7 +24,8 @@ public final class HTTPServer: Sendable {
         signal(SIGPIPE, SIG_IGN)
         let sockets = try ListeningSocket.open(
             host: configuration.host, port: configuration.port,
-            count: configuration.certificate == nil ? configuration.loops : 1)
+            count: configuration.certificate == nil ? configuration.loops : 1,
+            backlog: configuration.certificate == nil ? ListeningSocket.backlog : HandshakeLoop.backlog)
         port = sockets[0].port
         let addresses = AddressLimit(
             limit: configuration.maxConnectionsPerAddress, clock: clock, report: configuration.reportRefusals)
@@ -77,7 +78,7 @@ public final class HTTPServer: Sendable {
         }
         try start("http-streams", .normal) { [streams] in streams.run() }
         for (index, loop) in loops.enumerated() { try start("http-\(index)", .prompt) { loop.run() } }
-        if let handshakes { try start("http-handshakes", .normal) { handshakes.run() } }
+        if let handshakes { try start("http-handshakes", .prompt) { handshakes.run() } }
     }
 
     deinit { stop() }

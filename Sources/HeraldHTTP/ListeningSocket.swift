@@ -13,16 +13,18 @@ struct ListeningSocket {
     private static let unreadBytes: Int32 = 128 << 10
 
     /// One socket for each loop, all on one port; the system chooses it if `port` is 0.
-    static func open(host: String, port: UInt16, count: Int) throws(HTTPServerError) -> [ListeningSocket] {
+    static func open(
+        host: String, port: UInt16, count: Int, backlog: Int32 = backlog
+    ) throws(HTTPServerError) -> [ListeningSocket] {
         var address = try SocketAddress(host: host, port: port)
         if count > 1, port != 0 {
             // Because SO_REUSEPORT would silently share the port with another server of the same user.
-            close(try ListeningSocket(address, host: host, isShared: false).descriptor)
+            close(try ListeningSocket(address, host: host, isShared: false, backlog).descriptor)
         }
         var sockets: [ListeningSocket] = []
         do {
             for _ in 0..<count {
-                let socket = try ListeningSocket(address, host: host, isShared: count > 1)
+                let socket = try ListeningSocket(address, host: host, isShared: count > 1, backlog)
                 sockets.append(socket)
                 address.port = socket.port
             }
@@ -33,7 +35,7 @@ struct ListeningSocket {
         return sockets
     }
 
-    private init(_ address: SocketAddress, host: String, isShared: Bool) throws(HTTPServerError) {
+    private init(_ address: SocketAddress, host: String, isShared: Bool, _ backlog: Int32) throws(HTTPServerError) {
         do throws(SystemError) {
             let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
             let descriptor = Int32(try systemCall("socket") { Int(socket(address.family, type, 0)) })
@@ -42,7 +44,7 @@ struct ListeningSocket {
                 if isShared { try Self.set(SO_REUSEPORT, 1, on: descriptor) }
                 try Self.set(SO_SNDBUF, Self.unreadBytes, on: descriptor)
                 _ = try systemCall("bind") { address.withPointer { Int(bind(descriptor, $0, $1)) } }
-                _ = try systemCall("listen") { Int(listen(descriptor, Self.backlog)) }
+                _ = try systemCall("listen") { Int(listen(descriptor, backlog)) }
                 self.descriptor = descriptor
                 port = try SocketAddress(of: descriptor).port
             } catch {

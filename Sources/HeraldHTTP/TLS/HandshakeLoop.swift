@@ -28,7 +28,9 @@ final class HandshakeLoop: @unchecked Sendable {
 
     /// The processor time of handshakes between two looks for new connections.
     private static let turnNanoseconds: Int64 = 2_000_000
-    private static let acceptedInTurn = 64
+    private static let acceptedInTurn = 256
+    /// Pending connections in the system's queue: in a flood, those of other clients are among them.
+    static let backlog: Int32 = 4096
     /// The processor time of heavy clients: the part of all time, and what may gather.
     private static let heavyPart: Int64 = 4
     private static let maxHeavyNanoseconds: Int64 = 20_000_000
