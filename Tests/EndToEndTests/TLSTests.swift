@@ -39,7 +39,6 @@ struct TLSTests {
     func story() async throws {
         let herald = try await HeraldProcess.start(try show(authority))
         #expect(herald.log("listening").first?["address"]?.string == "https://127.0.0.1:\(herald.port)")
-        #expect(herald.log("other users may be able to read the private key").isEmpty)
         let listener = try ChildProcess(
             "curl", ["-sSN", "--cacert", ca, "https://127.0.0.1:\(herald.port)/v1/events/stream?events=order.*"])
         defer { listener.signal(SIGKILL) }
@@ -85,14 +84,23 @@ struct TLSTests {
         #expect(try await curl(herald, "/healthz", ca: secondFile).end == .exited(0))
     }
 
-    @Test("a key that other users can read is reported")
+    @Test("a key that other users can read is refused, with the command that repairs it, also after HUP")
     func readableKey() async throws {
-        for (mode, word) in [(mode_t(0o640), "group"), (0o644, "everybody")] {
-            let herald = try await HeraldProcess.start(try show(authority, mode: mode))
-            let risk = try #require(
-                herald.log("other users may be able to read the private key").first?["risk"]?.string)
-            #expect(risk.contains(word) && risk.contains("key.pem"))
+        let data = folder.path + "/data"
+        for mode in [mode_t(0o640), 0o604, 0o660] {
+            let arguments = ["serve", "--listen", "127.0.0.1:0", "--data", data] + (try show(authority, mode: mode))
+            let refused = try await Binary.run(arguments)
+            #expect(refused.end == .exited(66), "\(refused.text)")
+            #expect(refused.text.contains("chmod 600 \(folder.path)/key.pem"), "\(refused.text)")
         }
+        let herald = try await HeraldProcess.start(try show(authority))
+        chmod(folder.path + "/key.pem", 0o644)
+        herald.process.signal(SIGHUP)
+        let lines = try await eventually("it is refused") {
+            let lines = herald.log("certificate not reloaded; the previous one stays in use")
+            return lines.isEmpty ? nil : lines
+        }
+        #expect(lines.first?["reason"]?.string?.contains("chmod 600") == true)
     }
 
     @Test("invalid TLS settings are reported at the start")

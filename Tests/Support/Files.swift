@@ -19,8 +19,11 @@ package enum Files {
     }
 
     package static func write(_ bytes: [UInt8], to path: String) throws {
+        let isNew = !exists(path)
         guard let file = fopen(path, "w") else { throw Failure(what: "\(path) can't be written") }
         defer { fclose(file) }
+        // A key that others may read is refused.
+        if isNew { fchmod(fileno(file), 0o600) }
         if fwrite(bytes, 1, bytes.count, file) != bytes.count { throw Failure(what: "\(path) can't be written") }
     }
 

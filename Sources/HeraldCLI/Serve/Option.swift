@@ -122,8 +122,11 @@ extension Option {
         },
         Option(
             name: "admin-key-file", placeholder: "FILE", defaultText: "none",
-            help: "A file whose only line is the admin key."
+            help: "A file whose only line is the admin key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
+            if let problem = SecretFile.problem(text) {
+                throw Disallowed(allowed: "readable by its owner only; \(problem)")
+            }
             do throws(CommandError) {
                 settings.adminKey = try KeyFile.read(text)
             } catch {
@@ -249,8 +252,11 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(
             name: "master-key-file", placeholder: "FILE", defaultText: "none",
-            help: "A file whose only line is the master key."
+            help: "A file whose only line is the master key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
+            if let problem = SecretFile.problem(text) {
+                throw Disallowed(allowed: "readable by its owner only; \(problem)")
+            }
             guard let masterKey = KeyFile.masterKey(text) else { throw Disallowed(allowed: KeyFile.masterKeyWords) }
             settings.masterKey = masterKey
         },

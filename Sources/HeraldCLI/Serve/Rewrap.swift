@@ -32,6 +32,9 @@ enum Rewrap {
                 throw CommandError(description: "HERALD_NEW_MASTER_KEY \(error).")
             }
         case (nil, let file?):
+            if let problem = SecretFile.problem(file) {
+                throw CommandError(description: "HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", and \(problem)")
+            }
             guard let key = KeyFile.masterKey(file) else {
                 throw CommandError(
                     description: "HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", but must be \(KeyFile.masterKeyWords).")

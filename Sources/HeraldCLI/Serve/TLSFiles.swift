@@ -9,6 +9,7 @@ struct TLSFiles: Equatable {
     private static let maxBytes = 1 << 20
 
     func load() throws(TLSFilesError) -> ServerCertificate {
+        if let problem = SecretFile.problem(key) { throw .exposed(key, problem) }
         let chain = try Self.read(certificate)
         var keyBytes = try Self.read(key)
         defer {
@@ -19,15 +20,6 @@ struct TLSFiles: Equatable {
         } catch {
             throw .unusable(certificate: certificate, key: key, error)
         }
-    }
-
-    /// Which other users may read the key; `nil` if none can.
-    var risk: String? {
-        var status = stat()
-        guard stat(key, &status) == 0 else { return nil }
-        if status.st_mode & S_IROTH != 0 { return "everybody on this machine can read \(key): chmod 600 it" }
-        if status.st_mode & S_IRGRP != 0 { return "the group of \(key) can read it: chmod 600 it" }
-        return nil
     }
 
     private static func read(_ path: String) throws(TLSFilesError) -> [UInt8] {
@@ -49,11 +41,14 @@ struct TLSFiles: Equatable {
 
 enum TLSFilesError: Error, CustomStringConvertible {
     case unreadable(String, String)
+    /// Other users may read the key.
+    case exposed(String, String)
     case unusable(certificate: String, key: String, ServerCertificateError)
 
     var description: String {
         switch self {
         case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
+        case .exposed(let path, let problem): "\(path) has the private key, and \(problem)"
         case .unusable(let certificate, let key, let error):
             switch error {
             case .notACertificate: "\(certificate): \(error)"
