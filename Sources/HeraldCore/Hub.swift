@@ -296,6 +296,12 @@ public final class Hub: Sendable {
     }
 
     /// Calls `body` once after this time, on a loop's thread; it must not wait.
+    package func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
+        let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
+        loops[0].post(.expire(timer, at: clock.monotonic() + Int64(milliseconds) * 1_000_000))
+    }
+
+    /// Calls `body` once after this time, on a loop's thread; it must not wait.
     package func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
         // A watch that is not attached to an event can only expire.
         _ = watch(events: 1, seconds: seconds) { _ in body() }

@@ -25,6 +25,29 @@ struct SharedServiceTests {
                 "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(key)\r\n"
                 + (body.isEmpty ? "" : "Content-Type: application/json\r\n")
                 + "Content-Length: \(body.utf8.count)\r\n\r\n" + body
+            let found = try await response(to: request)
+            return (found.status, String(decoding: found.body, as: UTF8.self))
+        }
+
+        /// - Returns: the cookie of a new session.
+        func signIn(_ key: String) async throws -> String {
+            let body = #"{"key":"\#(key)"}"#
+            let head =
+                "POST /v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+                + "\(body.utf8.count)\r\n\r\n"
+            let response = try await response(to: head + body)
+            let cookie = try #require(response.headers.first { $0.name.lowercased() == "set-cookie" }?.value)
+            return String(cookie.prefix { $0 != ";" })
+        }
+
+        func send(_ method: String, _ path: String, cookie: String) async throws -> (Int, String) {
+            let response = try await response(
+                to: "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nCookie: \(cookie)\r\n"
+                    + "Sec-Fetch-Site: same-origin\r\nContent-Length: 0\r\n\r\n")
+            return (response.status, String(decoding: response.body, as: UTF8.self))
+        }
+
+        private func response(to request: String) async throws -> RawHTTPResponse {
             let response = try await offPool { [port = server.port] in
                 Result { () throws -> RawHTTPResponse? in
                     let client = try RawHTTPClient(port: port)
@@ -32,8 +55,7 @@ struct SharedServiceTests {
                     return try client.readResponse()
                 }
             }.get()
-            let found = try #require(response)
-            return (found.status, String(decoding: found.body, as: UTF8.self))
+            return try #require(response)
         }
 
         func stop() async {
@@ -74,6 +96,41 @@ struct SharedServiceTests {
         #expect(try await a.send("GET", "/v1/delegates/none", key: operatorKey).0 == 404)
         #expect(try await a.send("GET", "/v1/nowhere", key: operatorKey).0 == 404)
         for node in [a, b] { await node.stop() }
+    }
+
+    @Test("a session that one makes is known to the other at once, to be shown and to be ended")
+    func sessions() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        for _ in 1...10 {
+            let cookie = try await a.signIn(operatorKey)
+            let shown = try await b.send("GET", "/v1/session", cookie: cookie)
+            #expect(shown.1.contains(#""signed_in":true"#), "\(shown)")
+            let other = try await a.signIn(operatorKey)
+            #expect(try await b.send("DELETE", "/v1/session", cookie: other).0 == 204)
+            // The other one hears of the end; the time limit of the suite ends the wait.
+            while try await a.send("GET", "/v1/session", cookie: other).1.contains(#""signed_in":true"#) {}
+        }
+        for node in [a, b] { await node.stop() }
+    }
+
+    @Test("while the store does not respond, readyz and reads get 503")
+    func silentStore() async throws {
+        let node = try Node(MemoryStore())
+        let gate = Flag()
+        defer { gate.set() }
+        // All threads that read wait for the store.
+        for _ in 1...64 {
+            #expect(node.hub.read { _ in try? blockUntil("the store responds") { gate.isSet } })
+        }
+        #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 503)
+        let read = try await node.send("GET", "/v1/events", key: operatorKey)
+        #expect(read.0 == 503, "\(read)")
+        #expect(try await node.send("GET", "/healthz", key: operatorKey).0 == 200)
+        gate.set()
+        while try await node.send("GET", "/v1/events", key: operatorKey).0 == 503 {}
+        #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 200)
+        await node.stop()
     }
 
     @Test("a key that is revoked between the headers and the body of a request does nothing")

@@ -84,6 +84,8 @@ extension AccessControl {
         return (text, Session(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
     }
 
+    func isKnown(_ id: ArraySlice<UInt8>) -> Bool { session(id) != nil }
+
     /// Ends a session and its streams at once.
     /// - Parameter done: called on the writer's thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {

@@ -20,14 +20,32 @@ struct SessionEndpoints: Sendable {
     /// The client's access, and whether a key is needed.
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let principal: Principal?
-        var holdMilliseconds = 0
         do throws(Problem) {
-            principal = try access.principal(of: call.request.head)
+            show(try access.principal(of: call.request.head), call)
         } catch {
-            principal = nil
-            holdMilliseconds = access.counted(error, from: call.request.peer).holdMilliseconds
+            let head = call.request.head
+            // Without credentials, there is nothing that another process may have made.
+            guard SessionCookie.id(in: head) != nil || head.bytes(of: "Authorization") != nil else {
+                return show(nil, call, hold: access.counted(error, from: call.request.peer).holdMilliseconds)
+            }
+            afterLooking(call) { [self] in
+                do throws(Problem) {
+                    show(try access.principal(of: call.request.head), call)
+                } catch {
+                    show(nil, call, hold: access.counted(error, from: call.request.peer).holdMilliseconds)
+                }
+            }
         }
+    }
+
+    /// Runs the body when memory has what other processes have made: at once if there are none.
+    private func afterLooking(_ call: Call, _ body: @escaping @Sendable () -> Void) {
+        guard hub.isShared, hub.isCurrent else { return body() }
+        let pending = call.deadline()
+        if !hub.catchUp({ _ in withExtendedLifetime(pending) { body() } }) { body() }
+    }
+
+    private func show(_ principal: Principal?, _ call: Call, hold milliseconds: Int = 0) {
         var json = JSONWriter(capacity: 256)
         json.object { answer in
             answer.member("key_required", access.isRequired)
@@ -41,7 +59,7 @@ struct SessionEndpoints: Sendable {
         }
         var response = Response(
             status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
-        response.holdMilliseconds = holdMilliseconds
+        response.holdMilliseconds = milliseconds
         call.send(response)
     }
 
@@ -95,6 +113,10 @@ struct SessionEndpoints: Sendable {
         let answer = Response(status: 204, headers: [SessionCookie.setCookie("", seconds: 0, call.request.head)])
         guard let id = SessionCookie.id(in: call.request.head), SessionCookie.isSameOrigin(call.request.head) else {
             return call.send(answer)
+        }
+        guard access.isKnown(id) else {
+            // Another process may have made it just now.
+            return afterLooking(call) { [self] in access.close(id) { call.send(answer) } }
         }
         access.close(id) { call.send(answer) }
     }

@@ -28,12 +28,14 @@ struct SystemEndpoints: Sendable {
         ]
     }
 
-    /// Whether events can be accepted now: the last commits and database checkpoints succeeded, and the disk has room.
+    /// Whether events can be accepted now: the last commits and database checkpoints succeeded, the disk has room, and a database
+    /// that other processes share has responded lately. The response never waits for the store.
     private func ready(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try call.answer(from: hub) { _ in
+        try call.answer(from: hub, within: ReadDeadlines.readiness) { _ in
             do throws(StoreError) {
                 try hub.health()
+                guard hub.isCurrent else { throw .unavailable(reason: "it does not respond") }
             } catch {
                 return call.send(.notReady(error))
             }

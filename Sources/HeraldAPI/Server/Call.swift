@@ -75,9 +75,22 @@ final class Call: Sendable {
         send([.init("ETag", quoted)], body)
     }
 
-    /// Runs on a reader's thread and sends the returned response or the thrown problem.
-    func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
+    /// Sends a problem after this time, unless the returned object is released before.
+    func deadline(milliseconds: Int = ReadDeadlines.read) -> ReadDeadlines.Pending {
+        admitted.service.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
+    }
+
+    /// Runs on a reader's thread and sends the returned response or the thrown problem. If a store that other processes share does
+    /// not respond within some seconds, the response is a problem.
+    /// - Parameter milliseconds: the time for the response; `nil` for the default.
+    func answer(
+        from hub: Hub, within milliseconds: Int? = nil,
+        _ body: @escaping @Sendable (any StoreReader) throws -> Void
+    ) throws(Problem) {
+        let limit = milliseconds ?? (hub.isShared ? ReadDeadlines.read : nil)
+        let pending = limit.map { deadline(milliseconds: $0) }
         let taken = hub.read { [self] reader in
+            defer { withExtendedLifetime(pending) {} }
             do {
                 try body(reader.get())
             } catch let problem as Problem {

@@ -37,11 +37,13 @@ public final class HeraldService: RequestHandler {
     private let hub: Hub
     private let maxBodyBytes: Int
     let seal: NumberSeal
+    let deadlines: ReadDeadlines
     private let pool: WorkPool
     let origins: OriginRules
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
+        deadlines = ReadDeadlines(hub: hub)
         maxBodyBytes = configuration.maxBodyBytes
         pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
         origins = OriginRules(configuration.corsOrigins)
@@ -99,7 +101,7 @@ public final class HeraldService: RequestHandler {
     }
 
     /// Monitoring must work even if too many other requests are waiting.
-    public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
+    public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/readyz", "/metrics"].contains(head.path) }
 
     /// Monitoring and publishing must work even if a proxy's other connections are all in use.
     public func mayUseReserve(_ head: RequestHead) -> Bool {
@@ -146,7 +148,9 @@ public final class HeraldService: RequestHandler {
         _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
         _ body: @escaping @Sendable () throws(Problem) -> Void
     ) {
+        let pending = deadlines.expect(within: ReadDeadlines.read) { refuse(.storeIsSilent) }
         let isTaken = hub.catchUp { [self] error in
+            defer { withExtendedLifetime(pending) {} }
             if let error { return refuse(Problem(error)) }
             do throws(Problem) {
                 try handle(app, request, refuse: refuse, body)

@@ -335,6 +335,9 @@ extension Problem {
         self = .unavailable(error.problem, detail, retryAfter: 5)
     }
 
+    /// The store has not responded in time.
+    static let storeIsSilent = Problem(StoreError.unavailable(reason: "it does not respond"))
+
     /// For `/readyz`, which everyone may ask: what is wrong, without paths.
     static func notReady(_ error: StoreError) -> Problem {
         let cause =
