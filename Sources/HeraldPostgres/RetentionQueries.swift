@@ -7,19 +7,23 @@ enum RetentionQueries {
     static let lastBefore = Statement("SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
     static let removals = Statement("SELECT part, cause, count FROM removals")
 
-    /// The first event since time $1, of those up to $2. Marks bound the search: earlier events arrived up to the mark before
-    /// $1, later ones after the mark that follows $1. Between these marks, the times of the events decide.
-    static let since = Statement(
+    static let markBefore = Statement(
+        "SELECT \(LogMark.columns) FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
+    static let markSince = Statement("SELECT \(LogMark.columns) FROM marks WHERE time >= $1 ORDER BY time LIMIT 1")
+    /// The first event after $1, up to $2, that is known to be accepted since time $3. The window's bounds of times are $4 and
+    /// $5, those of ids $6 and $7; $8 is the first id of time $3.
+    static let acceptedSince = Statement(
         """
-        WITH span (after, until) AS (SELECT
-            greatest(coalesce((SELECT sequence FROM events ORDER BY sequence LIMIT 1), 1) - 1,
-                coalesce((SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1), 0)),
-            least($2::bigint, coalesce((SELECT sequence FROM marks WHERE time >= $1 ORDER BY time LIMIT 1), $2)))
-        SELECT coalesce(
-            (SELECT sequence FROM events
-                WHERE sequence > (SELECT after FROM span) AND sequence <= (SELECT until FROM span) AND time >= $1
-                ORDER BY sequence LIMIT 1),
-            (SELECT greatest(after, until) + 1 FROM span))
+        SELECT sequence FROM events WHERE sequence > $1 AND sequence <= $2
+            AND CASE WHEN id BETWEEN $6 AND $7 THEN id >= $8 ELSE time BETWEEN $4 AND $5 AND time >= $3 END
+        ORDER BY sequence LIMIT 1
+        """)
+    /// The last event after $1, before $2, whose acceptance time is known. The parameters are the same.
+    static let known = Statement(
+        """
+        SELECT sequence FROM events WHERE sequence > $1 AND sequence < $2
+            AND (id BETWEEN $6 AND $7 OR time BETWEEN $4 AND $5 OR ($3::bigint IS NULL AND $8::text IS NULL))
+        ORDER BY sequence DESC LIMIT 1
         """)
 
     /// Scans a part of the log, $3 to $4: an index by subject would make each append more expensive.
@@ -61,7 +65,7 @@ enum RetentionQueries {
                 parameters.add(places.lowerBound)
                 parameters.add(places.upperBound)
             }
-        ).map { AppBlock($0) }
+        ).map { row throws(StoreError) in try AppBlock(row) }
     }
 
     /// What the events take, by what they contain: the files of the server do not shrink when rows are removed, and say nothing
@@ -82,13 +86,4 @@ enum RetentionQueries {
             FROM generate_series(0, 63) AS n JOIN attempts a ON id = first + (last - first + 1) * (2 * n + 1) / 128)), 0)::bigint
         FROM span
         """)
-}
-
-extension AppBlock {
-    static let columns = "block, app, events, bytes"
-
-    init(_ row: Row) {
-        self.init(
-            app: AppKey(rawValue: row.integer(1)), block: row.integer(0), events: row.integer(2), bytes: row.integer(3))
-    }
 }

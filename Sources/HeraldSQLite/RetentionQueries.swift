@@ -1,16 +1,21 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldTables
 
 /// The queries of a reader about the age and size of the log.
 struct RetentionQueries {
-    let first, last, lastBefore, since, about, pages, attempts, eventSizes, removals: Statement
+    let first, last, lastBefore, markBefore, markSince, acceptedSince, known, about, pages, attempts, eventSizes,
+        removals: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
         last = try prepare("SELECT ifnull(max(sequence), 0) FROM events")
         lastBefore = try prepare("SELECT sequence FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1")
-        since = try prepare(RetentionQueries.since)
+        markBefore = try prepare("SELECT \(LogMark.columns) FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1")
+        markSince = try prepare("SELECT \(LogMark.columns) FROM marks WHERE time >= ?1 ORDER BY time LIMIT 1")
+        acceptedSince = try prepare(RetentionQueries.acceptedSince)
+        known = try prepare(RetentionQueries.known)
         about = try prepare(RetentionQueries.about)
         removals = try prepare("SELECT \(Removal.columns) FROM removals")
         eventSizes = try prepare(RetentionQueries.eventSizes)
@@ -63,19 +68,18 @@ struct RetentionQueries {
         return Int64(Double(count) * (rows + Double(attemptEntry)))
     }
 
-    /// The first event since time ?1. Marks bound the search: earlier events arrived up to the mark before ?1, later
-    /// ones after the mark that follows ?1. Between these marks, the times of the events decide.
-    static let since = """
-        WITH span (after, until) AS (SELECT
-            max((SELECT ifnull(min(sequence), 1) - 1 FROM events),
-                ifnull((SELECT sequence FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1), 0)),
-            min((SELECT ifnull(max(sequence), 0) FROM events),
-                ifnull((SELECT sequence FROM marks WHERE time >= ?1 ORDER BY time LIMIT 1), 9223372036854775807)))
-        SELECT ifnull(
-            (SELECT sequence FROM events
-                WHERE sequence > (SELECT after FROM span) AND sequence <= (SELECT until FROM span) AND time >= ?1
-                ORDER BY sequence LIMIT 1),
-            (SELECT max(after, until) + 1 FROM span))
+    /// The first event after ?1, up to ?2, that is known to be accepted since time ?3. The window's bounds of times are ?4 and ?5,
+    /// those of ids ?6 and ?7; ?8 is the first id of time ?3.
+    static let acceptedSince = """
+        SELECT sequence FROM events WHERE sequence > ?1 AND sequence <= ?2
+            AND CASE WHEN id BETWEEN ?6 AND ?7 THEN id >= ?8 ELSE time BETWEEN ?4 AND ?5 AND time >= ?3 END
+        ORDER BY sequence LIMIT 1
+        """
+    /// The last event after ?1, before ?2, whose acceptance time is known.
+    static let known = """
+        SELECT sequence FROM events WHERE sequence > ?1 AND sequence < ?2
+            AND (id BETWEEN ?6 AND ?7 OR time BETWEEN ?4 AND ?5)
+        ORDER BY sequence DESC LIMIT 1
         """
 
     /// Scans a part of the log, ?3 to ?4: an index by subject would make each append more expensive. (The unary plus
@@ -89,26 +93,55 @@ struct RetentionQueries {
 }
 
 extension Reader {
+    /// The position in the first row, if there is one.
+    private func position(_ statement: Statement) throws(StoreError) -> LogPosition? {
+        try statement.row { row throws(StoreError) in try row.natural(0, "position") }
+    }
+
     func firstEvent() throws(StoreError) -> LogPosition {
         connection.startClock()
-        return try retention.first.row { $0.integer(0) } ?? 1
+        return try position(retention.first) ?? 1
     }
 
     func lastEvent() throws(StoreError) -> LogPosition {
         connection.startClock()
-        return try retention.last.row { $0.integer(0) } ?? 0
+        return try position(retention.last) ?? 0
     }
 
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         connection.startClock()
         retention.lastBefore.bind(1, time)
-        return try retention.lastBefore.row { $0.integer(0) } ?? 0
+        return try position(retention.lastBefore) ?? 0
     }
 
-    func sequence(since time: Int64) throws(StoreError) -> LogPosition {
-        connection.startClock()
-        retention.since.bind(1, time)
-        return try retention.since.row { $0.integer(0) } ?? 1
+    func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
+
+    func lastEvent(through time: Int64) throws(StoreError) -> LogPosition { try places(at: time + 1).late - 1 }
+
+    /// The first event that may have been accepted at this time or later, and the first that is known to have been.
+    private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
+        func mark(_ statement: Statement) throws(StoreError) -> LogMark? {
+            connection.startClock()
+            statement.bind(1, time)
+            return try statement.row { row throws(StoreError) in try LogMark(row) }
+        }
+        let window = AcceptanceWindow(
+            before: try mark(retention.markBefore), later: try mark(retention.markSince), first: try firstEvent(),
+            head: try lastEvent(), now: Clock.system.wall())
+        if window.isEmpty { return (window.after + 1, window.end) }
+        func find(_ statement: Statement, until end: LogPosition) throws(StoreError) -> LogPosition? {
+            connection.startClock()
+            for (index, number) in [window.after, end, time, window.low, window.high].enumerated() {
+                statement.bind(Int32(index) + 1, number)
+            }
+            statement.bind(6, window.ids.lowerBound)
+            statement.bind(7, window.ids.upperBound)
+            // The statement of known ones has no parameter 8; SQLite then ignores the bind.
+            statement.bind(8, AcceptanceWindow.ids(at: time).first)
+            return try position(statement)
+        }
+        let late = try find(retention.acceptedSince, until: window.until) ?? window.end
+        return (try find(retention.known, until: late).map { $0 + 1 } ?? window.after + 1, late)
     }
 
     /// Runs one statement for each part of the log, each with its own time limit, so that none holds a snapshot for
@@ -140,7 +173,9 @@ extension Reader {
             try retention.pages.row { ($0.integer(0), $0.integer(1), $0.integer(2)) } ?? (0, 0, 0)
         (sizes.used, sizes.free) = ((pages - free) * page, free * page)
         sizes.log = Int64(StoreFolder.size(connection.path + "-wal") ?? 0)
-        let probes = try retention.attempts.rows { ($0.integer(0), $0.integer(1), $0.integer(2)) }
+        let probes = try retention.attempts.rows { row throws(StoreError) in
+            (try row.natural(0, "attempt"), try row.natural(1, "attempt"), row.integer(2))
+        }
         (sizes.firstAttempt, sizes.lastAttempt) = probes.first.map { ($0.0, $0.1) } ?? (0, 0)
         let all = RetentionQueries.bytes(
             ofAttempts: sizes.lastAttempt - sizes.firstAttempt + 1, sample: probes.map(\.2), page: page)
@@ -155,7 +190,9 @@ extension Reader {
         retention.eventSizes.bind(1, sequence)
         retention.eventSizes.bind(2, end)
         retention.eventSizes.bind(3, Int64(limit))
-        return try retention.eventSizes.rows { EventSize($0.integer(0), bytes: Int($0.integer(1))) }
+        return try retention.eventSizes.rows { row throws(StoreError) in
+            EventSize(try row.natural(0, "position"), bytes: Int(row.integer(1)))
+        }
     }
 
     func removals() throws(StoreError) -> [Removal] {

@@ -127,6 +127,33 @@ struct RetentionConformance {
         #expect(try reader.sequence(since: 0) == 5)
     }
 
+    @Test("an event is found by the time of its acceptance, whatever time it brings", arguments: StoreKind.allCases)
+    func accepted(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let reader = try fixture.store.makeReader()
+        let start: Int64 = 1_760_000_000_000
+        let future: Int64 = 4_070_908_800_000
+        func named(_ time: Int64) -> String { ULIDGenerator.text("evt_", time: time, high: 1, low: 1) }
+        // Each 20 s after the one before. Only the server's ids tell when; the fourth and the sixth are named by publishers.
+        let events: [(id: String, time: Int64)] = [
+            (named(start), start), (named(start + 20_000), future), (named(start + 40_000), start + 40_000),
+            ("own", start - 86_400_000), (named(start + 80_000), start + 80_000), ("late", future),
+        ]
+        try add(fixture, mark(0, start - 1))
+        try fixture.append(events.map { Event(id: $0.id, time: $0.time) })
+        for (offset, since, through) in [
+            (0, 1, 1), (1, 2, 1), (20_000, 2, 2), (20_001, 3, 2), (40_001, 4, 4), (80_000, 4, 6), (80_001, 6, 6),
+        ] as [(Int64, LogPosition, LogPosition)] {
+            #expect(try reader.sequence(since: start + offset) == since, "\(offset)")
+            #expect(try reader.lastEvent(through: start + offset) == through, "\(offset)")
+        }
+        // From here on the last one is known to be older.
+        try add(fixture, mark(6, start + 110_000))
+        #expect(try reader.sequence(since: start + 110_001) == 7)
+        #expect(try reader.sequence(since: start + 100_000) == 6)
+        #expect(try reader.sequence(since: future) == 7, "nothing is accepted in the future")
+    }
+
     @Test(
         "the oldest events are removed in slices, with their waiting deliveries, and never the newest",
         arguments: StoreKind.allCases)

@@ -5,6 +5,8 @@ import HeraldRuntime
 struct Housekeeping: StoreCommand {
     /// Nanoseconds between two.
     static let interval: Int64 = 1_000_000_000
+    /// Milliseconds after which a step of the clock counts for marks.
+    private static let steps: Int64 = 600_000
     /// The maximum number of stored responses that one removes.
     private static let maxAnswers = 500
 
@@ -21,15 +23,18 @@ struct Housekeeping: StoreCommand {
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        let now = writer.clock.wall()
-        try transaction.removeExpiredAnswers(now: now, limit: Self.maxAnswers)
+        let lifetime = writer.ages.now(forAge: IdempotencyKey.lifetime)
+        try transaction.removeExpiredAnswers(now: lifetime, limit: Self.maxAnswers)
         try transaction.trimAudit()
         plan.filledBlocks = filledBlocks
-        // The log is marked as it grows, so that it can be cut by age. After the clock went back, there are no marks
-        // until it has caught up, because marks ascend.
+        // The log is marked as it grows, before and after what this transaction appends, so that events can be found by the
+        // time of their acceptance, and cut by age. A step of the clock counts once it has lasted. After the clock went back,
+        // there are no marks until it has caught up, because marks ascend.
+        let now = writer.ages.now(forAge: Self.steps)
         let head = try transaction.head
         guard head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
-        let mark = LogMark(sequence: head, time: now)
+        let mark = LogMark(sequence: head, time: now + 1)
+        try transaction.addMark(LogMark(sequence: head - LogPosition(plan.events.count), time: now))
         try transaction.addMark(mark)
         plan.mark = mark
     }

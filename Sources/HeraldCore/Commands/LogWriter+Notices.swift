@@ -12,7 +12,7 @@ extension LogWriter {
         for notice in notices where !removed.contains(notice.delegate) {
             guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
             if let cause = DelegateLifecycle.Cause(notice.kind) {
-                let now = clock.wall()
+                let now = notice.kind.isEndOfLease ? ages.now(forAge: lease(of: delegate)) : clock.wall()
                 var state = delegate.state
                 let next: WebhookDelegate
                 switch state.apply(cause, now: now) {
@@ -36,6 +36,9 @@ extension LogWriter {
         }
     }
 
+    /// Milliseconds.
+    private func lease(of delegate: WebhookDelegate) -> Int64 { Int64(delegate.settings.leaseSeconds ?? 0) * 1_000 }
+
     private func announce(
         _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout Plan
     ) {
@@ -43,6 +46,11 @@ extension LogWriter {
         let id = ids.next("evt_", time: now, of: delegate.app)
         append(ServiceFamily.event(announcement, delegate, id: id, time: now), &plan)
     }
+}
+
+extension DeliveryNotice.Kind {
+    /// A lease has an age: a step of the clock must not remove the delegate.
+    fileprivate var isEndOfLease: Bool { if case .leaseEnded = self { true } else { false } }
 }
 
 extension DelegateLifecycle.Cause {

@@ -44,6 +44,7 @@ package final class LogWriter: Sendable {
     let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
+    let ages: AgeClock
     let attempts: AttemptRoom
     private let hooks: Hooks
     private let thread = Mutex<Thread?>(nil)
@@ -67,6 +68,7 @@ package final class LogWriter: Sendable {
         self.usage = usage
         self.ids = ids
         self.clock = clock
+        ages = AgeClock(clock)
         self.attempts = attempts
         self.hooks = hooks
         confirmed = Atomic(clock.monotonic())

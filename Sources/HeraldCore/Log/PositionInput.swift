@@ -51,7 +51,7 @@ package enum PositionInput: Equatable, Sendable {
         case .now: head
         case .earliest: try reader.firstEvent()
         case .event(let id): try Self.sequence(of: id, reader, app, pointer)
-        case .time(let time): try reader.sequence(since: time + 1) - 1
+        case .time(let time): try reader.lastEvent(through: time)
         case .after(let position): min(max(0, position), head)
         }
     }

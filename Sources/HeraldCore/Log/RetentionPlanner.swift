@@ -29,8 +29,10 @@ struct RetentionPlanner {
         let selection: (DelegateKey) -> EventSelection?
         /// The number of stored events and their bytes, as `Event.storedBytes` counts them.
         let stored: (events: Int64, bytes: Int64)
-        /// Milliseconds since 1970 UTC.
+        /// Monotonic milliseconds.
         let now: Int64
+        /// What was stored before this time is older than the age; both in milliseconds, the time since 1970 UTC.
+        let end: (_ age: Int64) -> Int64
     }
 
     /// The parts of a budget at which removing begins, and that it leaves.
@@ -58,13 +60,13 @@ struct RetentionPlanner {
     /// Every event was looked at once.
     private var hasScanned = false
     private var holds = Holds()
-    private var lastEnding: (through: LogPosition, time: Int64) = (0, 0)
+    private var lastEnding: (through: LogPosition, time: Int64) = (0, .min / 2)
 
     init(_ retention: Hub.Retention) { self.retention = retention }
 
     mutating func next(_ context: Context) throws(StoreError) -> Step {
         var old: LogPosition = 0
-        if let age = retention.events { old = try context.reader.lastEvent(before: context.now - age) }
+        if let age = retention.events { old = try context.reader.lastEvent(before: context.end(age)) }
         return try next(context, old: old)
     }
 
@@ -79,8 +81,8 @@ struct RetentionPlanner {
         }
         if context.now >= nextAging {
             nextAging = context.now + Self.ageInterval
-            write.attemptsBefore = retention.attempts.map { context.now - $0 } ?? 0
-            write.statisticsBefore = context.now - DeliveryStatistics.lifetime
+            write.attemptsBefore = retention.attempts.map { context.end($0) } ?? 0
+            write.statisticsBefore = context.end(DeliveryStatistics.lifetime)
         }
         let first = try context.reader.firstEvent()
         let last = try context.reader.lastEvent() - 1

@@ -48,6 +48,7 @@ final class RetentionTask: EventDelegate {
     private let registry: Registry
     private let usage: LogUsage
     private let clock: Clock
+    private let ages: AgeClock
     /// Sends a message to all delivery loops.
     private let tell: @Sendable (LoopMessage) -> Void
 
@@ -64,6 +65,7 @@ final class RetentionTask: EventDelegate {
         self.registry = registry
         self.usage = usage
         self.clock = clock
+        ages = AgeClock(clock)
         self.tell = tell
     }
 
@@ -80,6 +82,8 @@ final class RetentionTask: EventDelegate {
 
     /// Called once in an interval. Any thread.
     func lookWhenDue() {
+        // A step of the clock is noticed when it happens.
+        _ = ages.now(forAge: 0)
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
         let isDue = state.withLock { state in
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
@@ -106,7 +110,8 @@ final class RetentionTask: EventDelegate {
             let step = try? planner.next(
                 .init(
                     reader: reader.get(), selection: { [registry] in registry.delegate(key: $0)?.selection },
-                    stored: usage.total, now: clock.wall()))
+                    stored: usage.total, now: clock.monotonic() / 1_000_000,
+                    end: { [ages] in ages.now(forAge: $0) - $0 }))
         else { return ended() }
         state.withLock { [planner] in $0.planner = planner }
         if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }

@@ -1,15 +1,33 @@
+import HeraldRuntime
+
 /// Retention and erasure.
 extension MemoryContents {
     func lastEvent(before time: Int64) -> LogPosition {
         marks.filter { $0.time < time }.max { $0.time < $1.time }?.sequence ?? 0
     }
 
-    func sequence(since time: Int64) -> LogPosition {
-        // All events that arrived before the previous mark are below; all that arrived after the next mark are above.
-        let start = max(first, lastEvent(before: time) + 1)
-        let end = min(head, marks.filter { $0.time >= time }.min { $0.time < $1.time }?.sequence ?? head)
-        guard start <= end else { return start }
-        return (start...end).first { event($0)?.time ?? .min >= time } ?? end + 1
+    func sequence(since time: Int64) -> LogPosition { places(at: time).early }
+
+    func lastEvent(through time: Int64) -> LogPosition { places(at: time + 1).late - 1 }
+
+    /// The first event that may have been accepted at this time or later, and the first that is known to have been.
+    private func places(at time: Int64) -> (early: LogPosition, late: LogPosition) {
+        let window = AcceptanceWindow(
+            before: marks.filter { $0.time < time }.max { $0.time < $1.time },
+            later: marks.filter { $0.time >= time }.min { $0.time < $1.time }, first: first, head: head,
+            now: Clock.system.wall())
+        if window.isEmpty { return (window.after + 1, window.end) }
+        let (ids, id) = (window.ids, AcceptanceWindow.ids(at: time).first)
+        /// `nil` if it is unknown.
+        func isLater(_ position: LogPosition) -> Bool? {
+            guard let event = event(position) else { return nil }
+            if ids.contains(event.id) { return event.id >= id }
+            return (window.low...max(window.low, window.high)).contains(event.time) ? event.time >= time : nil
+        }
+        let places = window.after + 1...window.until
+        let late = places.first { isLater($0) == true } ?? window.end
+        let known = places.last { $0 < late && isLater($0) != nil } ?? window.after
+        return (known + 1, late)
     }
 
     mutating func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {

@@ -70,6 +70,8 @@ extension MemoryReader {
 
     func sequence(since time: Int64) -> LogPosition { store.read { $0.sequence(since: time) } }
 
+    func lastEvent(through time: Int64) -> LogPosition { store.read { $0.lastEvent(through: time) } }
+
     func sequences(about subject: String, app: AppKey, after sequence: LogPosition, limit: Int) -> [LogPosition] {
         store.read { contents in
             let (first, removed) = (contents.first, contents.removed)

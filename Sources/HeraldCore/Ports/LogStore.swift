@@ -73,9 +73,11 @@ package protocol LogReader: AnyObject {
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
     /// The current status of a user.
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
-    /// The first event of the log that arrived at this time or later, according to its mark and its own time; `head +
-    /// 1` if there is none.
+    /// The first event of the log that was accepted at this time or later, or may have been (`AcceptanceWindow`); `head + 1` if
+    /// there is none.
     func sequence(since time: Int64) throws(StoreError) -> LogPosition
+    /// The last event of the log that was accepted by this time, or may have been; 0 if there is none.
+    func lastEvent(through time: Int64) throws(StoreError) -> LogPosition
     /// Events with this subject after `sequence`, oldest first.
     func sequences(about subject: String, app: AppKey, after sequence: LogPosition, limit: Int) throws(StoreError)
         -> [LogPosition]

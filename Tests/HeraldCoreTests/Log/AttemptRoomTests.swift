@@ -73,7 +73,7 @@ struct AttemptRoomTests {
         func room() throws -> Int64? {
             var planner = RetentionPlanner(retention)
             return try planner.next(
-                .init(reader: store.makeReader(), selection: { _ in nil }, stored: (0, 0), now: 0), old: 0
+                .init(reader: store.makeReader(), selection: { _ in nil }, stored: (0, 0), now: 0, end: { -$0 }), old: 0
             ).attemptRoom
         }
         #expect(try room() == 9_700)

@@ -41,7 +41,7 @@ struct RetentionPlannerTests {
         return try planner.next(
             .init(
                 reader: store.makeReader(), selection: { _ in EventSelection(events: [.exact("b.x")]) },
-                stored: (Int64(sizes.count), Int64(bytes)), now: now), old: old)
+                stored: (Int64(sizes.count), Int64(bytes)), now: now, end: { now - $0 }), old: old)
     }
 
     private func apply(_ step: RetentionPlanner.Step) throws {

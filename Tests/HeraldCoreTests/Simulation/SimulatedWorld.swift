@@ -330,7 +330,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let step = try planner.next(
             .init(
                 reader: reader, selection: { [registry] in registry.delegate(key: $0)?.selection },
-                stored: usage.total, now: now), old: position)
+                stored: usage.total, now: now, end: { now - $0 }), old: position)
         if let ending = step.ending {
             for loop in loops {
                 loop.inbox.append(.trim(through: ending.through, gone: ending.gone, ending.cause))

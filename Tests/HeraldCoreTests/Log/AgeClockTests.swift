@@ -1,0 +1,93 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Ages when the clock is set")
+struct AgeClockTests {
+    private let monotonic = ManualClock()
+    /// Milliseconds by which the wall clock is wrong.
+    private let error = Counter64()
+    private let day: Int64 = 86_400_000
+
+    private final class Counter64: Sendable {
+        let value = Atomic<Int64>(0)
+    }
+
+    private var clock: Clock { monotonic.clock.ahead { [error] in error.value.load(ordering: .relaxed) } }
+
+    private func step(_ milliseconds: Int64) { error.value.store(milliseconds, ordering: .relaxed) }
+
+    @Test("a step of eight days for five seconds makes nothing older")
+    func shortStep() {
+        let ages = AgeClock(clock)
+        let before = ages.now(forAge: 7 * day)
+        step(8 * day)
+        for _ in 1...5 {
+            monotonic.advance(seconds: 1)
+            #expect(ages.now(forAge: 7 * day) <= before + 5_000)
+        }
+        step(0)
+        monotonic.advance(seconds: 1)
+        #expect(ages.now(forAge: 7 * day) == before + 6_000)
+    }
+
+    @Test("a step that lasts counts for an age when that age has passed")
+    func lastingStep() {
+        let ages = AgeClock(clock)
+        let before = ages.now(forAge: 0)
+        step(8 * day)
+        #expect(ages.now(forAge: day) == before)
+        #expect(ages.now(forAge: 0) == before + 8 * day)
+        monotonic.advance(seconds: 86_399)
+        #expect(ages.now(forAge: day) == before + 86_399_000)
+        monotonic.advance(seconds: 1)
+        #expect(ages.now(forAge: day) == before + 9 * day)
+        #expect(ages.now(forAge: 2 * day) == before + day)
+    }
+
+    @Test("a clock that is set back makes nothing older, and slow corrections are followed")
+    func setBack() {
+        let ages = AgeClock(clock)
+        let before = ages.now(forAge: day)
+        step(-8 * day)
+        #expect(ages.now(forAge: day) == before - 8 * day)
+        var wrong: Int64 = -8 * day
+        for _ in 1...100 {
+            monotonic.advance(seconds: 1)
+            wrong += 50
+            step(wrong)
+            _ = ages.now(forAge: day)
+        }
+        #expect(ages.now(forAge: day) == before - 8 * day + 105_000)
+    }
+
+    @Test("a step removes no event that is younger than the retention, and no delegate whose lease has time left")
+    func retention() throws {
+        let store = MemoryStore()
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.append((1...9).map { Event(id: "e\($0)") })
+            try transaction.addMark(LogMark(sequence: 8, time: clock.wall()))
+        }
+        var retention = Hub.Retention()
+        retention.events = 7 * day
+        var planner = RetentionPlanner(retention)
+        let ages = AgeClock(clock)
+        func next() throws -> RetentionPlanner.Step {
+            try planner.next(
+                .init(
+                    reader: store.makeReader(), selection: { _ in nil }, stored: (9, 99),
+                    now: clock.monotonic() / 1_000_000, end: { ages.now(forAge: $0) - $0 }))
+        }
+        step(8 * day)
+        monotonic.advance(seconds: 5)
+        let during = try next()
+        #expect(during.ending == nil && during.write?.events.isEmpty != false)
+        step(0)
+        monotonic.advance(seconds: 7 * 86_400 + 10)
+        let after = try next()
+        #expect(after.ending != nil || after.write?.events.isEmpty == false, "an age that has passed still counts")
+    }
+}
