@@ -57,6 +57,9 @@ final class AttemptRounds: Sendable {
         return ([older] + mine).filter { $0.upperBound - 1 > id }
     }
 
+    /// The ids of later rounds would not fit.
+    static let maxRound = StoredNumber.limit >> (shift + 1)
+
     // MARK: Statements
 
     /// `bigint` of the id of the last attempt of delegate $1: one after $4, which is the last one of this process that memory knows
@@ -128,4 +131,13 @@ final class AttemptRounds: Sendable {
             PERFORM pg_advisory_unlock(\(Schema.roundLock), number::int) FROM unnest(mine) AS number;
         END $f$;
         """
+}
+
+extension Rows {
+    /// The number of a round, in the first column of the first row.
+    func round() throws(StoreError) -> Int64 {
+        let round = try natural("round")
+        guard round < AttemptRounds.maxRound else { throw .unreadable("round", String(round)) }
+        return round
+    }
 }

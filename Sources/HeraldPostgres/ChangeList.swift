@@ -44,9 +44,9 @@ enum ChangeList {
 
     /// Changes that only a newer version knows are left out.
     static func sets(_ rows: Rows) throws(StoreError) -> [ChangeSet] {
-        try rows.map { row in
+        try rows.map { row throws(StoreError) in
             ChangeSet(
-                number: row.integer(0), name: row.integer(1),
+                number: try row.natural(0, "number of a change"), name: row.integer(1),
                 changes: row.text(2).split(separator: "\n").compactMap { Change(text: String($0)) })
         }
     }
@@ -114,7 +114,7 @@ enum ChangeList {
     static func changed(
         _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer
     ) throws(StoreError) -> (rows: ChangedRows, ends: StoreEnds) {
-        let ends = StoreEnds(rows[1].first)
+        let ends = try StoreEnds(rows[1].first)
         var found = ChangedRows()
         found.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
         found.keys = try rows[3].map { row throws(StoreError) in try APIKey(row) }
@@ -122,9 +122,9 @@ enum ChangeList {
         found.apps = try rows[5].map { row throws(StoreError) in try App(row) }
         found.eventTypes = try rows[6].map { row throws(StoreError) in try EventTypeRecord(row) }
         found.deliveries = try rows[7].map { row throws(StoreError) in try WaitingDelivery(row) }
-        found.replays = try rows[8].map { Replay($0) }
-        found.blocks = try rows[9].map { AppBlock($0) }
-        if changes.contains(.firstEvent) { found.first = rows[10].first?.integer(0) ?? ends.event + 1 }
+        found.replays = try rows[8].map { row throws(StoreError) in try Replay(row) }
+        found.blocks = try rows[9].map { row throws(StoreError) in try AppBlock(row) }
+        if changes.contains(.firstEvent) { found.first = try rows[10].first?.natural(0, "position") ?? ends.event + 1 }
         return (found, ends)
     }
 }

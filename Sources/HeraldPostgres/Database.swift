@@ -1,4 +1,5 @@
 import CHeraldPostgres
+import Glibc
 import HeraldCore
 import HeraldRuntime
 
@@ -9,6 +10,8 @@ struct Database: Sendable {
     private let servers: [[String: String]]
     /// The servers and the database, for messages: without the user and the password.
     let label: String
+    /// Of the connection; `nil` if it is encrypted, or stays on this machine.
+    let risk: DatabaseRisk?
     /// What the server shows of this process (`application_name`).
     let client: String
 
@@ -76,6 +79,10 @@ struct Database: Sendable {
             (server["host"] ?? server["hostaddr"] ?? "local") + (server["port"].map { ":\($0)" } ?? "")
         }
         label = "postgres://\(places.joined(separator: ","))/\(given["dbname"] ?? given["user"] ?? "")"
+        func fromEnvironment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        risk = DatabaseRisk.ofConnection(
+            hosts + addresses + (hosts.isEmpty && addresses.isEmpty ? Self.list(fromEnvironment("PGHOST")) : []),
+            mode: given["sslmode"] ?? fromEnvironment("PGSSLMODE"))
         // The server shortens it to 63 bytes.
         client = ProcessName.current
     }
@@ -144,6 +151,8 @@ struct Database: Sendable {
             "search_path": "herald", "synchronous_commit": "on", "idle_in_transaction_session_timeout": "3s",
             "lock_timeout": "8s", "jit": "off", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
             "enable_hashjoin": "off", "enable_mergejoin": "off", "client_min_messages": "warning",
+            // Parameters may be secrets: they stay out of the server's log.
+            "log_parameter_max_length_on_error": "0",
         ]
         settings["statement_timeout"] = role == .read ? "\(Int(readSeconds))s" : "0"
         let all = settings.sorted { $0.key < $1.key }.map { "set_config('\($0.key)', '\($0.value)', false)" }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 import Synchronization
 
 extension StoreEnds {
@@ -9,7 +10,10 @@ extension StoreEnds {
         """)
 
     /// - Parameter row: a row of `statement`.
-    init(_ row: Row?) { self.init(event: row?.integer(0) ?? 0, change: row?.integer(1) ?? 0) }
+    init(_ row: Row?) throws(StoreError) {
+        self.init(
+            event: try row?.natural(0, "position") ?? 0, change: try row?.natural(1, "number of a change") ?? 0)
+    }
 }
 
 /// How far what is committed is flushed, and known to this process. Nobody is told of what lies beyond: it could still vanish.

@@ -116,7 +116,8 @@ final class Listener: Sendable {
         let texts = try session.notifications()
         if texts.isEmpty { return }
         // Anyone with access to the database can notify: what does not exist is not believed.
-        let ends = StoreEnds(try session.run(Request(StoreEnds.statement), seconds: Database.writeSeconds).first)
+        let rows = try session.run(Request(StoreEnds.statement), seconds: Database.writeSeconds)
+        guard let ends = try? StoreEnds(rows.first) else { return notify() }
         for text in texts {
             let numbers = text.split(separator: " ").compactMap { Int64($0) }
             guard numbers.count == 2 else { continue }

@@ -36,9 +36,9 @@ enum LogQueries {
     static func events(
         _ rows: Rows, of names: [NameInApp], _ reading: EventReading
     ) throws(StoreError) -> [NameInApp: LoggedEvent?] {
-        var found = [NameInApp: LoggedEvent?](uniqueKeysWithValues: names.map { ($0, .none) })
+        var found = [NameInApp: LoggedEvent?](names.map { ($0, .none) }) { $1 }
         let all = try rows.map { row throws(StoreError) in
-            let index = Int(row.integer(Int32(LoggedEvent.columnCount))) - 1
+            let index = Int(row.figure(Int32(LoggedEvent.columnCount))) - 1
             guard names.indices.contains(index) else { throw .failed(reason: "the server has answered something else") }
             return (names[index], try reading.event(row, app: names[index].app, id: names[index].name))
         }
@@ -47,16 +47,18 @@ enum LogQueries {
     }
 
     static func statuses(_ rows: Rows, of names: [NameInApp]) throws(StoreError) -> [NameInApp: AuthStatus?] {
-        var found = [NameInApp: AuthStatus?](uniqueKeysWithValues: names.map { ($0, .none) })
-        for status in try rows.map({ AuthStatus($0) }) {
+        var found = [NameInApp: AuthStatus?](names.map { ($0, .none) }) { $1 }
+        for status in try rows.map({ row throws(StoreError) in try AuthStatus(row) }) {
             found.updateValue(status, forKey: NameInApp(app: status.app, name: status.userID))
         }
         return found
     }
 
     static func states(_ rows: Rows, of apps: [AppKey]) throws(StoreError) -> [AppKey: AppState?] {
-        var found = [AppKey: AppState?](uniqueKeysWithValues: apps.map { ($0, .none) })
-        for state in try rows.map({ AppState($0) }) { found.updateValue(state, forKey: state.app) }
+        var found = [AppKey: AppState?](apps.map { ($0, .none) }) { $1 }
+        for state in try rows.map({ row throws(StoreError) in try AppState(row) }) {
+            found.updateValue(state, forKey: state.app)
+        }
         return found
     }
 
@@ -65,9 +67,9 @@ enum LogQueries {
     static func answers(
         _ rows: Rows, of names: [NameInApp], _ sealer: ColumnSealer
     ) throws(StoreError) -> [NameInApp: FoundAnswer?] {
-        var found = [NameInApp: FoundAnswer?](uniqueKeysWithValues: names.map { ($0, .none) })
+        var found = [NameInApp: FoundAnswer?](names.map { ($0, .none) }) { $1 }
         let all = try rows.map { row throws(StoreError) in
-            let name = NameInApp(app: AppKey(rawValue: row.integer(4)), name: row.text(5))
+            let name = NameInApp(app: try row.app(4), name: row.text(5))
             return (name, (try StoredAnswer(row, app: name.app, key: name.name, sealer), row.integer(6)))
         }
         for (name, answer) in all { found.updateValue(answer, forKey: name) }

@@ -24,6 +24,12 @@ enum Migration {
         Statement("SELECT to_regclass('herald.\(name)') IS NOT NULL FROM pg_namespace LIMIT 1")
     }
 
+    /// Whether there are other tables of Herald. `move` is there before the others.
+    private static let hasOthers = Statement(
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('herald') AND relkind IN ('r', 'p')
+            AND relname <> 'move')
+        """)
     private static let found = Statement("SELECT version, oldest_version FROM meta")
     private static let creation = [
         Statement("CREATE SCHEMA IF NOT EXISTS herald"),
@@ -73,6 +79,9 @@ enum Migration {
         try alone(writer) { () throws(StoreError) in
             try refuseMove()
             if try writer.run(Request(isThere)).first?.flag(0) != true {
+                if try writer.run(Request(hasOthers)).first?.flag(0) == true {
+                    throw corrupt(writer, "it lacks the table herald.meta, which has the version of the others")
+                }
                 _ = try writer.run(creation.map { Request($0) })
             }
             let version = try check(writer, migrations)
@@ -94,11 +103,20 @@ enum Migration {
         _ = try check(writer, migrations)
     }
 
+    private static func corrupt(_ writer: Writer, _ reason: String) -> StoreError {
+        .corrupt(path: writer.database.label, reason: reason)
+    }
+
     /// - Returns: the version that is there.
     private static func check(_ writer: Writer, _ migrations: [Step]) throws(StoreError) -> Int {
-        let versions = try writer.run(Request(found)).first
-        let version = Int(versions?.integer(0) ?? 0)
-        let oldest = Int(versions?.integer(1) ?? 0)
+        let rows = try writer.run(Request(found))
+        guard rows.count == 1, let versions = rows.first else {
+            throw corrupt(writer, "the table herald.meta has \(rows.count) rows instead of one")
+        }
+        let (version, oldest) = (Int(versions.integer(0)), Int(versions.integer(1)))
+        guard version >= 0, oldest >= 0 else {
+            throw corrupt(writer, "its schema version is \(version), for releases from \(oldest) on")
+        }
         // A newer release may have added to the schema, and says whether this one can live with it.
         guard version <= migrations.count || oldest <= migrations.count else {
             throw .newer(path: writer.database.label, found: version, supported: migrations.count)

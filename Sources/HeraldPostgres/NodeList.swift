@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// Who shares the database, and who has which shards.
 enum NodeList {
@@ -29,7 +30,7 @@ extension ShardMove {
     init(_ row: Row) {
         func node(_ column: Int32) -> NodeKey { NodeKey(rawValue: UInt32(truncatingIfNeeded: row.integer(column))) }
         self.init(
-            time: row.integer(0), shards: Shards(rawValue: UInt64(bitPattern: row.integer(1))),
+            time: row.figure(0), shards: Shards(rawValue: UInt64(bitPattern: row.integer(1))),
             from: row.isNull(2) ? nil : node(2), to: node(3), isGiven: row.flag(4))
     }
 }
@@ -40,9 +41,9 @@ extension NodeRecord {
         self.init(
             node: NodeKey(rawValue: UInt32(truncatingIfNeeded: row.integer(0))), name: row.text(1),
             version: row.text(2),
-            isPresent: row.flag(3), startedAt: row.integer(4), seenAt: row.integer(5),
-            leftAt: row.isNull(6) ? nil : row.integer(6),
+            isPresent: row.flag(3), startedAt: row.figure(4), seenAt: row.figure(5),
+            leftAt: row.isNull(6) ? nil : row.figure(6),
             shards: Shards(rawValue: row.isNull(7) ? 0 : UInt64(bitPattern: row.integer(7))),
-            settled: row.isNull(8) ? nil : row.integer(8))
+            settled: row.isNull(8) ? nil : row.figure(8))
     }
 }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The partitions of the log and of the attempts: made ahead of what is written, dropped when they are empty. The writer's thread.
 ///
@@ -33,7 +34,10 @@ struct Partitions {
 
     mutating func read(_ run: ([Request]) throws(StoreError) -> [Rows]) throws(StoreError) {
         for parent in Parent.allCases { bounds[parent, default: Bounds()].starts = [] }
-        for row in try run([Request(Self.all)])[0].map({ ($0.text(0), $0.integer(1), $0.integer(2)) }) {
+        let rows = try run([Request(Self.all)])[0].map { row throws(StoreError) in
+            (row.text(0), try row.natural(1, "partition"), try row.natural(2, "partition"))
+        }
+        for row in rows {
             guard let parent = Parent(rawValue: row.0) else { continue }
             bounds[parent, default: Bounds()].starts.append(row.1)
             bounds[parent]?.end = row.2

@@ -48,11 +48,19 @@ extension StoreError {
         case "XX001", "XX002": self = .corrupt(path: database, reason: message)
         // A canceled statement.
         case "57014": self = .failed(reason: message)
+        // A table or a column that is missing, or there already.
+        case "42P01", "42703", "42P07", "42701", "3F000":
+            self = .corrupt(path: database, reason: "its schema is not that of Herald: \(message)")
         // Input or output has failed.
         case "58030": self = .inputOutput(reason: message)
         // A lock that is held for long, serialization, a deadlock; no connection, resources or server.
         case "55P03", "40001", "40P01", "25P03": self = .unavailable(reason: message)
         default:
+            // A data exception: a stored value, since parameters fit their columns.
+            if state.hasPrefix("22") {
+                self = .unreadable(reason: "\(message) (SQLSTATE \(state))")
+                return
+            }
             let isUnavailable = ["08", "53", "57"].contains { state.hasPrefix($0) }
             self = isUnavailable ? .unavailable(reason: message) : .failed(reason: "\(message) (SQLSTATE \(state))")
         }

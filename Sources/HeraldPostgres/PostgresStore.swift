@@ -21,6 +21,8 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     private let listener: Listener
     private let clock: DatabaseClock
     private var isClosed = false
+    /// Found when it was opened.
+    package let risks: [DatabaseRisk]
 
     /// Why the last transaction failed, if the database could not be reached.
     private let failure = Mutex<StoreError?>(nil)
@@ -56,6 +58,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
             partitionSize: partitionSize)
         heads = writer.heads
         try writer.connect()
+        risks = [database.risk, DatabaseRisk.ofRoles(writer)].compactMap { $0 }
         try writer.migrate()
         try Sealing.open(writer)
         try writer.begin()

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldSealing
 import HeraldTables
 
@@ -67,7 +68,7 @@ final class Reader: StoreReader {
 /// Reads what others have changed.
 extension Reader {
     func ends(isFresh: Bool) throws(StoreError) -> StoreEnds {
-        if isFresh { try settle(StoreEnds(try run(Request(StoreEnds.statement)).first)) }
+        if isFresh { try settle(try StoreEnds(try run(Request(StoreEnds.statement)).first)) }
         return durable.ends
     }
 
@@ -171,7 +172,9 @@ extension Reader {
             bytes += logged.event.body.count
             found.append(logged)
         }
-        guard found.count < index, bytes < query.maxBytes, let last = rows[index - 1]?.integer(0) else { return found }
+        guard found.count < index, bytes < query.maxBytes, let last = try rows[index - 1]?.natural(0, "position") else {
+            return found
+        }
         // Damaged events were left out: continue with earlier events instead.
         var rest = query
         rest.before = last
@@ -196,20 +199,38 @@ extension Reader {
     }
 
     func firstEvent() throws(StoreError) -> LogPosition {
-        try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
+        try run(Request(RetentionQueries.first)).first?.natural(0, "position") ?? 1
     }
 
     func lastEvent() throws(StoreError) -> LogPosition { try ends(isFresh: true).event }
 
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
-        try run(RetentionQueries.lastBefore) { $0.add(time) }.integer
+        try run(RetentionQueries.lastBefore) { $0.add(time) }.natural("position")
     }
 
-    func sequence(since time: Int64) throws(StoreError) -> LogPosition {
-        try run(RetentionQueries.since) { parameters in
-            parameters.add(time)
-            parameters.add(durable.position)
-        }.first?.integer(0) ?? 1
+    func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
+
+    func lastEvent(through time: Int64) throws(StoreError) -> LogPosition { try places(at: time + 1).late - 1 }
+
+    /// The first event that may have been accepted at this time or later, and the first that is known to have been.
+    private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
+        func mark(_ statement: Statement) throws(StoreError) -> LogMark? {
+            try run(statement) { $0.add(time) }.first.map { row throws(StoreError) in try LogMark(row) }
+        }
+        let window = AcceptanceWindow(
+            before: try mark(RetentionQueries.markBefore), later: try mark(RetentionQueries.markSince),
+            first: try firstEvent(), head: durable.position, now: Clock.system.wall())
+        if window.isEmpty { return (window.after + 1, window.end) }
+        func find(_ statement: Statement, until end: LogPosition) throws(StoreError) -> LogPosition? {
+            try run(statement) { parameters in
+                for number in [window.after, end, time, window.low, window.high] { parameters.add(number) }
+                parameters.add(window.ids.lowerBound)
+                parameters.add(window.ids.upperBound)
+                parameters.add(AcceptanceWindow.ids(at: time).first)
+            }.first?.natural(0, "position")
+        }
+        let late = try find(RetentionQueries.acceptedSince, until: window.until) ?? window.end
+        return (try find(RetentionQueries.known, until: late).map { $0 + 1 } ?? window.after + 1, late)
     }
 
     /// Runs one statement for each part of the log, so that none takes long.
@@ -227,7 +248,7 @@ extension Reader {
                 parameters.add(start)
                 parameters.add(end)
                 parameters.add(limit - found.count)
-            }.map { $0.integer(0) }
+            }.map { row throws(StoreError) in try row.natural(0, "position") }
             start = end + 1
         }
         return found
@@ -238,10 +259,12 @@ extension Reader {
         let rows = try run([Request(RetentionQueries.eventBytes), Request(RetentionQueries.attempts)])
         var sizes = StorageSizes()
         if let attempts = rows[1].first {
-            (sizes.firstAttempt, sizes.lastAttempt) = (attempts.integer(0), attempts.integer(1))
-            sizes.attempts = attempts.integer(2)
+            (sizes.firstAttempt, sizes.lastAttempt) = (
+                try attempts.natural(0, "attempt"), try attempts.natural(1, "attempt")
+            )
+            sizes.attempts = attempts.figure(2)
         }
-        sizes.used = rows[0].integer + sizes.attempts
+        sizes.used = StoredNumber.figure(rows[0].integer) + sizes.attempts
         return sizes
     }
 
@@ -252,18 +275,11 @@ extension Reader {
             parameters.add(sequence)
             parameters.add(min(end, durable.position))
             parameters.add(limit)
-        }.map { EventSize($0.integer(0), bytes: Int($0.integer(1))) }
+        }.map { row throws(StoreError) in EventSize(try row.natural(0, "position"), bytes: Int(row.figure(1))) }
     }
 
     func removals() throws(StoreError) -> [Removal] {
-        try run(Request(RetentionQueries.removals)).map { row -> Removal? in
-            // A part or a cause that only another version knows is left out.
-            guard let part = Removal.Part(rawValue: row.text(0)), let cause = Removal.Cause(rawValue: row.text(1))
-            else {
-                return nil
-            }
-            return Removal(part, cause, count: Int(row.integer(2)))
-        }.compactMap { $0 }
+        try run(Request(RetentionQueries.removals)).map { Removal($0) }.compactMap { $0 }
     }
 }
 
@@ -316,7 +332,7 @@ extension Reader {
     func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
         // Failures have an index, and an event has few attempts: those searches look at what they find.
         if query.event != nil || query.succeeded == false { return nil }
-        return try run(AttemptList.restRequest(query, heads, durable)).first?.integer(0)
+        return try run(AttemptList.restRequest(query, heads, durable)).first?.natural(0, "attempt")
     }
 
     func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
@@ -337,7 +353,7 @@ extension Reader {
             found += try rows.map { row throws(StoreError) in try StoredAttempt(row) }
             // Retention may have left nothing in many rounds.
             guard parts.count > 1, let next = try run(Self.attemptFrom, { $0.add(ids.upperBound) }).first else { break }
-            place = next.integer(0) - 1
+            place = try next.natural(0, "attempt") - 1
         }
         return found
     }
@@ -345,7 +361,7 @@ extension Reader {
     func lastAttempt() throws(StoreError) -> Int64 {
         if rounds.last > 0 { return rounds.last }
         let older = rounds.followed(after: 0).first?.upperBound ?? .max
-        return try run(Self.attemptBefore) { $0.add(older) }.integer
+        return try run(Self.attemptBefore) { $0.add(older) }.natural("attempt")
     }
 
     func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
@@ -363,7 +379,7 @@ extension Reader {
     }
 
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
-        try run(Self.replays) { $0.add(delegate) }.map { Replay($0) }
+        try run(Self.replays) { $0.add(delegate) }.map { row throws(StoreError) in try Replay(row) }
     }
 
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
@@ -378,9 +394,9 @@ extension Reader {
         var progress = DeliveryProgress()
         for row in try run(Request(Self.progress)).map({ $0 }) {
             switch row.integer(6) {
-            case 0: progress.settled.set(Shards(of: row.integer(0)), to: row.integer(1))
-            case 1: progress.lanes.append(LanePosition(row))
-            default: progress.replays.append(Replay(row))
+            case 0: progress.settled.set(Shards(of: row.integer(0)), to: try row.natural(1, "position"))
+            case 1: progress.lanes.append(try LanePosition(row))
+            default: progress.replays.append(try Replay(row))
             }
         }
         progress.lanes.sort { $0.delegate < $1.delegate }
@@ -392,6 +408,6 @@ extension Reader {
         try run(Self.waitingEvents) { parameters in
             parameters.add(range.lowerBound)
             parameters.add(range.upperBound)
-        }.map { $0.integer(0) }
+        }.map { row throws(StoreError) in try row.natural(0, "position") }
     }
 }

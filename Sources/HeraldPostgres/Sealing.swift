@@ -32,7 +32,7 @@ enum Sealing {
     static func secret(_ writer: Writer) throws(StoreError) -> ServerSecret {
         let bytes = try writer.sealer.open(try writer.run(Request(found)).first?.bytes(0) ?? [], .secret)
         guard bytes.count == ServerSecret.byteCount else {
-            throw .failed(reason: "the server's secret in the database has the wrong length")
+            throw .unreadable(reason: "the server's secret has the wrong length")
         }
         return ServerSecret(bytes: bytes)
     }

@@ -33,7 +33,7 @@ extension Transaction {
     }
 
     private func firstEvent() throws(StoreError) -> LogPosition {
-        try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
+        try run(Request(RetentionQueries.first)).first?.natural(0, "position") ?? 1
     }
 
     /// Removes at most `limit` rows of the events in a range.
@@ -45,7 +45,8 @@ extension Transaction {
             parameters.add(limit)
         }
         guard removed.changed == limit else { return range.upperBound }
-        let next = try run(Self.oldestWaiting) { $0.add(range.lowerBound) }.first?.optionalInteger(0) ?? .max
+        let next =
+            try run(Self.oldestWaiting) { $0.add(range.lowerBound) }.first?.optionalNatural(0, "position") ?? .max
         return min(range.upperBound, next - 1)
     }
 
@@ -80,7 +81,7 @@ extension Transaction {
             parameters.add(bound)
             parameters.add(limit)
         }
-        writer.partitions.begin(.attempts, at: try run(Request(Self.firstAttempt)).integer)
+        writer.partitions.begin(.attempts, at: try run(Request(Self.firstAttempt)).natural("attempt"))
         return removed
     }
 
@@ -98,7 +99,7 @@ extension Transaction {
 
     private static let lastBlock = Statement("SELECT coalesce(max(block) + 1, 0) FROM app_blocks")
 
-    func firstOpenBlock() throws(StoreError) -> Int64 { try writer.run(Request(Self.lastBlock)).integer }
+    func firstOpenBlock() throws(StoreError) -> Int64 { try writer.run(Request(Self.lastBlock)).natural("block") }
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try record(Self.keep(block, parts)) }
 

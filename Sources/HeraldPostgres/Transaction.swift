@@ -302,7 +302,7 @@ extension Transaction {
         """)
 
     func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
-        try run(Self.recipients) { $0.add(event) }.map { $0.integer(0) }
+        try run(Self.recipients) { $0.add(event) }.map { row throws(StoreError) in try row.natural(0, "delegate") }
     }
 
     private static let addReplay = Statement(
@@ -319,7 +319,8 @@ extension Transaction {
             for value in [delegate, cursor, until, time] { parameters.add(value) }
         }
         guard let row = rows.first else { throw .failed(reason: "delegate \(delegate) was deleted") }
-        return Replay(id: row.integer(0), delegate: delegate, cursor: cursor, until: until, createdAt: time)
+        return Replay(
+            id: try row.natural(0, "replay"), delegate: delegate, cursor: cursor, until: until, createdAt: time)
     }
 
     private static let removeReplay = Statement("DELETE FROM replays WHERE id = $1 AND delegate = $2")
@@ -334,7 +335,7 @@ extension Transaction {
     private static let countReplays = Statement("SELECT count(*) FROM replays WHERE delegate = $1")
 
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
-        Int(try run(Self.countReplays) { $0.add(delegate) }.integer)
+        Int(StoredNumber.figure(try run(Self.countReplays) { $0.add(delegate) }.integer))
     }
 
     private static let removeStatistics = Statement("DELETE FROM statistics WHERE start < $1")

@@ -125,7 +125,7 @@ extension Writer: ShardLeases {
     private func learnTime(_ run: () throws(StoreError) -> [Rows]) throws(StoreError) -> [Rows] {
         let sent = clock.now()
         let rows = try run()
-        if let row = rows.first?.first { clock.learn(row.integer(0), after: sent, before: clock.now()) }
+        if let row = rows.first?.first { clock.learn(row.figure(0), after: sent, before: clock.now()) }
         return rows
     }
 

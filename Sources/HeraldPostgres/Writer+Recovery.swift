@@ -7,22 +7,23 @@ extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
         let rows = try snapshot(Self.all)
-        let ends = StoreEnds(rows[0].first)
+        let ends = try StoreEnds(rows[0].first)
         try settle(ends)
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
-        recovery.first = rows[1].first?.integer(0) ?? 1
+        recovery.first = try rows[1].first?.natural(0, "position") ?? 1
         recovery.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
-        recovery.nextDelegateKey = rows[3].integer + 1
-        recovery.appStates = try rows[4].map { AppState($0) }
+        recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
+        recovery.appStates = try rows[4].map { row throws(StoreError) in try AppState(row) }
         recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeRecord(row) }
         recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
         recovery.sessions = try rows[7].map { row throws(StoreError) in try Session(row) }
         recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
-        recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, rows[9].integer) + 1)
-        recovery.lastMark = rows[10].first.map { LogMark($0) }
+        recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, try rows[9].natural("app")) + 1)
+        recovery.lastMark = try rows[10].first.map { row throws(StoreError) in try LogMark(row) }
         recovery.blocks = try blocks(
-            try rows[11].map { AppBlock($0) }, first: recovery.first, head: recovery.head)
+            try rows[11].map { row throws(StoreError) in try AppBlock(row) }, first: recovery.first, head: recovery.head
+        )
         recovery.secret = try Sealing.secret(self)
         return recovery
     }
@@ -62,6 +63,9 @@ extension Writer {
     ) throws(StoreError) -> [AppBlock] {
         let last = AppBlock.number(of: head + 1)
         var blocks = stored
+        if let beyond = stored.first(where: { $0.block > last }) {
+            throw .unreadable("block", "\(beyond.block), behind the last event")
+        }
         let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
         for block in stride(from: next, to: last, by: 1) {
             // Nobody else changes it meanwhile.
@@ -79,15 +83,21 @@ extension Writer {
         try connect()
         let rows = try snapshot(Self.ofLanes)
         var recovery = LaneRecovery()
-        for (shard, settled) in try rows[0].map({ ($0.integer(0), $0.integer(1)) })
+        for (shard, settled) in try rows[0].map({ row throws(StoreError) in
+            (row.integer(0), try row.natural(1, "position"))
+        })
         where (0..<Int64(Shards.count)).contains(shard) {
             recovery.settled.set(Shards(of: shard), to: settled)
         }
-        recovery.lanes = try rows[1].map { LanePosition($0) }
+        recovery.lanes = try rows[1].map { row throws(StoreError) in try LanePosition(row) }
         recovery.waiting = try rows[2].map { row throws(StoreError) in try WaitingDelivery(row) }
-        for decided in rows[3...5] { recovery.decided += try decided.map { DeliveryKey($0) } }
-        recovery.replays = try rows[6].map { Replay($0) }
-        let unannounced = try rows[7].map { ($0.integer(0), Int($0.integer(1))) }
+        for decided in rows[3...5] {
+            recovery.decided += try decided.map { row throws(StoreError) in try DeliveryKey(row) }
+        }
+        recovery.replays = try rows[6].map { row throws(StoreError) in try Replay(row) }
+        let unannounced = try rows[7].map { row throws(StoreError) in
+            (try row.natural(0, "delegate"), Int(row.figure(1)))
+        }
         recovery.unannounced = Dictionary(unannounced) { $1 }
         return recovery
     }

@@ -41,6 +41,8 @@ final class Writer {
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
+    /// A statement has waited for a lock in vain.
+    private var lacksLock = false
 
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
@@ -64,11 +66,16 @@ final class Writer {
         do {
             return try session.run([requests], seconds: seconds)
         } catch {
+            note(error)
             throw error.ofRead(database.label)
         }
     }
 
     func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
+
+    private func note(_ error: PostgresError) {
+        if case .refused(_, "55P03", _) = error { lacksLock = true }
+    }
 
     /// Opens a session if there is none.
     func connect() throws(StoreError) {
@@ -119,7 +126,7 @@ final class Writer {
 
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
-        lastRound = try run(AttemptRounds.lastRound).integer
+        lastRound = try run(AttemptRounds.lastRound).round()
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         try enter()
         try checkLocks()
@@ -137,7 +144,7 @@ final class Writer {
 
     /// Goes on with another session: only if the server has all that was flushed. Not every server tells `PrimaryWatch` what it is.
     private func resume() throws(StoreError) {
-        let ends = StoreEnds(try run(Request(StoreEnds.statement)).first)
+        let ends = try StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
             try end("it ends at event \(ends.event), and had been flushed up to \(durable.position)")
         }
@@ -169,7 +176,7 @@ final class Writer {
 
     /// - Returns: the id before its attempts.
     private func beginRound() throws(StoreError) -> Int64 {
-        let round = try run(AttemptRounds.begin).integer
+        let round = try run(AttemptRounds.begin).round()
         openRounds.append(round)
         rounds.began(round)
         mustEndRounds = true
@@ -191,7 +198,9 @@ final class Writer {
         lastAttempt = try beginRound()
         var found: [DelegateKey: Int64] = [:]
         for rows in try run(AttemptRounds.heads.map { Request($0) }) {
-            for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) {
+            for (delegate, attempt) in try rows.map({ row throws(StoreError) in
+                (try row.natural(0, "delegate"), try row.natural(1, "attempt"))
+            }) {
                 found[delegate] = max(attempt, found[delegate] ?? 0)
             }
         }
@@ -229,6 +238,12 @@ final class Writer {
                 return try commit(transaction, known)
             }
         } catch {
+            if lacksLock {
+                lacksLock = false
+                if let holder = holderOfLock() {
+                    throw .unavailable(reason: "another session holds the lock of the log: \(holder)")
+                }
+            }
             // Of the ids some may be used; or the round was begun in what was rolled back.
             if case .unknown = error { mustBeginRound = true }
             if openRounds.last != round { mustBeginRound = true }
@@ -254,7 +269,7 @@ final class Writer {
     @discardableResult
     func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
         do throws(StoreError) {
-            let ends = StoreEnds(try run(Self.beginning).last?.first)
+            let ends = try StoreEnds(try run(Self.beginning).last?.first)
             let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
             let requests = try transaction.requests(transaction.known) + [Self.committing]
@@ -290,7 +305,7 @@ final class Writer {
             return Commit(head: durable.position)
         }
         let rows = try send(requests, of: transaction, flushes: !transaction.log.isEmpty, others: .outdated)
-        let head = transaction.log.isEmpty ? durable.position : rows[transaction.recorded.count].integer
+        let head = transaction.log.isEmpty ? durable.position : try rows[transaction.recorded.count].natural("position")
         committed(transaction, StoreEnds(event: head, change: 0))
         return Commit(head: head)
     }
@@ -336,6 +351,7 @@ final class Writer {
         do {
             rows = try session.run(units, seconds: Database.writeSeconds)
         } catch {
+            note(error)
             switch error {
             case .refused(_, "23505", _):
                 if let others { throw others }

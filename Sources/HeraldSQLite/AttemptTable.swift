@@ -134,7 +134,7 @@ struct AttemptTable {
 
     func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
         recipients.bind(1, event)
-        return try recipients.rows { $0.integer(0) }
+        return try recipients.rows { row throws(StoreError) in try row.natural(0, "delegate") }
     }
 }
 
@@ -143,10 +143,14 @@ extension AttemptHeads {
     convenience init(_ connection: Connection) throws(StoreError) {
         var heads: [DelegateKey: Int64] = [:]
         let kept = try Statement(connection, "SELECT delegate, attempt FROM attempt_heads")
-        while try kept.step() { heads[kept.integer(0)] = kept.integer(1) }
+        while try kept.step() {
+            heads[try kept.natural(0, "delegate")] = try kept.natural(1, "attempt")
+        }
         let later = try Statement(connection, AttemptHeads.later)
-        later.bind(1, AttemptHeads.start(of: try connection.integer("SELECT max(id) FROM attempts")))
-        while try later.step() { heads[later.integer(0)] = later.integer(1) }
+        later.bind(1, AttemptHeads.start(of: try connection.natural("SELECT max(id) FROM attempts", "attempt")))
+        while try later.step() {
+            heads[try later.natural(0, "delegate")] = try later.natural(1, "attempt")
+        }
         self.init(heads)
     }
 

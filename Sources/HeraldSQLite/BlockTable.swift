@@ -50,7 +50,10 @@ struct BlockTable {
         count.bind(1, places.lowerBound)
         count.bind(2, places.upperBound)
         return try count.rows {
-            AppBlock(app: AppKey(rawValue: $0.integer(0)), block: block, events: $0.integer(1), bytes: $0.integer(2))
+            row throws(StoreError) in
+            AppBlock(
+                app: try row.app(0), block: block, events: row.integer(1),
+                bytes: try row.natural(2, "count of bytes"))
         }
     }
 
@@ -66,8 +69,7 @@ struct BlockTable {
         removeLast.bind(1, last)
         try removeLast.run()
         var blocks = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
-            AppBlock(
-                app: AppKey(rawValue: $0.integer(1)), block: $0.integer(0), events: $0.integer(2), bytes: $0.integer(3))
+            row throws(StoreError) in try AppBlock(row)
         }
         let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
         for block in stride(from: next, through: last, by: 1) {
@@ -77,8 +79,4 @@ struct BlockTable {
         }
         return blocks
     }
-}
-
-extension AppBlock {
-    fileprivate static let columns = "block, app, events, bytes"
 }

@@ -1,6 +1,7 @@
 import CHeraldSQLite
 import HeraldCore
 import HeraldRuntime
+import HeraldTables
 
 /// An open database: the only type that uses SQLite's connection handle (except `Statement`, which prepares on it).
 ///
@@ -125,6 +126,11 @@ final class Connection {
     func integer(_ sql: String) throws(StoreError) -> Int64 {
         let statement = try Statement(self, sql)
         return try statement.step() ? statement.integer(0) : 0
+    }
+
+    /// A position, a key or an id (`StoredNumber.natural`); 0 without a row.
+    func natural(_ sql: String, _ what: String) throws(StoreError) -> Int64 {
+        try StoredNumber.natural(try integer(sql), what)
     }
 
     /// Sets a pragma and checks the value.

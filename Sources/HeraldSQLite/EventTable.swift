@@ -80,8 +80,20 @@ struct EventTable {
         }
     }
 
+    /// The position of the last event; 0 if there is none.
+    /// - Throws: if the event before it is missing: the number of the last row was changed then. Retention never leaves a gap
+    ///   there that it does not record.
+    static func last(_ connection: Connection) throws(StoreError) -> LogPosition {
+        let last = try connection.natural("SELECT max(sequence) FROM events", "position")
+        let before = try connection.natural("SELECT max(sequence) FROM events WHERE sequence < \(last)", "position")
+        guard before > 0, before != last - 1 else { return last }
+        let gap = try connection.integer("SELECT max(last) FROM gaps WHERE first <= \(before + 1)")
+        guard gap == last - 1 else { throw .unreadable("position", "\(last): the event before it has \(before)") }
+        return last
+    }
+
     func firstSequence() throws(StoreError) -> LogPosition {
-        try first.row { $0.integer(0) } ?? 1
+        try first.row { row throws(StoreError) in try row.natural(0, "position") } ?? 1
     }
 
     /// - Returns: the number of events removed.

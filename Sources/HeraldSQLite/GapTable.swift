@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The ranges of the log that retention has removed behind its first event, for the writer: the table `gaps`. Ranges that
 /// touch are one row, so there are never more of them than events that were kept in between.
@@ -21,7 +22,11 @@ struct GapTable {
     func insert(_ range: ClosedRange<LogPosition>) throws(StoreError) {
         span.bind(1, range.lowerBound)
         span.bind(2, range.upperBound)
-        guard let (first, last) = try span.row({ ($0.integer(0), $0.integer(1)) }) else { return }
+        guard
+            let (first, last) = try span.row({ row throws(StoreError) in
+                (try row.natural(0, "position"), try row.natural(1, "position"))
+            })
+        else { return }
         for statement in [remove, add] {
             statement.bind(1, first)
             statement.bind(2, last)
@@ -37,7 +42,9 @@ struct GapTable {
 
     /// The ends of all ranges, by their beginnings.
     static func all(_ connection: Connection) throws(StoreError) -> [LogPosition: LogPosition] {
-        let rows = try Statement(connection, "SELECT first, last FROM gaps").rows { ($0.integer(0), $0.integer(1)) }
+        let rows = try Statement(connection, "SELECT first, last FROM gaps").rows { row throws(StoreError) in
+            (try row.natural(0, "position"), try row.natural(1, "position"))
+        }
         return Dictionary(rows) { $1 }
     }
 }

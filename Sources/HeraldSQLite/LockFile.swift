@@ -70,6 +70,14 @@ final class LockFile {
     /// Whether the last holder ended while commits were in the write-ahead log only.
     var logWasInUse: Bool { LockFile.lines(descriptor).dropFirst().first == LockFile.logInUse }
 
+    /// The same for a folder that is not locked.
+    static func logWasInUse(_ folder: StoreFolder) -> Bool {
+        let descriptor = Glibc.open(folder.lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return lines(descriptor).dropFirst().first == logInUse
+    }
+
     /// Durable on return: the write-ahead log is deleted only after that.
     func write(logInUse: Bool) throws(StoreError) {
         let bytes = Array(("\(getpid())\n" + (logInUse ? LockFile.logInUse + "\n" : "")).utf8)

@@ -22,6 +22,8 @@ final class LogExtent {
 
     private static let magic = Array("HRLDMARK".utf8)
     private static let size = 32
+    /// No log is that long: 4 PiB.
+    private static let maxPages: UInt64 = 1 << 40
 
     private let descriptor: Int32
     private let path: String
@@ -95,8 +97,9 @@ final class LogExtent {
         var bytes = [UInt8](repeating: 0, count: size)
         guard pread(descriptor, &bytes, size, 0) == size, bytes.starts(with: magic) else { return .none }
         func number(_ place: Int) -> UInt64 { bytes[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
-        guard number(24) == hash(Array(bytes[..<24])), let pages = Int(exactly: number(16)) else { return .none }
-        return Bound(salts: number(8), pages: pages)
+        guard number(24) == hash(Array(bytes[..<24])), number(16) <= maxPages
+        else { return .none }
+        return Bound(salts: number(8), pages: Int(number(16)))
     }
 
     private static func hash(_ bytes: [UInt8]) -> UInt64 {

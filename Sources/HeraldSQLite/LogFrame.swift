@@ -8,6 +8,10 @@ enum LogFrame {
     static let logHeaderSize = 32
     static let headerSize = 24
 
+    /// Where a page begins in the file.
+    /// - Parameter number: from 1.
+    static func place(ofPage number: Int) -> Int { logHeaderSize + (number - 1) * (headerSize + pageSize) }
+
     static func number(_ bytes: [UInt8], _ place: Int) -> UInt32 {
         bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }

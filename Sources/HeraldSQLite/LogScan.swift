@@ -85,6 +85,17 @@ struct LogScan: Equatable {
         }
     }
 
+    /// Describes what the log of a folder that no server uses has lost; `nil` if nothing is known to be lost.
+    /// - Parameter wasInUse: `LockFile.logWasInUse`.
+    static func problem(
+        in folder: StoreFolder, _ bound: LogExtent.Bound, wasInUse: Bool
+    ) throws(StoreError) -> String? {
+        if wasInUse, folder.size(folder.log) == nil {
+            return "herald.db-wal is missing, with the last commits before a crash"
+        }
+        return try LogScan(path: folder.log).problem(with: bound)
+    }
+
     /// Describes the damage of a log with this minimum length; `nil` if none can be detected.
     func problem(with bound: LogExtent.Bound) -> String? {
         if let damagedPage {

@@ -15,7 +15,7 @@ struct ProgressTables {
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
-        settled = SettledPositions(try connection.integer("SELECT settled FROM progress"))
+        settled = SettledPositions(try connection.natural("SELECT settled FROM progress", "position"))
         committedSettled = settled
         setLane = try prepare(
             "INSERT OR REPLACE INTO lanes (\(LanePosition.columns)) SELECT ?1, ?2, ?3 WHERE \(delegateLives)")

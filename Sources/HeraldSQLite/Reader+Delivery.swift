@@ -81,7 +81,7 @@ extension Reader {
 
     func lastAttempt() throws(StoreError) -> Int64 {
         connection.startClock()
-        return try deliveries.lastOfAttempts.row { $0.integer(0) } ?? 0
+        return try deliveries.lastOfAttempts.row { row throws(StoreError) in try row.natural(0, "attempt") } ?? 0
     }
 
     func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
@@ -105,7 +105,7 @@ extension Reader {
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
         connection.startClock()
         deliveries.replays.bind(1, delegate)
-        return try deliveries.replays.rows { Replay($0) }
+        return try deliveries.replays.rows { row throws(StoreError) in try Replay(row) }
     }
 
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
@@ -120,9 +120,10 @@ extension Reader {
         connection.startClock()
         var progress = DeliveryProgress()
         try connection.snapshot { () throws(StoreError) in
-            progress.settled = SettledPositions(try deliveries.settled.row { $0.integer(0) } ?? 0)
-            progress.lanes = try deliveries.lanes.rows { LanePosition($0) }
-            progress.replays = try deliveries.allReplays.rows { Replay($0) }
+            progress.settled = SettledPositions(
+                try deliveries.settled.row { row throws(StoreError) in try row.natural(0, "position") } ?? 0)
+            progress.lanes = try deliveries.lanes.rows { row throws(StoreError) in try LanePosition(row) }
+            progress.replays = try deliveries.allReplays.rows { row throws(StoreError) in try Replay(row) }
         }
         return progress
     }

@@ -80,7 +80,7 @@ final class Reader: StoreReader {
         let rows = try statement.rows(while: hasRoom) { row throws(StoreError) in
             let logged = try reading.listed(row)
             bytes += logged?.event.body.count ?? 0
-            return (row.integer(0), logged)
+            return (try row.natural(0, "position"), logged)
         }
         let found = rows.compactMap { $0.1 }
         guard found.count < rows.count, bytes < query.maxBytes, let last = rows.last?.0 else { return found }
@@ -103,7 +103,7 @@ final class Reader: StoreReader {
         connection.startClock()
         authStatus.bind(1, app.rawValue)
         authStatus.bind(2, userID)
-        return try authStatus.row { AuthStatus($0) }
+        return try authStatus.row { row throws(StoreError) in try AuthStatus(row) }
     }
 
     static let audit = "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"

@@ -33,18 +33,8 @@ struct RemovalTable {
 
     static func unannounced(_ connection: Connection) throws(StoreError) -> [DelegateKey: Int] {
         let rows = try Statement(connection, "SELECT delegate, count FROM unannounced").rows {
-            ($0.integer(0), Int($0.integer(1)))
+            row throws(StoreError) in (try row.natural(0, "delegate"), Int(row.figure(1)))
         }
         return Dictionary(rows) { $1 }
-    }
-}
-
-extension Removal {
-    static let columns = "part, cause, count"
-
-    /// `nil` for a part or a cause that only another version knows.
-    init?(_ row: Statement) {
-        guard let part = Part(rawValue: row.text(0)), let cause = Cause(rawValue: row.text(1)) else { return nil }
-        self.init(part, cause, count: Int(row.integer(2)))
     }
 }

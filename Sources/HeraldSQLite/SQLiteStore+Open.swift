@@ -44,15 +44,12 @@ extension SQLiteStore {
         }
 
         // Before SQLite reads the log: it would ignore everything after a damaged page.
-        if let problem = try LogScan(path: folder.log).problem(with: extent.bound) {
+        if let problem = try LogScan.problem(in: folder, extent.bound, wasInUse: false) {
             throw .logDamaged(path: folder.log, reason: problem)
         }
 
         let connection = try Connection(path: folder.database, .readWrite)
-        let version = Int(try connection.integer("PRAGMA user_version"))
-        guard version <= Schema.migrations.count else {
-            throw .newer(path: folder.database, found: version, supported: Schema.migrations.count)
-        }
+        _ = try Schema.version(connection)
         // The first statements detected a short file and a damaged schema; this detects most other damage.
         if (folder.size(folder.database) ?? 0) + (logSize ?? 0) < checkedBytes {
             let verdict = try connection.text("PRAGMA quick_check(1)") ?? "no answer"

@@ -10,13 +10,13 @@ extension SQLiteStore {
     ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head
-        recovery.first = head > 0 ? try connection.integer("SELECT min(sequence) FROM events") : 1
+        recovery.first = head > 0 ? try connection.natural("SELECT min(sequence) FROM events", "position") : 1
         recovery.delegates = try Statement(
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
         ).rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
-        recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
+        recovery.nextDelegateKey = try connection.natural("SELECT max(key) FROM delegates", "delegate") + 1
         recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
-            .rows { AppState($0) }
+            .rows { row throws(StoreError) in try AppState(row) }
         recovery.eventTypes = try Statement(
             connection, "SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"
         ).rows { row throws(StoreError) in try EventTypeRecord(row) }
@@ -28,28 +28,34 @@ extension SQLiteStore {
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(
-            rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
+            rawValue: max(AppKey.default.rawValue, try connection.natural("SELECT max(key) FROM apps", "app")) + 1)
         recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)
         if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
-        ).row { LogMark($0) }
+        ).row { row throws(StoreError) in try LogMark(row) }
         return recovery
     }
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.
-    static func lanes(_ connection: Connection) throws(StoreError) -> LaneRecovery {
+    /// - Parameter head: the end of the log. No lane is ahead of it.
+    static func lanes(_ connection: Connection, head: LogPosition) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
-        let settled = try connection.integer("SELECT settled FROM progress")
+        let settled = try connection.natural("SELECT settled FROM progress", "position")
+        guard settled <= head else { throw .unreadable("position", "\(settled), behind the last event, \(head)") }
         recovery.settled = SettledPositions(settled)
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
-            .rows { LanePosition($0) }
+            .rows { row throws(StoreError) in try LanePosition(row) }
+        if let lane = recovery.lanes.first(where: { $0.position > head }) {
+            throw .unreadable(
+                "position", "\(lane.position) of delegate \(lane.delegate), behind the last event, \(head)")
+        }
         recovery.waiting = try Statement(
             connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
         ).rows { row throws(StoreError) in try WaitingDelivery(row) }
         recovery.decided = try decided(connection, settled, recovery.lanes)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
-            .rows { Replay($0) }
+            .rows { row throws(StoreError) in try Replay(row) }
         recovery.unannounced = try RemovalTable.unannounced(connection)
         return recovery
     }
@@ -62,13 +68,13 @@ extension SQLiteStore {
     ) throws(StoreError) -> [DeliveryKey] {
         let common = try Statement(connection, decidedAtCommonPosition)
         common.bind(1, settled)
-        var decided = try common.rows { DeliveryKey($0) }
+        var decided = try common.rows { row throws(StoreError) in try DeliveryKey(row) }
         let own = try Statement(connection, decidedOfLane)
         for lane in lanes where lane.cursor < lane.position {
             own.bind(1, lane.delegate)
             own.bind(2, lane.cursor)
             own.bind(3, lane.position)
-            decided += try own.rows { DeliveryKey($0) }
+            decided += try own.rows { row throws(StoreError) in try DeliveryKey(row) }
         }
         return decided
     }

@@ -9,7 +9,7 @@ extension SQLiteStore {
         }
         let bytes = try columnSealer.open(found, .secret)
         guard bytes.count == ServerSecret.byteCount else {
-            throw .failed(reason: "the server's secret in the database has the wrong length")
+            throw .unreadable(reason: "the server's secret has the wrong length")
         }
         return ServerSecret(bytes: bytes)
     }

@@ -10,7 +10,7 @@ import Synchronization
 /// before 3.51.3 can lose commits (its "WAL-reset bug"). Readers have their own read-only connections.
 ///
 /// Files: `herald.db`, its write-ahead log `herald.db-wal` and index `herald.db-shm` while it is open, and
-/// `herald.lock`, which names the process. @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore
+/// `herald.lock`, which names the process. @unchecked: `writer`, `lock` and `logWatch` belong to the writer's thread, as EventStore
 /// requires; all else is immutable or locked.
 package final class SQLiteStore: EventStore, @unchecked Sendable {
     /// The maximum sizes of the pages that connections keep in memory, in bytes.
@@ -28,6 +28,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
     private let files: OpenFiles
+    private var logWatch: LogWatch
     package let damagedEvents = DamagedEvents()
     /// `nil` once closed. The lock is released after the connection is closed.
     private(set) var writer: Writer?
@@ -55,6 +56,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         heads = try AttemptHeads(connection)
         writer = try Writer(connection, columnSealer, heads, damagedEvents, extent)
         files = OpenFiles(self.folder)
+        logWatch = LogWatch(path: self.folder.log)
         self.lock = lock
     }
 
@@ -66,7 +68,8 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     }
 
     package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
-        try SQLiteStore.lanes(openWriter().connection).of(shards)
+        let writer = try openWriter()
+        return try SQLiteStore.lanes(writer.connection, head: writer.last).of(shards)
     }
 
     package func transaction(
@@ -101,11 +104,17 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func health() throws(StoreError) {
         if let failure = failure.withLock({ $0 }) { throw failure }
-        try checkFiles()
+        try checkPaths()
         if try folder.freeBytes() < reserve { throw .full }
     }
 
     package func checkFiles() throws(StoreError) {
+        try checkPaths()
+        guard writer != nil, !logWatch.isWhole(extent.bound) else { return }
+        throw remembered(.lost(path: folder.path, file: "herald.db-wal"))
+    }
+
+    private func checkPaths() throws(StoreError) {
         do {
             try files.check()
         } catch {

@@ -22,7 +22,7 @@ struct ValueTables {
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
         findAuthStatus.bind(1, app.rawValue)
         findAuthStatus.bind(2, userID)
-        return try findAuthStatus.row { AuthStatus($0) }
+        return try findAuthStatus.row { row throws(StoreError) in try AuthStatus(row) }
     }
 
     func set(_ status: AuthStatus) throws(StoreError) {
@@ -42,7 +42,7 @@ struct ValueTables {
 
     func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         findAppState.bind(1, app.rawValue)
-        return try findAppState.row { AppState($0) }
+        return try findAppState.row { row throws(StoreError) in try AppState(row) }
     }
 
     func set(_ state: AppState) throws(StoreError) {

@@ -77,7 +77,7 @@ struct WaitingTable {
         try removeOfRange.run()
         guard connection.changes == limit else { return range.upperBound }
         oldest.bind(1, range.lowerBound)
-        let next = try oldest.row { $0.optionalInteger(0) } ?? nil
+        let next = try oldest.row { row throws(StoreError) in try row.optionalNatural(0, "position") } ?? nil
         return min(range.upperBound, (next ?? .max) - 1)
     }
 

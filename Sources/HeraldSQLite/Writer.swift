@@ -51,7 +51,7 @@ final class Writer: StoreTransaction {
         self.connection = connection
         self.extent = extent
         connection.watchLog()
-        last = try connection.integer("SELECT max(sequence) FROM events")
+        last = try EventTable.last(connection)
         committed = last
         beginStatement = try Statement(connection, "BEGIN IMMEDIATE")
         commitStatement = try Statement(connection, "COMMIT")

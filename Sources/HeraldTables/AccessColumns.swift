@@ -5,7 +5,7 @@ package import HeraldCore
 package enum AppColumns {
     typealias Of<Value> = Column<App, Value>
 
-    static let key = Of("key", .integer) { $0.key.rawValue }
+    static let key = Of("key", .natural) { $0.key.rawValue }
     static let id = Of("id", .text) { $0.id }
     static let name = Of("name", .text, wiped: .text("")) { $0.settings.name }
     static let maxDelegates = Of("max_delegates", .optionalInt) { $0.settings.maxDelegates }
@@ -13,7 +13,7 @@ package enum AppColumns {
     static let maxStoredBytes = Of("max_stored_bytes", .optionalInteger) { $0.settings.maxStoredBytes }
     static let createdAt = Of("created_at", .integer) { $0.createdAt }
     static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
-    static let version = Of("version", .integer) { $0.version }
+    static let version = Of("version", .natural) { $0.version }
 
     package static let table = RowTable<App>(
         "apps", [key, id, name, maxDelegates, eventsPerSecond, maxStoredBytes, createdAt, updatedAt, version])
@@ -39,7 +39,7 @@ extension App {
 package enum KeyColumns {
     typealias Of<Value> = Column<APIKey, Value>
 
-    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let app = Of("app", .natural) { $0.app.rawValue }
     static let id = Of("id", .text) { $0.id }
     static let name = Of("name", .text) { $0.name }
     static let scopes = Of("scopes", .list({ $0.rawValue }, { Scope(rawValue: $0) })) { $0.scopes }
@@ -72,7 +72,7 @@ package enum SessionColumns {
 
     static let digest = Of("digest", .blob) { $0.digest }
     static let kind = Of("kind", .number) { $0.kind }
-    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let app = Of("app", .natural) { $0.app.rawValue }
     static let key = Of("key", .text) { $0.key }
     static let expiresAt = Of("expires_at", .integer) { $0.expiresAt }
 
@@ -95,7 +95,7 @@ extension Session {
 package enum AuditColumns {
     typealias Of<Value> = Column<AuditEntry, Value>
 
-    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let app = Of("app", .natural) { $0.app.rawValue }
     static let time = Of("time", .integer) { $0.time }
     static let actor = Of("actor", .text) { $0.provenance.actor }
     static let address = Of("address", .text) { $0.provenance.address }
@@ -114,7 +114,7 @@ extension StoredAuditEntry {
         let provenance = Provenance(
             actor: try row(Columns.actor), address: try row(Columns.address), action: try row(Columns.action))
         self.init(
-            id: statement.integer(Int32(Columns.table.columns.count)),
+            id: try statement.natural(Int32(Columns.table.columns.count), "id"),
             entry: AuditEntry(
                 provenance, app: AppKey(rawValue: try row(Columns.app)), target: try row(Columns.target),
                 time: try row(Columns.time)))

@@ -71,16 +71,29 @@ package protocol TableColumn<Row>: Sendable {
 // MARK: Types
 
 extension ColumnType<Int64> {
-    package static let integer = ColumnType(write: { .integer($0) }, read: { value, _ in value.integer ?? 0 })
+    package static let integer = ColumnType(
+        write: { .integer($0) },
+        read: { value, column throws(StoreError) in try StoredNumber.integer(value.integer ?? 0, column) })
+
+    /// A key, a position, or the number of a version.
+    package static let natural = ColumnType(
+        write: { .integer($0) },
+        read: { value, column throws(StoreError) in try StoredNumber.natural(value.integer ?? 0, column) })
 }
 
 extension ColumnType<Int64?> {
     package static let optionalInteger = ColumnType(
-        write: { $0.map { .integer($0) } ?? .null }, read: { value, _ in value.integer })
+        write: { $0.map { .integer($0) } ?? .null },
+        read: { value, column throws(StoreError) in
+            guard let number = value.integer else { return nil }
+            return try StoredNumber.integer(number, column)
+        })
 }
 
 extension ColumnType<Int> {
-    package static let int = ColumnType(write: { .integer(Int64($0)) }, read: { value, _ in Int(value.integer ?? 0) })
+    package static let int = ColumnType(
+        write: { .integer(Int64($0)) },
+        read: { value, column throws(StoreError) in Int(try StoredNumber.integer(value.integer ?? 0, column)) })
 }
 
 extension ColumnType<Bool> {
@@ -91,7 +104,11 @@ extension ColumnType<Bool> {
 
 extension ColumnType<Int?> {
     package static let optionalInt = ColumnType(
-        write: { $0.map { .integer(Int64($0)) } ?? .null }, read: { value, _ in value.integer.map { Int($0) } })
+        write: { $0.map { .integer(Int64($0)) } ?? .null },
+        read: { value, column throws(StoreError) in
+            guard let number = value.integer else { return nil }
+            return Int(try StoredNumber.integer(number, column))
+        })
 }
 
 extension ColumnType<Double?> {
@@ -162,7 +179,7 @@ extension ColumnType where Value: RawRepresentable<Int> & Sendable {
         ColumnType(
             write: { .integer(Int64($0.rawValue)) },
             read: { value, column throws(StoreError) in
-                let number = Int(value.integer ?? 0)
+                let number = Int(try StoredNumber.integer(value.integer ?? 0, column))
                 return try known(Value(rawValue: number), column, String(number))
             })
     }

@@ -5,13 +5,13 @@ package import HeraldSealing
 package enum DelegateColumns {
     typealias Of<Value> = Column<WebhookDelegate, Value>
 
-    static let key = Of("key", .integer, isFixed: true) { $0.key }
-    static let app = Of("app", .integer, isFixed: true) { $0.app.rawValue }
+    static let key = Of("key", .natural, isFixed: true) { $0.key }
+    static let app = Of("app", .natural, isFixed: true) { $0.app.rawValue }
     static let id = Of("id", .text, isFixed: true) { $0.id }
-    static let start = Of("start", .integer, isFixed: true) { $0.start }
+    static let start = Of("start", .natural, isFixed: true) { $0.start }
     static let createdAt = Of("created_at", .integer, isFixed: true) { $0.createdAt }
     static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
-    static let version = Of("version", .integer) { $0.version }
+    static let version = Of("version", .natural) { $0.version }
 
     static let status = Of("status", .name) { $0.status }
     static let statusReason = Of("status_reason", .optionalText, wiped: .null) { $0.state.statusReason }
@@ -137,7 +137,7 @@ extension DelegateSecret {
         return try zip(keys, terms).map { pair throws(StoreError) in
             let scheme = try known(SigningSecret.Scheme(rawValue: pair.1.key), "signature", pair.1.key)
             let end = pair.1.value
-            let expiresAt = end.isEmpty ? nil : try known(Int64(end), "time", end)
+            let expiresAt = end.isEmpty ? nil : try StoredNumber.integer(try known(Int64(end), "time", end), "time")
             return DelegateSecret(SigningSecret(scheme, bytes: pair.0), expiresAt: expiresAt)
         }
     }

@@ -78,6 +78,11 @@ package struct EventReading: Sendable {
     /// Whether a row of `LoggedEvent.columns` is unchanged since it was written.
     package func isIntact(_ row: some ResultRow) -> Bool {
         let sequence = row.integer(0)
+        // A program that changes a row can store a checksum that fits.
+        let (range, time, audience) = (0...StoredNumber.limit, row.integer(5), row.integer(8))
+        guard range.contains(sequence), range.contains(row.integer(1)), range.contains(audience),
+            (-StoredNumber.limit...StoredNumber.limit).contains(time)
+        else { return false }
         switch checksums {
         case .hashed(let uncheckedThrough):
             return row.isNull(9) ? sequence <= uncheckedThrough : row.integer(9) == EventChecksum.of(row, at: sequence)
@@ -93,14 +98,15 @@ package struct EventReading: Sendable {
     /// The event of a row that was found by its app and id.
     package func event(_ row: some ResultRow, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
         if let event = try intact(row) { return event }
-        damaged.note(row.integer(0))
-        return LoggedEvent(sequence: row.integer(0), event: .damaged(app: app, id: id))
+        let sequence = try row.natural(0, "position")
+        damaged.note(sequence)
+        return LoggedEvent(sequence: sequence, event: .damaged(app: app, id: id))
     }
 
     /// The event of a row in a list; `nil` if it is damaged, since its app is then unknown.
     package func listed(_ row: some ResultRow) throws(StoreError) -> LoggedEvent? {
         if let event = try intact(row) { return event.event.isDamaged ? nil : event }
-        damaged.note(row.integer(0))
+        damaged.note(try row.natural(0, "position"))
         return nil
     }
 
@@ -118,7 +124,7 @@ package struct EventReading: Sendable {
         var events: [Event] = []
         var bytes = 0
         while bytes <= maxBytes, let row = try next() {
-            let sequence = row.integer(0)
+            let sequence = try row.natural(0, "position")
             guard let logged = try intact(row) else {
                 // It may be behind a gap that retention has made.
                 if let start, sequence > start + LogPosition(events.count) { break }

@@ -3,7 +3,7 @@ package import HeraldCore
 package enum EventTypeColumns {
     typealias Of<Value> = Column<EventTypeRecord, Value>
 
-    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let app = Of("app", .natural) { $0.app.rawValue }
     static let type = Of("type", .text) { $0.type }
     static let description = Of("description", .text) { $0.description }
     static let example = Of("example", .optionalBlob) { $0.example }
@@ -12,7 +12,7 @@ package enum EventTypeColumns {
     static let assertsFormats = Of("assert_formats", .flag) { $0.assertsFormats }
     static let createdAt = Of("created_at", .integer) { $0.createdAt }
     static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
-    static let version = Of("version", .integer) { $0.version }
+    static let version = Of("version", .natural) { $0.version }
 
     package static let table = RowTable<EventTypeRecord>(
         "event_types", [app, type, description, example, schema, check, assertsFormats, createdAt, updatedAt, version])

@@ -11,12 +11,13 @@ extension LoggedEvent {
     /// For `EventReading` only, which verifies the row's checksum first.
     package init(_ row: some ResultRow) throws(StoreError) {
         let attributes = row.isNull(7) ? [] : try row.pairs(7)
+        let (app, time, audience) = (try row.app(1), try row.time(5), try row.optionalNatural(8, "audience"))
         let event = row.withBytes(6) { data in
             Event(
-                app: AppKey(rawValue: row.integer(1)), id: row.text(2), type: row.text(3), subject: row.optionalText(4),
-                time: row.integer(5), attributes: attributes, audience: row.optionalInteger(8), data: data)
+                app: app, id: row.text(2), type: row.text(3), subject: row.optionalText(4), time: time,
+                attributes: attributes, audience: audience, data: data)
         }
-        self.init(sequence: row.integer(0), event: event)
+        self.init(sequence: try row.natural(0, "position"), event: event)
     }
 }
 
@@ -31,12 +32,13 @@ extension StoredAttempt {
             try known(CallbackFailure(rawValue: text), "failure", text)
         }
         var record = AttemptRecord(
-            delegate: row.integer(1), event: row.integer(2), number: Int(row.integer(3)),
-            startedAt: row.integer(4), duration: row.integer(5), status: row.optionalInteger(6).map { Int($0) },
+            delegate: try row.natural(1, "delegate"), event: try row.natural(2, "position"),
+            number: Int(row.figure(3)), startedAt: try row.time(4), duration: row.figure(5),
+            status: row.isNull(6) ? nil : Int(row.figure(6)),
             failure: failure, detail: row.text(8), excerpt: row.bytes(9))
         record.isReplay = row.integer(10) != 0
         record.transport = TransportRecord(row)
-        self.init(id: row.integer(0), record: record)
+        self.init(id: try row.natural(0, "attempt"), record: record)
     }
 }
 
@@ -44,14 +46,14 @@ extension TransportRecord {
     /// For the columns of an attempt. NULL is read as 0.
     fileprivate init(_ row: some ResultRow) {
         self.init()
-        lookup = row.integer(11)
-        connect = row.integer(12)
-        tls = row.integer(13)
-        firstByte = row.integer(14)
+        lookup = row.figure(11)
+        connect = row.figure(12)
+        tls = row.figure(13)
+        firstByte = row.figure(14)
         isReused = row.integer(15) != 0
         peer = row.text(16)
-        bytesSent = row.integer(17)
-        bytesReceived = row.integer(18)
+        bytesSent = row.figure(17)
+        bytesReceived = row.figure(18)
     }
 }
 
@@ -62,9 +64,10 @@ extension WaitingDelivery {
 
     /// - Parameter row: a row of `columnsWithSubject`.
     package init(_ row: some ResultRow) throws(StoreError) {
-        let state = Int(row.integer(4))
+        let state = Int(row.figure(4))
         self.init(
-            delegate: row.integer(0), event: row.integer(1), attempts: Int(row.integer(2)), dueAt: row.integer(3),
+            delegate: try row.natural(0, "delegate"), event: try row.natural(1, "position"),
+            attempts: Int(row.figure(2)), dueAt: try row.time(3),
             state: try known(State(rawValue: state), "state", String(state)), isReplay: row.integer(5) != 0,
             isNamed: row.integer(5) == 2, uncounted: Int(row.integer(6)), subject: row.optionalText(7))
     }
@@ -73,11 +76,11 @@ extension WaitingDelivery {
 extension Replay {
     package static let columns = "id, delegate, cursor, until, created_at, start"
 
-    package init(_ row: some ResultRow) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         self.init(
-            id: row.integer(0), delegate: row.integer(1), start: row.optionalInteger(5), cursor: row.integer(2),
-            until: row.integer(3),
-            createdAt: row.integer(4))
+            id: try row.natural(0, "replay"), delegate: try row.natural(1, "delegate"),
+            start: try row.optionalNatural(5, "position"), cursor: try row.natural(2, "position"),
+            until: try row.natural(3, "position"), createdAt: try row.time(4))
     }
 }
 
@@ -86,8 +89,9 @@ extension DeliveryStatistics {
 
     package init(_ row: some ResultRow) throws(StoreError) {
         self.init(
-            delegate: row.integer(0), start: row.integer(1), delivered: Int(row.integer(2)),
-            failed: Int(row.integer(3)),
+            delegate: try row.natural(0, "delegate"), start: try row.time(1),
+            delivered: min(Int(row.figure(2)), DeliveryStatistics.maxCount),
+            failed: min(Int(row.figure(3)), DeliveryStatistics.maxCount),
             latencies: try known(LatencyHistogram(text: row.text(4)), "histogram", row.text(4)))
     }
 }
@@ -95,35 +99,39 @@ extension DeliveryStatistics {
 extension LanePosition {
     package static let columns = "delegate, cursor, position"
 
-    package init(_ row: some ResultRow) {
-        self.init(delegate: row.integer(0), cursor: row.integer(1), position: row.integer(2))
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(
+            delegate: try row.natural(0, "delegate"), cursor: try row.natural(1, "position"),
+            position: try row.natural(2, "position"))
+        guard cursor <= position else {
+            throw .unreadable("lane", "of delegate \(delegate), from \(cursor) to \(position)")
+        }
     }
 }
 
 extension DeliveryKey {
     package static let columns = "delegate, event"
 
-    package init(_ row: some ResultRow) {
-        self.init(delegate: row.integer(0), event: row.integer(1))
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(delegate: try row.natural(0, "delegate"), event: try row.natural(1, "position"))
     }
 }
 
 extension AuthStatus {
     package static let columns = "app, user_id, logged_in, user, since, event_id"
 
-    package init(_ row: some ResultRow) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         self.init(
-            app: AppKey(rawValue: row.integer(0)), userID: row.text(1), isLoggedIn: row.integer(2) != 0,
-            user: row.bytes(3), since: row.integer(4), eventID: row.text(5))
+            app: try row.app(0), userID: row.text(1), isLoggedIn: row.integer(2) != 0, user: row.bytes(3),
+            since: try row.time(4), eventID: row.text(5))
     }
 }
 
 extension AppState {
     package static let columns = "app, state, since, event_id"
 
-    package init(_ row: some ResultRow) {
-        self.init(
-            app: AppKey(rawValue: row.integer(0)), state: row.bytes(1), since: row.integer(2), eventID: row.text(3))
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(app: try row.app(0), state: row.bytes(1), since: try row.time(2), eventID: row.text(3))
     }
 }
 
@@ -131,8 +139,10 @@ extension StoredAnswer {
     package static let columns = "fingerprint, status, headers, body"
 
     package init(_ row: some ResultRow, app: AppKey, key: String, _ columnSealer: ColumnSealer) throws(StoreError) {
+        let status = Int(row.figure(1))
+        guard (200...599).contains(status) else { throw .unreadable("status of a response", String(status)) }
         self.init(
-            fingerprint: row.bytes(0), status: Int(row.integer(1)), headers: try row.pairs(2),
+            fingerprint: row.bytes(0), status: status, headers: try row.pairs(2),
             body: try columnSealer.open(row.bytes(3), .answer(app, key: key)))
     }
 }
@@ -140,13 +150,35 @@ extension StoredAnswer {
 extension LogMark {
     package static let columns = "sequence, time"
 
-    package init(_ row: some ResultRow) {
-        self.init(sequence: row.integer(0), time: row.integer(1))
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(sequence: try row.natural(0, "position"), time: try row.time(1))
+    }
+}
+
+extension AppBlock {
+    package static let columns = "block, app, events, bytes"
+
+    /// - Parameter row: a row of `columns`.
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(
+            app: try row.app(1), block: try row.natural(0, "block"), events: try row.natural(2, "count of events"),
+            bytes: try row.natural(3, "count of bytes"))
+        guard block <= AppBlock.number(of: StoredNumber.limit) else { throw .unreadable("block", String(block)) }
+    }
+}
+
+extension Removal {
+    package static let columns = "part, cause, count"
+
+    /// `nil` for a part or a cause that only another version knows.
+    package init?(_ row: some ResultRow) {
+        guard let part = Part(rawValue: row.text(0)), let cause = Cause(rawValue: row.text(1)) else { return nil }
+        self.init(part, cause, count: Int(row.figure(2)))
     }
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.
 package func known<Value>(_ value: Value?, _ what: String, _ found: String) throws(StoreError) -> Value {
-    guard let value else { throw .failed(reason: "the database holds an unknown \(what), \(found)") }
+    guard let value else { throw .unreadable(reason: "it holds an unknown \(what), \(found)") }
     return value
 }

@@ -42,5 +42,5 @@ package enum TextList {
         return stride(from: 0, to: texts.count, by: 2).map { KeyValue(texts[$0], texts[$0 + 1]) }
     }
 
-    package static let unreadable = StoreError.failed(reason: "a list in the database can't be read")
+    package static let unreadable = StoreError.unreadable(reason: "a list in it is malformed")
 }

@@ -267,6 +267,47 @@ struct MaintenanceTests {
         #expect(try DatabaseCheck.run(salvaged).isGood)
     }
 
+    @Test("a database that is empty is not called good, and nothing is made of it")
+    func emptied() throws {
+        try makeDatabase()
+        write([], to: database)
+        #expect(failure { _ = try DatabaseCheck.run(path) } == .corrupt(path: database, reason: "it is empty"))
+        let salvaged = folder.path + "/salvaged"
+        #expect(kind { _ = try Salvage.run(from: path, to: salvaged) } == .damage)
+        #expect(!exists(salvaged + "/herald.db"))
+    }
+
+    @Test(
+        "a database that was cut is salvaged as far as it goes, and the rest is said to be missing", arguments: [2, 9])
+    func cut(pages: Int) throws {
+        try makeDatabase()
+        var all = try #require(bytes(database))
+        all.removeLast(4096 * pages)
+        write(all, to: database)
+        let salvaged = folder.path + "/salvaged"
+        let report = try Salvage.run(from: path, to: salvaged)
+        #expect(report.lines.contains { !$0.isGood && $0.text.contains("pages are missing") }, "\(report.lines)")
+        #expect(try DatabaseCheck.run(salvaged).isGood)
+    }
+
+    @Test("a write-ahead log that is gone, with its extent, is missing to the check, to a backup and to a salvage")
+    func lostLog() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store, 1...100)
+        let copy = folder.path + "/copy"
+        copyAsAfterKill(path, to: copy)
+        store.close()
+        unlink(copy + "/herald.db-wal")
+        unlink(copy + "/herald.extent")
+        func isMissing(_ report: DatabaseCheck.Report) -> Bool {
+            report.lines.contains { !$0.isGood && $0.text.contains("herald.db-wal is missing") }
+        }
+        #expect(isMissing(try DatabaseCheck.run(copy)))
+        #expect(failure { _ = try Backup.make(of: copy, to: backup) } != nil)
+        #expect(failure { _ = try Compaction.run(copy) } != nil)
+        #expect(isMissing(try Salvage.run(from: copy, to: folder.path + "/salvaged")))
+    }
+
     @Test("the check finds what must not be between the tables")
     func invariants() throws {
         try makeDatabase()

@@ -212,6 +212,32 @@ struct RefusalTests {
         }
     }
 
+    @Test("a database whose version is negative, or is not that of its tables", arguments: [-3, 0, 1, 7, 14])
+    func wrongVersion(version: Int) throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("PRAGMA user_version = \(version)")
+            _ = try connection.checkpoint(.truncate)
+        }
+        #expect(corruptReason()?.contains("version") == true)
+    }
+
+    @Test("a database whose last event has the number of no event")
+    func wrongNumber() throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("UPDATE events SET sequence = 1 << 40 WHERE sequence = 200")
+            _ = try connection.checkpoint(.truncate)
+        }
+        guard case .unreadable(let reason)? = refusal() else {
+            Issue.record("it was opened")
+            return
+        }
+        #expect(reason.contains("1099511627776"))
+    }
+
     @Test("a database of a later version")
     func newer() throws {
         try makeDatabase()

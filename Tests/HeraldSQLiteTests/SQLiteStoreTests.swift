@@ -88,6 +88,39 @@ struct SQLiteStoreTests {
         }
     }
 
+    @Test(
+        "a write-ahead log that was cut is noticed, also behind later commits", arguments: [0.0, 0.5, 0.99], [0, 1, 9])
+    func cutLog(part: Double, commits: Int) throws {
+        let store = try SQLiteStore(folder: path)
+        for number in 1...9 { try append(store, "a\(number)", data: "\"\(String(repeating: "x", count: 9_000))\"") }
+        try store.checkFiles()
+        for number in 1...9 { try append(store, "b\(number)") }
+        let size = try Files.size(database + "-wal")
+        #expect(truncate(database + "-wal", off_t(Double(size) * part)) == 0)
+        // SQLite may notice by itself what it reads again.
+        for number in 0..<commits { try? append(store, "c\(number)") }
+        let lost = StoreError.lost(path: path, file: "herald.db-wal")
+        #expect(failure { try store.checkFiles() } == lost)
+        #expect(failure { try append(store, "d") } != nil, "nothing is written from then on")
+        store.close()
+    }
+
+    @Test("a write-ahead log that is copied, restarted or truncated by the server is whole")
+    func wholeLog() throws {
+        let store = try SQLiteStore(folder: path)
+        let connection = try #require(store.writer?.connection)
+        for round in 0..<40 {
+            try append(store, "e\(round)", data: "\"\(String(repeating: "x", count: 70_000))\"")
+            try store.checkFiles()
+            if round % 13 == 5 { _ = try store.writer?.checkpoint(.truncate) }
+            if round % 13 == 9 { _ = try store.writer?.checkpoint(.passive) }
+            try store.checkFiles()
+        }
+        #expect(connection.logPages > 0)
+        store.close()
+        #expect(try SQLiteStore(folder: path).recover().head == 40)
+    }
+
     @Test("a folder in use stays so when the files in it are deleted")
     func lockedFolder() throws {
         let store = try SQLiteStore(folder: path)
@@ -355,8 +388,8 @@ struct SQLiteStoreTests {
         let connection = try #require(store.writer?.connection)
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
-            WaitingTable.removeOfRange, AttemptTable.removeThrough, EventTable.removeMarks, RetentionQueries.since,
-            RetentionQueries.about,
+            WaitingTable.removeOfRange, AttemptTable.removeThrough, EventTable.removeMarks,
+            RetentionQueries.acceptedSince, RetentionQueries.known, RetentionQueries.about,
             AttemptHeads.later, AttemptList.ofDelegate, GapTable.span, RetentionQueries.eventSizes,
             RetentionQueries.attempts, DeliveryQueries.waitingEvents,
         ]

@@ -29,6 +29,7 @@ struct Server {
     private let place: String
     /// Of a database.
     private let newestPrimary: @Sendable () -> Primary?
+    private let risks: [DatabaseRisk]
     /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
 
@@ -95,6 +96,7 @@ struct Server {
             sending.certificateAuthorities = settings.certificateAuthorities
             let store: any EventStore
             (store, place, newestPrimary) = try Self.open(settings, memory, log, signals)
+            risks = (store as? PostgresStore)?.risks ?? []
             hub = try Hub(
                 store: store, configuration: configuration,
                 onDurabilityLost: { error in
@@ -161,8 +163,9 @@ struct Server {
         }
         log.report(LibraryFault.found(in: Library.all))
         log.write(memory.isScarce ? .info : .debug, "memory is divided") { memory.parts }
-        if let risk = settings.tls?.risk {
-            log.warning("other users may be able to read the private key", ["risk": risk])
+        for risk in risks {
+            log.warning(
+                "the database is open to others", ["data": place, "risk": risk.text, "to_do": risk.advice])
         }
         if let bootstrapKey {
             // At any log level, because the key is shown only once.
@@ -334,7 +337,7 @@ struct Server {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .logDamaged, .newer, .sealed, .moved: (ExitCode.data, error.description)
+            case .corrupt, .unreadable, .logDamaged, .newer, .sealed, .moved: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed, .lost, .replaced: (ExitCode.inputOutput, error.description)
             case .unavailable: (ExitCode.unavailable, error.description)

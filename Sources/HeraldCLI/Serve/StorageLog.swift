@@ -62,7 +62,7 @@ final class StorageLog: StorageObserver {
         case .inputOutput: "look for errors of this disk in the log of the system; Herald tries again by itself"
         case .unavailable, .unknown: "check that the store can be reached; Herald tries again by itself"
         case .notWritable: "check that the file system is not mounted read-only; Herald tries again by itself"
-        case .corrupt: "stop Herald, and restore a backup"
+        case .corrupt, .unreadable: "stop Herald, and restore a backup"
         default: "Herald tries again by itself; if this stays, restart it"
         }
     }

@@ -73,7 +73,7 @@ final class LaneKeeper {
     /// Adds a lane's delegate to the scheduler and the timers.
     private func introduce(_ lane: Lane) {
         if let end = lane.delegate.state.expiresAt {
-            let due = timers.now + max(0, end - timers.exactWall) * 1_000_000
+            let due = timers.now + Self.nanoseconds(until: end, from: timers.exactWall)
             if leaseTimers[lane.key].map({ due < $0 }) ?? true { look(at: lane.key, due) }
         }
         if lane.isGone { return end(lane) }
@@ -120,9 +120,13 @@ final class LaneKeeper {
     /// Sets the timer of a row, unless the row is queued behind another one.
     private func schedule(_ waiting: WaitingDelivery, _ lane: Lane) {
         guard let retry = lane.take(waiting) else { return }
-        // Stored times are wall-clock times. If the clock has jumped, a retry must not be postponed beyond two days.
-        let delay = min(max(0, waiting.dueAt - timers.exactWall), 86_400_000 * 2)
-        timers.insert(.retry(retry), due: timers.now + delay * 1_000_000)
+        timers.insert(.retry(retry), due: timers.now + Self.nanoseconds(until: waiting.dueAt, from: timers.exactWall))
+    }
+
+    /// The time until a stored time, at most two days. Stored times are wall-clock times: if the clock has jumped, nothing must
+    /// be postponed for longer.
+    private static func nanoseconds(until time: Int64, from wall: Int64) -> Int64 {
+        min(max(0, time - wall), 86_400_000 * 2) * 1_000_000
     }
 
     /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.
@@ -206,7 +210,9 @@ final class LaneKeeper {
         let left = end - timers.exactWall
         // The writer checks again, because a renewal may be under way. So does this lane if it still exists then.
         if left <= 0 { ledger.note(key, .leaseEnded) }
-        look(at: key, timers.now + (left > 0 ? left * 1_000_000 : Self.leaseLook))
+        look(
+            at: key,
+            timers.now + (left > 0 ? Self.nanoseconds(until: end, from: timers.exactWall) : Self.leaseLook))
     }
 
     private func look(at key: DelegateKey, _ due: Int64) {

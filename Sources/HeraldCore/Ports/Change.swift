@@ -87,7 +87,8 @@ extension Change {
     /// `nil` if the text is malformed.
     package init?(text: String) {
         let words = text.split(separator: " ", maxSplits: 2).map(String.init)
-        let numbers = words.dropFirst().map { Int64($0) }
+        // Keys and positions are not negative, and far from the end of their range.
+        let numbers = words.dropFirst().map { word in Int64(word).flatMap { (0..<1 << 53).contains($0) ? $0 : nil } }
         switch (words.first, words.count, numbers.first ?? nil, numbers.last ?? nil) {
         case ("delegate", 2, let key?, _): self = .delegate(key)
         case ("key", 2, _, _): self = .key(words[1])

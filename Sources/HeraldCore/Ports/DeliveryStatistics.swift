@@ -5,6 +5,9 @@ package struct DeliveryStatistics: Equatable, Sendable {
     /// How long slots are kept, in milliseconds: one day, and the slot in which it begins.
     package static let lifetime: Int64 = 86_400_000 + slot
 
+    /// The largest count that is stored. The sum of all slots of a day, and of all buckets, stays far below `Int.max`.
+    package static let maxCount = 1 << 40
+
     package let delegate: DelegateKey
     /// When the slot begins: milliseconds since 1970 UTC, a multiple of `slot`.
     package let start: Int64
@@ -99,9 +102,9 @@ extension LatencyHistogram {
     package init?(text: String) {
         for entry in text.split(separator: " ") {
             let parts = entry.split(separator: ":")
-            guard parts.count == 2, let bucket = UInt8(parts[0]), let count = Int(parts[1]), count > 0 else {
-                return nil
-            }
+            guard parts.count == 2, let bucket = UInt8(parts[0]), let count = Int(parts[1]),
+                bucket <= Self.bucket(.max), (1...DeliveryStatistics.maxCount).contains(count)
+            else { return nil }
             buckets[bucket] = count
         }
     }

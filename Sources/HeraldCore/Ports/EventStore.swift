@@ -46,8 +46,8 @@ package protocol EventStore: AnyObject, Sendable {
     /// Whether appends can be expected to succeed: the store responds and has space. Cheap.
     func health() throws(StoreError)
 
-    /// Whether what is written is still found by the next start: the open files are those of the folder, and a session with a
-    /// server is open. Cheap; the writer's thread, twice a second.
+    /// Whether what is written is still found by the next start: the open files are those of the folder, and whole; or a session
+    /// with a server is open. Cheap; the writer's thread, twice a second.
     /// - Throws: `StoreError.lost` or `.replaced`: from then on every transaction is refused. `.unavailable`: the session is gone,
     ///   and the next transaction opens another one.
     func checkFiles() throws(StoreError)

@@ -11,7 +11,7 @@ package struct Shards: OptionSet, Hashable, Sendable {
     /// The shard of a delegate.
     package init(of key: DelegateKey) { self.init(rawValue: 1 << UInt64(Shards.number(of: key))) }
 
-    static func number(of key: DelegateKey) -> Int { Int(key % Int64(count)) }
+    static func number(of key: DelegateKey) -> Int { Int(UInt64(bitPattern: key) % UInt64(count)) }
 
     package func contains(_ key: DelegateKey) -> Bool { contains(Shards(of: key)) }
 

@@ -17,7 +17,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case inputOutput(reason: String)
     /// Flushing to the device failed: data that was reported durable may be lost. The process has to stop.
     case syncFailed(reason: String)
-    /// A file that is open was removed, moved or replaced while the process ran. Nothing is written any more, and the process
+    /// A file that is open was removed, moved, replaced or cut while the process ran. Nothing is written any more, and the process
     /// has to open the folder anew.
     case lost(path: String, file: String)
     /// It is not as this process has left it: another process has written to it, or what was flushed is missing. Nothing is
@@ -31,6 +31,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case unknown(reason: String)
     /// Another process has changed what a transaction has read. Nothing was written. The hub runs the transaction again.
     case outdated
+    /// It holds a value that Herald cannot have written. Nothing was changed.
+    case unreadable(reason: String)
     /// Any other error, including bugs in Herald.
     case failed(reason: String)
 
@@ -62,14 +64,17 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."
         case .lost(let path, let file):
-            "\(path) no longer has the \(file) that is open: it was removed, moved or replaced. Nothing is written any more. "
-                + "Put the folder back as it was, and open it anew."
+            "\(path) no longer has the \(file) that is open: it was removed, moved, replaced or cut. Nothing is written any more. "
+                + "Put the folder back as it was, and start again; after a cut, `herald check` says what is missing."
         case .replaced(let path, let reason):
             "\(path) is not as this process has left it: \(reason). Nothing is written any more. Start the process again."
         case .moved(let path, let reason): "\(path) \(reason)."
         case .unavailable(let reason): "The store can't be reached: \(reason)."
         case .unknown(let reason): "It is not known whether the store has written what it was given: \(reason)."
         case .outdated: "What was read from the store has changed in the meantime."
+        case .unreadable(let reason):
+            "The database can't be read: \(reason). Another program has changed it, or it is damaged. Nothing was changed: "
+                + "`herald check` says what is wrong in a data folder, and a backup puts back what was there."
         case .failed(let reason): "The store failed: \(reason)."
         }
     }

@@ -303,7 +303,8 @@ package final class PostgresMoveEnd: MoveEnd {
             """
         ).first
         guard let row, !row.isNull(0) else { return 0..<0 }
-        return row.integer(0)..<row.integer(1) + 1
+        let (first, last) = (try row.natural(0, "number"), try row.natural(1, "number"))
+        return first..<max(first, last + 1)
     }
 
     package func rows(

@@ -37,7 +37,8 @@ package enum Backup {
         let source = try StoreFolder(folder)
         let pace = Pace(isOn: source.isInUse)
         if !pace.isOn,
-            let problem = try LogScan(path: source.log).problem(with: LogExtent.bound(path: source.extent))
+            let problem = try LogScan.problem(
+                in: source, LogExtent.bound(path: source.extent), wasInUse: LockFile.logWasInUse(source))
         {
             throw StoreError.logDamaged(path: source.log, reason: problem)
         }

@@ -18,13 +18,8 @@ package enum Compaction {
         let lock = try LockFile(folder)
         try folder.checkHeader()
         let extent = try LogExtent(path: folder.extent)
-        if let problem = try LogScan(path: folder.log).problem(with: extent.bound) {
+        if let problem = try LogScan.problem(in: folder, extent.bound, wasInUse: lock.logWasInUse) {
             throw StoreError.logDamaged(path: folder.log, reason: problem)
-        }
-        if lock.logWasInUse && folder.size(folder.log) == nil {
-            throw StoreError.corrupt(
-                path: folder.database, reason: "its log herald.db-wal, with the last commits before a crash, is missing"
-            )
         }
         let before = folder.size(folder.database) ?? 0
         try extent.withdraw()
@@ -37,10 +32,7 @@ package enum Compaction {
     /// The old file is closed on return, and its log deleted.
     private static func rewrite(_ folder: StoreFolder) throws {
         let connection = try Connection(path: folder.database, .readWrite)
-        let version = Int(try connection.integer("PRAGMA user_version"))
-        guard version <= Schema.migrations.count else {
-            throw StoreError.newer(path: folder.database, found: version, supported: Schema.migrations.count)
-        }
+        _ = try Schema.version(connection)
         try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: connection)
         guard try connection.checkpoint(.truncate) else {
             throw StoreError.failed(reason: "the write-ahead log could not be copied into the database")

@@ -30,7 +30,8 @@ package enum DatabaseCheck {
             let folder = try StoreFolder(path)
             if !folder.isInUse {
                 try folder.checkHeader()
-                if let problem = try LogScan(path: folder.log).problem(with: LogExtent.bound(path: folder.extent)) {
+                let bound = LogExtent.bound(path: folder.extent)
+                if let problem = try LogScan.problem(in: folder, bound, wasInUse: LockFile.logWasInUse(folder)) {
                     report.bad("write-ahead log: \(problem)")
                 } else {
                     report.good("write-ahead log: complete")
@@ -55,20 +56,24 @@ package enum DatabaseCheck {
         do throws(StoreError) {
             // One snapshot, also while a server writes.
             try connection.execute("BEGIN")
-            let version = Int(try connection.integer("PRAGMA user_version"))
-            guard version <= Schema.migrations.count else {
-                throw .newer(path: database, found: version, supported: Schema.migrations.count)
+            let version = try Schema.version(connection)
+            guard version > 0 else {
+                throw .corrupt(path: database, reason: "it holds no tables of Herald")
             }
             try structure(connection, version, &report)
             guard version == Schema.migrations.count else {
                 return report.good(
                     "events: not checked, since an older version wrote the database (schema version \(version))")
             }
+            try numbers(connection, &report)
             let head = try events(connection, &report)
             try invariants(connection, head, &report)
         } catch {
-            guard case .corrupt(_, let reason) = error else { throw error }
-            report.bad("structure: \(reason)")
+            switch error {
+            case .corrupt(_, let reason): report.bad("structure: \(reason)")
+            case .unreadable(let reason): report.bad("rows: \(reason)")
+            default: throw error
+            }
         }
     }
 
@@ -95,6 +100,37 @@ package enum DatabaseCheck {
         return Dictionary(rows) { $1 }
     }
 
+    /// The columns whose numbers may be negative: times, and the attempt before the first one.
+    private static let signed: Set = [
+        "time", "started_at", "due_at", "since", "created_at", "updated_at", "deleted_at", "expires_at",
+        "failing_since",
+        "last_used_at", "previous", "checksum",
+    ]
+
+    /// For each table, the condition of rows with numbers that Herald can't have written (`StoredNumber`).
+    static func impossibleRows(_ connection: Connection) throws(StoreError) -> [(table: String, isWrong: String)] {
+        let columns = try Statement(
+            connection,
+            """
+            SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+            WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND c.type = 'INTEGER' ORDER BY t.name, c.cid
+            """
+        ).rows { ($0.text(0), $0.text(1)) }
+        let limit = StoredNumber.limit
+        return Dictionary(grouping: columns, by: \.0).sorted { $0.key < $1.key }.map { table, names in
+            var wrong = names.map { "\($0.1) NOT BETWEEN \(signed.contains($0.1) ? -limit : 0) AND \(limit)" }
+            if table == "lanes" { wrong.append("cursor > position") }
+            return (table, wrong.joined(separator: " OR "))
+        }
+    }
+
+    private static func numbers(_ connection: Connection, _ report: inout Report) throws(StoreError) {
+        for (table, isWrong) in try impossibleRows(connection) {
+            let count = try connection.integer("SELECT count(*) FROM \(table) WHERE \(isWrong)")
+            if count > 0 { report.bad("\(table): \(count) rows with impossible numbers") }
+        }
+    }
+
     /// - Returns: the position of the last event.
     private static func events(_ connection: Connection, _ report: inout Report) throws(StoreError) -> LogPosition {
         let reading = try EventReading(connection, DamagedEvents())
@@ -106,6 +142,8 @@ package enum DatabaseCheck {
         var lost: [LogPosition] = []
         while try statement.step() {
             let sequence = statement.integer(0)
+            // `numbers` reports it.
+            guard (0...StoredNumber.limit).contains(sequence) else { continue }
             if head > 0, sequence != head + 1, gaps.removeValue(forKey: head + 1) != sequence - 1 {
                 report.bad("events: position \(sequence) follows \(head)")
             }

@@ -78,6 +78,13 @@ final class PlainFile {
     /// Starts to write what was changed, without waiting.
     func beginWriting() { herald_begin_writing(descriptor) }
 
+    /// Appends zeros.
+    func extend(to size: Int) throws(StoreError) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else {
+            throw errno == ENOSPC ? .full : .inputOutput(reason: "\(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
     func sync() throws(StoreError) {
         guard fsync(descriptor) == 0 else { throw .syncFailed(reason: "\(path): \(String(cString: strerror(errno)))") }
     }

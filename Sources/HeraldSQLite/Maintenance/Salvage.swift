@@ -26,7 +26,7 @@ package enum Salvage {
         defer { removeCopy() }
         do {
             var report = DatabaseCheck.Report()
-            try copyFiles(source, to: copy, &report)
+            try copyFiles(source, to: copy, wasInUse: lock.logWasInUse, &report)
             try SQLiteStore.create(target)
             try copyRows(copy, to: target.database, &report)
             try target.sync()
@@ -42,21 +42,33 @@ package enum Salvage {
         }
     }
 
-    private static func copyFiles(_ source: StoreFolder, to copy: String, _ report: inout DatabaseCheck.Report) throws {
+    private static func copyFiles(
+        _ source: StoreFolder, to copy: String, wasInUse: Bool, _ report: inout DatabaseCheck.Report
+    ) throws {
         let database = try PlainFile(reading: source.database)
         try database.copy(database.size, to: copy)
-        guard let size = source.size(source.log), size > 0 else {
-            if LogExtent.bound(path: source.extent).pages > 0 {
-                report.bad("write-ahead log: it is missing; the last commits before the crash are lost")
-            }
-            return
-        }
-        try PlainFile(reading: source.log).copy(size, to: copy + "-wal")
+        try fill(copy, &report)
         let bound = LogExtent.bound(path: source.extent)
-        guard let problem = try LogScan(path: source.log).problem(with: bound) else { return }
-        report.bad("write-ahead log: \(problem)")
+        let problem = try LogScan.problem(in: source, bound, wasInUse: wasInUse)
+        if let problem { report.bad("write-ahead log: \(problem)") }
+        guard let size = source.size(source.log), size > 0 else { return }
+        try PlainFile(reading: source.log).copy(size, to: copy + "-wal")
+        guard problem != nil else { return }
         let pages = try LogMender.mend(copy + "-wal", bound)
         report.good("write-ahead log: \(pages) pages were read past the damage")
+    }
+
+    /// Adds zeros in the place of missing pages at the end: without them, SQLite reads nothing of the file.
+    private static func fill(_ copy: String, _ report: inout DatabaseCheck.Report) throws {
+        let file = try PlainFile(changing: copy)
+        guard file.size > 0 else { return report.bad("herald.db: it is empty") }
+        let header = try file.read(32, at: 0)
+        guard header.count == 32 else { return report.bad("herald.db: it has \(file.size) bytes") }
+        let pages = Int(LogFrame.number(header, 28))
+        let size = pages * LogFrame.pageSize
+        guard file.size < size else { return }
+        report.bad("herald.db: \(pages - file.size / LogFrame.pageSize) of \(pages) pages are missing")
+        try file.extend(to: size)
     }
 
     private static func copyRows(_ damaged: String, to database: String, _ report: inout DatabaseCheck.Report) throws {
@@ -64,6 +76,9 @@ package enum Salvage {
         try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: from)
         // Read rows as far as possible: damage in a page is detected there.
         try from.execute("PRAGMA cell_size_check = 0; PRAGMA foreign_keys = 0")
+        guard try Schema.version(from) > 0 else {
+            throw StoreError.corrupt(path: damaged, reason: "it holds no tables of Herald")
+        }
         try Schema.migrate(from)
         let to = try Connection(path: database, .readWrite)
         try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: to)
@@ -73,6 +88,10 @@ package enum Salvage {
         )
         .rows { $0.text(0) }
         for table in tables.sorted() where table != "events" { try TableCopy(table, from, to).run(&report) }
+        for (table, isWrong) in try DatabaseCheck.impossibleRows(to) {
+            try to.execute("DELETE FROM \(table) WHERE \(isWrong)")
+            if to.changes > 0 { report.bad("\(table): \(to.changes) rows with impossible numbers were left out") }
+        }
         try TableCopy("events", from, to).runEvents(&report)
         // Remove the rows of lost delegates. A lost lane starts at the common position.
         for table in ["lanes", "waiting", "replays", "statistics", "unannounced"] {
@@ -158,7 +177,7 @@ private struct TableCopy {
             from,
             "SELECT \(columns.joined(separator: ", ")) FROM events NOT INDEXED WHERE sequence >= ?1 ORDER BY sequence")
         let checked = try Statement(from, "SELECT \(LoggedEvent.columns) FROM events NOT INDEXED WHERE sequence = ?1")
-        let head = (try? from.integer("SELECT max(sequence) FROM events")) ?? 0
+        let head = try lastPlausible()
         // The other tables are copied already.
         let gaps = try GapTable.all(to)
         var next: LogPosition?
@@ -175,7 +194,7 @@ private struct TableCopy {
                 let sequence = rows.integer(0)
                 let expected = next ?? sequence
                 // A row out of order has a damaged key. Its position is then among the missing ones.
-                guard sequence >= expected, sequence <= max(head, expected) else { continue }
+                guard sequence > 0, sequence >= expected, sequence <= max(head, expected) else { continue }
                 var position = expected
                 while position < sequence {
                     if let last = gaps[position] {
@@ -207,5 +226,18 @@ private struct TableCopy {
     }
 
     /// The first position, for when the first event can't be read.
-    private func firstKnown() -> LogPosition? { try? from.integer("SELECT min(sequence) FROM events") }
+    private func firstKnown() -> LogPosition? {
+        try? from.integer("SELECT min(sequence) FROM events WHERE sequence > 0")
+    }
+
+    /// An upper bound of the positions: a page has at most `rowsOfPage` rows, and what retention has removed is known. A row
+    /// beyond it has a damaged key.
+    private func lastPlausible() throws(StoreError) -> LogPosition {
+        let last = (try? from.integer("SELECT max(sequence) FROM events")) ?? 0
+        let removed = try to.integer("SELECT ifnull(max(last - first), 0) * count(*) FROM gaps")
+        let rows = try from.integer("PRAGMA page_count") * Self.rowsOfPage
+        return min(last, StoredNumber.figure(firstKnown() ?? 0) + rows + StoredNumber.figure(removed))
+    }
+
+    private static let rowsOfPage: Int64 = 256
 }

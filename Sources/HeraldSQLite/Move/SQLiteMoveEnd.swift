@@ -44,10 +44,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         connection = nil
         if isTarget, folder.size(folder.database) == nil { try SQLiteStore.create(folder) }
         let connection = try Connection(path: folder.database, isTarget ? .readWrite : .readOnly)
-        let version = Int(try connection.integer("PRAGMA user_version"))
-        guard version <= Schema.migrations.count else {
-            throw StoreError.newer(path: folder.database, found: version, supported: Schema.migrations.count)
-        }
+        let version = try Schema.version(connection)
         guard version == Schema.migrations.count else {
             throw MoveError(
                 kind: .damage,
@@ -93,10 +90,9 @@ package final class SQLiteMoveEnd: MoveEnd {
         if held != nil { return true }
         do throws(StoreError) {
             let lock = try LockFile(folder)
-            if lock.logWasInUse && folder.size(folder.log) == nil {
-                throw .logDamaged(path: folder.log, reason: "it is missing")
-            }
-            if let problem = try LogScan(path: folder.log).problem(with: LogExtent.bound(path: folder.extent)) {
+            if let problem = try LogScan.problem(
+                in: folder, LogExtent.bound(path: folder.extent), wasInUse: lock.logWasInUse)
+            {
                 throw .logDamaged(path: folder.log, reason: problem)
             }
             held = lock
@@ -243,7 +239,9 @@ package final class SQLiteMoveEnd: MoveEnd {
 
     package func ends(of log: MovedLog) throws -> Range<Int64> {
         let statement = try Statement(database(), "SELECT min(\(log.key)), max(\(log.key)) FROM \(log)")
-        return try statement.row { $0.isNull(0) ? 0..<0 : $0.integer(0)..<$0.integer(1) + 1 } ?? 0..<0
+        return try statement.row { row throws(StoreError) in
+            row.isNull(0) ? 0..<0 : try row.natural(0, "number")..<(try row.natural(1, "number")) + 1
+        } ?? 0..<0
     }
 
     /// NULL: of before there was `previous`. Erased ones are linked no more.

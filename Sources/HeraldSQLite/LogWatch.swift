@@ -1,0 +1,34 @@
+import Glibc
+
+/// Verifies, while a server runs, that the write-ahead log still has the pages of acknowledged commits: another program may
+/// have cut it. SQLite writes on behind the cut, and would notice nothing until the next start.
+///
+/// Reads the header of each page that was written since the last check, and of the last page before: after a cut, the file is
+/// shorter, or has zeros there. The writer's thread.
+struct LogWatch {
+    private let path: String
+    private var seen = LogExtent.Bound.none
+
+    init(path: String) { self.path = path }
+
+    /// - Parameter bound: the log as of the last commit.
+    /// - Returns: `false` if pages are missing; `true` also if that can't be determined.
+    mutating func isWhole(_ bound: LogExtent.Bound) -> Bool {
+        guard bound.pages > 0 else {
+            seen = .none
+            return true
+        }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return true }
+        defer { close(descriptor) }
+        let first = seen.salts == bound.salts && (1...bound.pages).contains(seen.pages) ? seen.pages : 1
+        var header = [UInt8](repeating: 0, count: LogFrame.headerSize)
+        for page in first...bound.pages {
+            let count = pread(descriptor, &header, header.count, LogFrame.place(ofPage: page))
+            if count < 0 { return true }
+            guard count == header.count, LogFrame.salts(header, 8) == bound.salts else { return false }
+        }
+        seen = bound
+        return true
+    }
+}

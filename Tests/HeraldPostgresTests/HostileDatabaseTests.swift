@@ -1,0 +1,185 @@
+import HeraldCore
+import HeraldTables
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+@Suite("A PostgreSQL database that others have changed, or can reach", .timeLimit(.minutes(5)))
+struct HostileDatabaseTests {
+    private func isRefused(_ error: StoreError?) -> Bool {
+        switch error {
+        case .corrupt, .unreadable, .newer: true
+        default: false
+        }
+    }
+
+    @Test(
+        "a wrong version is refused with a sentence",
+        arguments: [
+            "UPDATE herald.meta SET version = -1", "UPDATE herald.meta SET oldest_version = -9223372036854775808",
+            "UPDATE herald.meta SET version = 0", "UPDATE herald.meta SET version = 3", "DELETE FROM herald.meta",
+            "INSERT INTO herald.meta VALUES (1, 1)", "DROP TABLE herald.meta", "DROP TABLE herald.waiting",
+            "ALTER TABLE herald.delegates DROP COLUMN url",
+        ])
+    func version(sql: String) throws {
+        let database = try TestDatabase()
+        try database.open().close()
+        try database.sql(sql)
+        let error = failure {
+            let store = try database.open()
+            defer { store.close() }
+            _ = try store.recover()
+            _ = try store.recover(.all)
+        }
+        #expect(isRefused(error), "\(sql): \(String(describing: error))")
+    }
+
+    private static let numbers = ["-9223372036854775808", "-1", "9007199254740992", "9223372036854775807"]
+    private static let texts = ["''", "'x'", "'-1:'", "'9223372036854775807:a'", "'255:1'", "'1:9223372036854775807'"]
+
+    @Test(
+        "no value in a row ends the process: it is refused with a sentence, or brought into its range",
+        arguments: SeededRandom.seeds(variable: "HERALD_HOSTILE_SEED", count: 2))
+    func values(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let database = try TestDatabase()
+        try fill(try database.open())
+        let columns = try database.sql(
+            """
+            SELECT table_name, column_name, data_type FROM information_schema.columns
+            WHERE table_schema = 'herald' AND table_name !~ '_[0-9]+$' AND data_type IN ('bigint', 'text') ORDER BY 1, 2
+            """
+        ).split(separator: "\n").map { $0.split(separator: "|").map(String.init) }
+        #expect(columns.count > 100)
+        for _ in 0..<30 {
+            let column = columns[random.number(0...columns.count - 1)]
+            let values = column[2] == "text" ? Self.texts : Self.numbers
+            let value = values[random.number(0...values.count - 1)]
+            let copy = "herald_copy"
+            // The row as it was is put back by the end of the test's own transaction: a copy of the table.
+            let place = "\(column[0]).\(column[1]) = \(value)"
+            try database.sql("CREATE TABLE \(copy) AS SELECT * FROM herald.\(column[0])")
+            defer {
+                _ = try? database.sql(
+                    "DELETE FROM herald.\(column[0]); INSERT INTO herald.\(column[0]) SELECT * FROM \(copy); DROP TABLE \(copy)"
+                )
+            }
+            guard (try? database.sql("UPDATE herald.\(column[0]) SET \"\(column[1])\" = \(value)")) != nil else {
+                continue
+            }
+            let error = failure {
+                let store = try database.open()
+                defer { store.close() }
+                use(store)
+                _ = try store.recover()
+                _ = try store.recover(.all)
+            }
+            #expect(error == nil || isRefused(error), "\(place): \(String(describing: error))")
+        }
+    }
+
+    private func fill(_ store: PostgresStore) throws {
+        defer { store.close() }
+        try store.transaction(.deciding) { (transaction) throws(StoreError) in
+            for key: DelegateKey in 1...2 { try transaction.setDelegate(WebhookDelegate(key)) }
+            try transaction.append((1...40).map { Event(id: "e\($0)", subject: "s") })
+            try transaction.addMark(LogMark(sequence: 5, time: 100))
+            _ = try transaction.addReplay(delegate: 2, after: 1, until: 9, at: 5)
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = [attempt(1, 5, status: 500), attempt(2, 6)]
+            checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 5, attempts: 1, dueAt: 99, state: .retrying)]
+            checkpoint.lanes = [LanePosition(delegate: 2, cursor: 2, position: 4)]
+            var slot = DeliveryStatistics(delegate: 1, start: 300_000)
+            slot.count(succeeded: true, duration: 5)
+            checkpoint.statistics = [slot]
+            checkpoint.unannounced = [1: 3]
+            try transaction.write(checkpoint)
+            try transaction.count(Removal(.events, .age, count: 11))
+            try transaction.note([.delegate(1)], name: 7)
+        }
+    }
+
+    /// Each may be refused.
+    private func use(_ store: PostgresStore) {
+        guard let reader = try? store.makeReader() else { return }
+        _ = try? reader.events(after: 0, limit: 99, maxBytes: 1 << 20)
+        _ = try? reader.events(EventQuery())
+        _ = try? reader.sequence(since: 7)
+        _ = try? reader.sizes()
+        _ = try? reader.removals()
+        _ = try? reader.progress()
+        _ = try? reader.attempts(after: 0, limit: 9)
+        _ = try? reader.attempts(AttemptQuery(delegate: 1))
+        _ = try? reader.deliveries(DeliveryQuery(Set(WaitingDelivery.State.allCases)))
+        _ = try? reader.statistics(1, since: .min)
+        _ = try? reader.changes(after: 0, limit: 9)
+        _ = try? reader.nodes()
+        _ = try? reader.moves(since: 0)
+        _ = try? store.transaction(.publishing) { transaction throws(StoreError) in
+            try transaction.append([Event(id: "n")])
+        }
+        _ = try? store.transaction(.recording) { transaction throws(StoreError) in
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = [attempt(1, 7)]
+            try transaction.write(checkpoint)
+        }
+        _ = try? store.checkpointIfDue()
+    }
+
+    @Test("other roles that may connect are named at the start, with the command that keeps them out")
+    func roles() throws {
+        let database = try TestDatabase()
+        let name = "stranger_\(database.url.split(separator: "/").dropFirst().first?.prefix { $0 != "?" } ?? "")"
+        try database.sql("CREATE ROLE \(name) LOGIN")
+        let store = try database.open()
+        let risk = try #require(store.risks.first { $0.text.contains("holding its locks") })
+        store.close()
+        #expect(risk.advice.contains("REVOKE CONNECT ON DATABASE"))
+        try database.sql(
+            "REVOKE CONNECT ON DATABASE \(try database.sql("SELECT current_database()").trimmed) FROM PUBLIC")
+        let closed = try database.open()
+        defer { closed.close() }
+        #expect(!closed.risks.contains { $0.text.contains(name) })
+        try database.sql("DROP ROLE \(name)")
+    }
+
+    @Test("who holds the lock of the log is said")
+    func holder() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        let (isHeld, isOver) = (Flag(), Flag())
+        RawHTTP.start {
+            let other = try? Database(url: database.url).open(.log)
+            _ = try? other?.run(
+                Request(Statement("SELECT pg_advisory_lock(\(Schema.orderLock))")), seconds: 5)
+            isHeld.set()
+            try? blockUntil("the test is over") { isOver.isSet }
+            other?.close()
+        }
+        defer { isOver.set() }
+        try blockUntil("the lock is held") { isHeld.isSet }
+        guard case .unavailable(let reason)? = failure({ try store.append("a", kind: .deciding) }) else {
+            Issue.record("it was written without the lock")
+            return
+        }
+        #expect(reason.contains("the role herald, process"), "\(reason)")
+    }
+
+    @Test(
+        "a connection to another machine that may be without encryption is a risk",
+        arguments: [
+            ("postgres://h@db1/x", true), ("postgres://h@db1/x?sslmode=disable", true),
+            ("postgres://h@db1,localhost/x?sslmode=prefer", true), ("postgres://h@db1/x?sslmode=require", false),
+            ("postgres://h@db1/x?sslmode=verify-full", false), ("postgres://h@localhost/x", false),
+            ("postgres://h@127.0.0.1/x", false), ("postgres://h@/x?host=/run/postgresql", false),
+        ])
+    func encryption(url: String, isRisk: Bool) throws {
+        #expect((try Database(url: url).risk != nil) == isRisk)
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String { String(drop { $0.isWhitespace }.prefix { !$0.isWhitespace }) }
+}

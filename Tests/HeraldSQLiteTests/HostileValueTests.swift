@@ -1,0 +1,238 @@
+import Glibc
+import HeraldCore
+import HeraldRuntime
+import HeraldTables
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("Values in a database that Herald cannot have written", .timeLimit(.minutes(10)))
+struct HostileValueTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+
+    /// With rows in every table.
+    private func makeDatabase() throws {
+        let store = try SQLiteStore(folder: path)
+        try store.transaction { (transaction) throws(StoreError) in
+            for key: DelegateKey in 1...3 {
+                try transaction.setDelegate(
+                    WebhookDelegate(key, expiresAt: key == 2 ? 4_000_000_000_000 : nil) { $0.rateLimit = 9 })
+            }
+            try transaction.setApp(
+                App(
+                    key: AppKey(rawValue: 2), id: "app_2",
+                    settings: App.Settings(name: "two", maxDelegates: 5, eventsPerSecond: 9, maxStoredBytes: 1 << 20),
+                    createdAt: 1, updatedAt: 2, version: 1))
+            try transaction.setKey(
+                APIKey(
+                    app: .default, id: "key_1", name: "a", scopes: [.admin], digest: Array(repeating: 7, count: 32),
+                    createdAt: 1, expiresAt: 4_000_000_000_000, lastUsedAt: 5, requestsPerSecond: 9))
+            try transaction.setSession(
+                Session(
+                    digest: Array(repeating: 9, count: 32), kind: .session, app: .default, key: "key_1",
+                    expiresAt: 4_000_000_000_000))
+            try transaction.setEventType(
+                EventTypeRecord(
+                    app: .default, type: "a.b", description: "d", example: Array("{}".utf8), schema: Array("{}".utf8),
+                    check: .off, createdAt: 1, updatedAt: 2, version: 1))
+            try transaction.append(
+                (1...2_100).map { Event(id: "e\($0)", subject: "s", attributes: [KeyValue("a", "b")], audience: nil) })
+            try transaction.setAuthStatus(
+                AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [], since: 1, eventID: "e1"))
+            try transaction.setAppState(AppState(app: .default, state: Array("{}".utf8), since: 1, eventID: "e1"))
+            try transaction.setAnswer(
+                StoredAnswer(fingerprint: [1], status: 202, headers: [], body: []), app: .default, key: "k",
+                expiresAt: 4_000_000_000_000)
+            try transaction.addMark(LogMark(sequence: 5, time: 100))
+            try transaction.addAudit(
+                AuditEntry(Provenance(actor: "a", address: "b", action: "c"), app: .default, target: "t", time: 1))
+            _ = try transaction.addReplay(delegate: 2, after: 1, until: 9, at: 5)
+            try transaction.write(checkpoint())
+            _ = try transaction.countBlock(0)
+            _ = try transaction.countBlock(1)
+            _ = try transaction.removeEvents(20...30, limit: 99)
+            try transaction.count(Removal(.events, .age, count: 11))
+        }
+        store.close()
+    }
+
+    private func checkpoint() -> Checkpoint {
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = [attempt(1, 5, status: 500, detail: "d"), attempt(2, 6, status: nil, failure: .timeout)]
+        checkpoint.waiting = [
+            WaitingDelivery(delegate: 1, event: 5, attempts: 1, dueAt: 99, state: .retrying),
+            WaitingDelivery(delegate: 1, event: 7, attempts: 9, dueAt: 99, state: .exhausted),
+        ]
+        checkpoint.lanes = [LanePosition(delegate: 3, cursor: 2, position: 4)]
+        checkpoint.settled = 7
+        var slot = DeliveryStatistics(delegate: 1, start: 300_000)
+        slot.count(succeeded: true, duration: 5)
+        checkpoint.statistics = [slot]
+        checkpoint.unannounced = [1: 3]
+        return checkpoint
+    }
+
+    private struct Column {
+        let table, name, type: String
+
+        /// As SQL literals.
+        var values: [String] {
+            switch type {
+            case "INTEGER":
+                [
+                    "-9223372036854775807 - 1", "-9007199254740992", "-1", "0", "77", "1 << 40", "9007199254740992",
+                    "4611686018427387904", "9223372036854775807",
+                ]
+            case "TEXT":
+                [
+                    "''", "'x'", "'1:'", "'-1:'", "'9223372036854775807:a'", "'3:inf'", "'3:nan'", "'5:-1e99'",
+                    "'255:1'", "'1:9223372036854775807'", "char(0)", "'9:app_state8:whatever'",
+                ]
+            case "REAL": ["-1.0", "1e308", "9e999", "0.0"]
+            default: ["x''", "x'00'", "zeroblob(300)", "CAST('9223372036854775807:a' AS BLOB)"]
+            }
+        }
+    }
+
+    private func columns() throws -> [Column] {
+        let connection = try Connection(path: database, .readOnly)
+        return try Statement(
+            connection,
+            """
+            SELECT t.name, c.name, c.type FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+            WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' ORDER BY t.name, c.cid
+            """
+        ).rows { Column(table: $0.text(0), name: $0.text(1), type: $0.text(2)) }
+    }
+
+    /// - Returns: whether a row could be changed.
+    private func write(_ value: String, into column: Column) throws -> Bool {
+        let connection = try Connection(path: database, .readWrite)
+        do throws(StoreError) {
+            try connection.execute("UPDATE OR IGNORE \(column.table) SET \(column.name) = \(value)")
+        } catch {
+            // A rule of the table forbids it.
+            return false
+        }
+        guard connection.changes > 0 else { return false }
+        // A program that changes an event can store a checksum that fits.
+        if column.table == "events", column.name != "checksum" {
+            let rows = try Statement(connection, "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
+                .rows { ($0.integer(0), EventChecksum.of($0, at: $0.integer(0))) }
+            let update = try Statement(connection, "UPDATE events SET checksum = ?2 WHERE sequence = ?1")
+            for (sequence, checksum) in rows {
+                update.bind(1, sequence)
+                update.bind(2, checksum)
+                try update.run()
+            }
+        }
+        _ = try connection.checkpoint(.truncate)
+        return true
+    }
+
+    /// Reads everything, and writes what a server writes.
+    private func use(_ store: SQLiteStore) throws(StoreError) {
+        _ = try store.recover()
+        _ = try store.recover(.all)
+        let reader = try store.makeReader()
+        // Each may refuse what it finds.
+        let reads: [() throws -> Void] = [
+            { _ = try reader.events(after: 0, limit: 9_999, maxBytes: 1 << 30) },
+            { _ = try reader.events(EventQuery()) },
+            { _ = try reader.event(app: .default, id: "e5") },
+            { _ = try reader.sequence(since: 7) },
+            { _ = try reader.lastEvent(before: 900) },
+            { _ = try reader.sizes() },
+            { _ = try reader.eventSizes(after: 0, through: .max, limit: 99) },
+            { _ = try reader.removals() },
+            { _ = try reader.progress() },
+            { _ = try reader.attempts(event: 5) },
+            { _ = try reader.attempts(after: 0, limit: 99) },
+            { _ = try reader.attempts(AttemptQuery(delegate: 1)) },
+            { _ = try reader.lastAttempt() },
+            { _ = try reader.waiting(event: 5) },
+            { _ = try reader.deliveries(DeliveryQuery(Set(WaitingDelivery.State.allCases))) },
+            { _ = try reader.replays(2) },
+            {
+                let sum = DeliveryStatistics(delegate: 1, start: 0)
+                _ = try reader.statistics(1, since: .min).reduce(into: sum) { $0.add($1) }
+            },
+            { _ = try reader.audit(before: .max, limit: 9) },
+            { _ = try reader.authStatus(app: .default, userID: "u") },
+            { _ = try reader.sequences(about: "s", app: .default, after: 0, limit: 9) },
+        ]
+        for read in reads { try? read() }
+        let checkpoint = checkpoint()
+        func write(_ body: (any StoreTransaction) throws(StoreError) -> Void) {
+            _ = try? store.transaction(.deciding, body)
+        }
+        let states = Set(WaitingDelivery.State.allCases)
+        write { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        write { transaction throws(StoreError) in try transaction.append([Event(id: "new")]) }
+        write { transaction throws(StoreError) in _ = try transaction.removeEvents(1...40, limit: 50) }
+        write { transaction throws(StoreError) in _ = try transaction.answer(app: .default, key: "k", now: 0) }
+        write { transaction throws(StoreError) in _ = try transaction.countBlock(0) }
+        write { transaction throws(StoreError) in _ = try transaction.removeAttempts(through: .max, limit: 9) }
+        write { transaction throws(StoreError) in _ = try transaction.redeliver(DeliveryQuery(states), at: 7) }
+        write { transaction throws(StoreError) in _ = try transaction.appState(.default) }
+        write { transaction throws(StoreError) in _ = try transaction.erase([5, 6]) }
+        write { transaction throws(StoreError) in try transaction.trimAudit() }
+    }
+
+    /// The whole of a server but HTTP.
+    private func serve() throws {
+        let store = try SQLiteStore(folder: path)
+        let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        try hub.drain()
+        hub.stop(grace: 0)
+    }
+
+    @Test(
+        "are refused with a sentence, or brought into their range, wherever they are",
+        arguments: SeededRandom.seeds(variable: "HERALD_HOSTILE_SEED", count: 4))
+    func anywhere(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        try makeDatabase()
+        let whole = try #require(bytes(database))
+        let columns = try columns()
+        #expect(columns.count > 120)
+        for _ in 0..<60 {
+            let column = columns[random.number(0...columns.count - 1)]
+            let value = column.values[random.number(0...column.values.count - 1)]
+            HeraldSQLiteTests.write(whole, to: database)
+            guard try write(value, into: column) else { continue }
+            try look(at: "\(column.table).\(column.name) = \(value)")
+            for name in ["herald.db-wal", "herald.db-shm", "herald.extent", "herald.lock"] { unlink("\(path)/\(name)") }
+        }
+    }
+
+    private func look(at place: String) throws {
+        try expectRefusal(place) {
+            let store = try SQLiteStore(folder: path)
+            defer { store.close() }
+            try use(store)
+        }
+        try expectRefusal(place) { try serve() }
+        let salvaged = TemporaryFolder()
+        try expectRefusal(place) {
+            _ = try DatabaseCheck.run(path)
+            let report = try? Salvage.run(from: path, to: salvaged.path + "/new")
+            guard report != nil else { return }
+            #expect(try DatabaseCheck.run(salvaged.path + "/new").isGood, "\(place), salvaged")
+        }
+    }
+
+    private func expectRefusal(_ place: String, _ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch let error as StoreError {
+            switch error {
+            case .corrupt, .unreadable, .newer: break
+            default: Issue.record("\(place): \(error)")
+            }
+        }
+    }
+}
