@@ -5,7 +5,8 @@ extension Command {
         name: "salvage", summary: "copy all that is intact of a damaged database into a new folder",
         details: """
             The server must not run. The damaged folder is left as it is. The new one keeps all positions of the log: an event that
-            is lost leaves an entry that is never served or sent. A write-ahead log is read past a damaged page.
+            is lost leaves an entry that is never served or sent. A write-ahead log is read past a damaged page. If anything is
+            missing, the exit code is 65, and the new folder has the rest.
 
             \(MaintenanceCommand.exitCodes)
             """,
@@ -17,9 +18,10 @@ extension Command {
         action: .run { call throws(CommandError) in
             let report = try MaintenanceCommand.run { try Salvage.run(from: call.arguments[0], to: call.arguments[1]) }
             try MaintenanceCommand.print(report)
-            try Output.line(
-                report.isGood
-                    ? "\(call.arguments[1]): everything was copied"
-                    : "\(call.arguments[1]): all that is intact was copied")
+            if report.isGood { return try Output.line("\(call.arguments[1]): everything was copied") }
+            throw CommandError(
+                description:
+                    "\(call.arguments[1]): all that is intact was copied; the lines with BAD say what is missing.",
+                exitCode: ExitCode.data)
         })
 }
