@@ -16,8 +16,10 @@ public final class Hub: Sendable {
     package let keys: KeyRing
     package let apps: AppCatalogue
     package let sessions: SessionStore
+    /// What memory keeps of all these.
+    package let kept: KeptMemory
     package let usage: LogUsage
-    package let auth = AuthProjection()
+    package let auth: AuthProjection
     package let appState: AppStateProjection
     /// The rules for settings of webhooks.
     package let rules: WebhookRules
@@ -71,13 +73,15 @@ public final class Hub: Sendable {
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
-        registry = Registry(recovery.delegates)
-        catalogue = EventTypeCatalogue(recovery.eventTypes)
-        keys = KeyRing(recovery.keys)
+        kept = KeptMemory(limit: configuration.maxKeptBytes)
+        registry = Registry(recovery.delegates, kept)
+        catalogue = EventTypeCatalogue(recovery.eventTypes, kept)
+        keys = KeyRing(recovery.keys, kept)
         keysRecovered(keys)
-        apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
-        sessions = SessionStore(recovery.sessions)
-        appState = AppStateProjection(recovery.appStates)
+        apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey, kept)
+        sessions = SessionStore(recovery.sessions, kept)
+        auth = AuthProjection(maxBytes: configuration.maxValueBytes / 2)
+        appState = AppStateProjection(recovery.appStates, maxBytes: configuration.maxValueBytes / 2)
         recentEvents = RecentEvents(
             head: recovery.head, maxEvents: configuration.maxRecentEvents, maxBytes: configuration.maxRecentBytes)
         usage = LogUsage(recovery, recentEvents)
@@ -115,7 +119,7 @@ public final class Hub: Sendable {
         rates = EventRates(apps, clock: clock)
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
-            keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
+            keys: keys, apps: apps, sessions: sessions, kept: kept, usage: usage, ids: ids, clock: clock,
             attempts: attemptRoom,
             hooks: .init(
                 changed: memory.take, followed: { [rates] in rates.follow($0.events) },
@@ -340,6 +344,28 @@ public final class Hub: Sendable {
     /// - Returns: `false` if too many reads are waiting; `body` is not called then.
     package func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
         readers.submit(body)
+    }
+
+    /// Runs `body` on a reader's thread and waits for its result. For a thread that may wait: none of the hub's, and none that
+    /// serves connections.
+    /// - Throws: `.busy` if too many reads wait, `.store`.
+    package func readAndWait<Value: Sendable>(
+        _ body: @escaping @Sendable (any StoreReader) throws(StoreError) -> Value
+    ) throws(HubError) -> Value {
+        guard let done = try? Semaphore() else { throw .busy }
+        let result = Mutex<Result<Value, StoreError>?>(nil)
+        let isTaken = read { reader in
+            let outcome = Result { () throws(StoreError) in try body(try reader.get()) }
+            result.withLock { $0 = outcome }
+            done.signal()
+        }
+        guard isTaken else { throw .busy }
+        done.wait()
+        switch result.withLock({ $0 }) {
+        case .success(let value): return value
+        case .failure(let error): throw .store(error)
+        case nil: throw .busy
+        }
     }
 
     /// Whether the storage works: what the last commits came to, and whether the disk has room. While it does not, publications

@@ -16,6 +16,10 @@ extension Hub {
         /// The maximum size of one list of events, in bytes. The event that exceeds it is the last one; the cursor continues
         /// behind it.
         package var maxListBytes = 64 << 20
+        /// The maximum size of what is kept of delegates, event types, keys, sessions and apps, in bytes.
+        package var maxKeptBytes = 1 << 30
+        /// The maximum size of the auth statuses and app states in memory, in bytes; the store has all of them.
+        package var maxValueBytes = 24 << 20
         package var retention = Retention()
         package init() {}
     }

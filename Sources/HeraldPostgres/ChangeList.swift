@@ -61,10 +61,11 @@ enum ChangeList {
     private static let sessions = Statement("SELECT \(Session.columns) FROM passes WHERE digest = ANY($1::bytea[])")
     private static let apps = Statement(
         "SELECT \(App.columns) FROM apps WHERE key = ANY($1::bigint[]) AND deleted_at IS NULL")
-    private static let eventTypes = Statement(
+    /// In the order in which they were asked for.
+    static let eventTypes = Statement(
         """
-        SELECT \(EventTypeRecord.columns) FROM unnest($1::bigint[], $2::text[]) AS asked(a, t)
-        JOIN event_types ON app = a AND type = t
+        SELECT \(EventTypeRecord.columns) FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked(a, t, n)
+        JOIN event_types ON app = a AND type = t ORDER BY n
         """)
     private static let deliveries = Statement(
         """

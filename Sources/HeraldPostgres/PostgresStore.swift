@@ -101,7 +101,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     /// The server copies its log by itself. Makes and drops partitions.
-    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
+    package func checkpointIfDue(erasing: Bool) throws(StoreError) -> DatabaseCheckpoint {
         let writer = try openWriter()
         // Half a partition is left: the next call tries again.
         try? writer.preparePartitions()

@@ -198,6 +198,18 @@ extension Reader {
         return try LogQueries.statuses(rows, of: [name])[name] ?? nil
     }
 
+    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
+        try LogQueries.states(try run(LogQueries.statesRequest([app])), of: [app])[app] ?? nil
+    }
+
+    func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord] {
+        if names.isEmpty { return [] }
+        let asked = names.map { NameInApp(app: app, name: $0) }
+        return try run(LogQueries.request(ChangeList.eventTypes, asked)).map { row throws(StoreError) in
+            try EventTypeRecord(row)
+        }
+    }
+
     func firstEvent() throws(StoreError) -> LogPosition {
         try run(Request(RetentionQueries.first)).first?.natural(0, "position") ?? 1
     }

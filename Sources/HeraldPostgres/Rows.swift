@@ -68,8 +68,6 @@ struct Row: ResultRow {
         }
     }
 
-    func flag(_ column: Int32) -> Bool { integer(column) != 0 }
-
     func text(_ column: Int32) -> String { withBytes(column) { String(decoding: $0, as: UTF8.self) } }
 
     func value(_ column: Int32) -> ColumnValue {

@@ -135,11 +135,16 @@ extension Transaction {
     private static let wipeAttempts = Statement(
         """
         UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
-            bytes_received = NULL WHERE event = ANY($1::bigint[])
+            bytes_received = NULL WHERE id IN (SELECT id FROM attempts WHERE event = ANY($1::bigint[]) LIMIT $2)
         """)
-    private static let removeWaitingOfEvents = Statement("DELETE FROM waiting WHERE event = ANY($1::bigint[])")
+    private static let removeWaitingOfEvents = Statement(
+        """
+        DELETE FROM waiting WHERE (delegate, event) IN
+            (SELECT delegate, event FROM waiting WHERE event = ANY($1::bigint[]) LIMIT $2)
+        """)
 
-    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
+    func erase(_ all: [LogPosition], limit: Int) throws(StoreError) -> Erasure {
+        let events = Array(all.prefix(limit))
         let found = try run(Self.findEvents) { parameters in parameters.add(events) { $0 } }
             .map { row throws(StoreError) in try writer.reading.listed(row) }
         // The subject of a damaged event is unknown; it is never served or sent.
@@ -155,13 +160,26 @@ extension Transaction {
                 parameters.add(EventChecksum.of(event, at: 0, attributes: attributes))
             }
         }
-        let wipe = Request(Self.wipeAttempts) { parameters in parameters.add(events) { $0 } }
-        let remove = Request(Self.removeWaitingOfEvents) { parameters in parameters.add(events) { $0 } }
+        func limited(_ statement: Statement) -> Request {
+            Request(statement) { parameters in
+                parameters.add(events) { $0 }
+                parameters.add(limit)
+            }
+        }
+        let wipe = limited(Self.wipeAttempts)
+        let remove = limited(Self.removeWaitingOfEvents)
         let results = try run(overwriting + [wipe, remove])
         var erasure = Erasure()
         erasure.events = erased.count
         erasure.attempts = results[erased.count].changed
         erasure.deliveries = results[erased.count + 1].changed
+        for logged in erased {
+            let bytes = logged.event.storedBytes - logged.event.erased().storedBytes
+            erasure.freed[AppBlock.number(of: logged.sequence), default: 0] += Int64(bytes)
+        }
+        // What was erased is skipped by the next call.
+        let isComplete = erasure.attempts < limit && erasure.deliveries < limit
+        erasure.rest = Array(isComplete ? all.dropFirst(events.count) : all[...])
         return erasure
     }
 
@@ -172,7 +190,9 @@ extension Transaction {
     /// The maximum number of responses in memory while all are visited.
     private static let pageSize = 256
 
-    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+    func eraseSubject(
+        _ subject: String, app: AppKey, after key: String, limit: Int
+    ) throws(StoreError) -> Erasure {
         let subject = ErasedSubject(subject)
         var erasure = Erasure()
         erasure.authStatuses =
@@ -180,12 +200,13 @@ extension Transaction {
                 parameters.add(app.rawValue)
                 parameters.add(subject.userID)
             }.changed
-        var last = ""
-        while true {
+        var (last, left) = (key, limit)
+        while left > 0 {
+            let size = min(left, Self.pageSize)
             let page = try run(Self.answers) { parameters in
                 parameters.add(app.rawValue)
                 parameters.add(last)
-                parameters.add(Self.pageSize)
+                parameters.add(size)
             }.map { ($0.text(0), $0.bytes(1)) }
             var named: [String] = []
             for (key, body) in page
@@ -195,8 +216,10 @@ extension Transaction {
                 parameters.add(named) { $0 }
             }
             erasure.answers += named.count
-            guard page.count == Self.pageSize, let end = page.last else { return erasure }
-            last = end.0
+            guard page.count == size, let end = page.last else { return erasure }
+            (last, left) = (end.0, left - size)
         }
+        erasure.nextAnswer = last
+        return erasure
     }
 }

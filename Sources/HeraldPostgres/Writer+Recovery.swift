@@ -14,8 +14,8 @@ extension Writer {
         recovery.first = try rows[1].first?.natural(0, "position") ?? 1
         recovery.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
         recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
-        recovery.appStates = try rows[4].map { row throws(StoreError) in try AppState(row) }
-        recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeRecord(row) }
+        recovery.appStates = try rows[4].map { AppStateVersion($0) }
+        recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeSummary(row) }
         recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
         recovery.sessions = try rows[7].map { row throws(StoreError) in try Session(row) }
         recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
@@ -28,12 +28,13 @@ extension Writer {
         return recovery
     }
 
+    private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
     private static let all = [
         StoreEnds.statement, RetentionQueries.first,
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
-        Statement("SELECT \(AppState.columns) FROM app_states ORDER BY app"),
-        Statement("SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"),
+        Statement("SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"),
+        Statement("SELECT \(summary) FROM event_types ORDER BY app, type"),
         Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id"),
         Statement("SELECT \(Session.columns) FROM passes"),
         Statement("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"),

@@ -6,7 +6,7 @@ import HeraldTables
 /// contain a secret.
 struct AnswerTable {
     private let columnSealer: ColumnSealer
-    private let find, set, removeExpired, page, remove: Statement
+    private let find, set, removeExpired, page, pageOfApp, removeOfApp: Statement
 
     /// The maximum number of rows in memory while all are visited.
     private static let pageSize = 256
@@ -27,7 +27,8 @@ struct AnswerTable {
             (SELECT rowid FROM answers WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)
             """)
         page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
-        remove = try prepare("DELETE FROM answers WHERE rowid = ?1")
+        pageOfApp = try prepare("SELECT key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
+        removeOfApp = try prepare("DELETE FROM answers WHERE app = ?1 AND key = ?2")
     }
 
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
@@ -53,17 +54,39 @@ struct AnswerTable {
         try removeExpired.run()
     }
 
-    /// - Returns: the number of rows removed.
-    func removeThose(of app: AppKey, naming subject: ErasedSubject) throws(StoreError) -> Int {
-        var removed = 0
-        try visit { answer throws(StoreError) in
-            guard answer.app == app else { return }
-            guard subject.isNamed(in: try columnSealer.open(answer.body, .answer(app, key: answer.key))) else { return }
-            remove.bind(1, answer.row)
-            try remove.run()
-            removed += 1
+    /// The maximum number of bytes of responses that are searched at once; the last one may exceed it.
+    private static let pageBytes = 256 << 10
+
+    /// Searches at most `limit` responses behind a key, and removes those that name the subject.
+    /// - Returns: the number of rows removed, and the key behind which the search continues; `nil` if it is complete.
+    func removeThose(
+        of app: AppKey, naming subject: ErasedSubject, after key: String, limit: Int
+    ) throws(StoreError) -> (removed: Int, next: String?) {
+        var (removed, last, left) = (0, key, limit)
+        while left > 0 {
+            pageOfApp.bind(1, app.rawValue)
+            pageOfApp.bind(2, last)
+            pageOfApp.bind(3, Int64(min(left, Self.pageSize)))
+            var bytes = 0
+            let hasRoom = { bytes < Self.pageBytes }
+            let rows = try pageOfApp.rows(while: hasRoom) { row in
+                let body = row.bytes(1)
+                bytes += body.count
+                return (key: row.text(0), body: body)
+            }
+            guard let end = rows.last?.key else { return (removed, nil) }
+            for row in rows
+            where subject.isNamed(in: try columnSealer.open(row.body, .answer(app, key: row.key))) {
+                removeOfApp.bind(1, app.rawValue)
+                removeOfApp.bind(2, row.key)
+                try removeOfApp.run()
+                removed += 1
+            }
+            last = end
+            // Many bytes cost as much as many responses.
+            left -= bytes < Self.pageBytes ? rows.count : left
         }
-        return removed
+        return (removed, last)
     }
 
     /// The body of a response, as stored.

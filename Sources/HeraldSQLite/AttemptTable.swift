@@ -24,7 +24,7 @@ struct AttemptTable {
         wipeThoseOfEvent = try prepare(
             """
             UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
-            bytes_received = NULL WHERE event = ?1
+            bytes_received = NULL WHERE id IN (SELECT id FROM attempts WHERE event = ?1 LIMIT ?2)
             """)
         recipients = try prepare(
             """
@@ -123,11 +123,12 @@ struct AttemptTable {
         return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
-    /// Erases the attempts of an event, except when they were made and how they ended. The rows remain, without a
+    /// Erases at most `limit` attempts of an event, except when they were made and how they ended. The rows remain, without a
     /// delegate: the lists of delegates are linked through them, and statistics still count them.
     /// - Returns: the number of rows erased.
-    func wipeThose(of event: LogPosition) throws(StoreError) -> Int {
+    func wipeThose(of event: LogPosition, limit: Int) throws(StoreError) -> Int {
         wipeThoseOfEvent.bind(1, event)
+        wipeThoseOfEvent.bind(2, Int64(limit))
         try wipeThoseOfEvent.run()
         return connection.changes
     }

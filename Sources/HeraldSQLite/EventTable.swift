@@ -110,12 +110,12 @@ struct EventTable {
         try removeMarks.run()
     }
 
-    /// - Returns: whether there was an event to erase.
-    func erase(_ sequence: LogPosition) throws(StoreError) -> Bool {
+    /// - Returns: the bytes that its content had; `nil` if there was no event to erase.
+    func erase(_ sequence: LogPosition) throws(StoreError) -> Int64? {
         findBySequence.bind(1, sequence)
         let found = try findBySequence.row { row throws(StoreError) in try reading.listed(row)?.event }
         // The subject of a damaged event is unknown; it is never served or sent.
-        guard case let event?? = found, !event.isErased else { return false }
+        guard case let event?? = found, !event.isErased else { return nil }
         let erased = event.erased()
         let attributes = TextList.encode(erased.attributes)
         overwrite.bind(1, sequence)
@@ -123,7 +123,7 @@ struct EventTable {
         overwrite.bind(4, attributes)
         overwrite.bind(5, EventChecksum.of(erased, at: sequence, attributes: attributes))
         try overwrite.run(3, lent: erased.data)
-        return true
+        return Int64(event.storedBytes - erased.storedBytes)
     }
 
     func add(_ mark: LogMark) throws(StoreError) {

@@ -10,7 +10,7 @@ final class Reader: StoreReader {
     let heads: AttemptHeads
     private let reading: EventReading
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
-    private let authStatus: Statement
+    private let authStatus, appState, eventType: Statement
     private let deletedDelegate, audit: Statement
     let deliveries: DeliveryQueries
     let retention: RetentionQueries
@@ -28,6 +28,8 @@ final class Reader: StoreReader {
         eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
+        appState = try prepare("SELECT \(AppState.columns) FROM app_states WHERE app = ?1")
+        eventType = try prepare("SELECT \(EventTypeRecord.columns) FROM event_types WHERE app = ?1 AND type = ?2")
         deletedDelegate = try prepare("SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL")
         audit = try prepare(Reader.audit)
         deliveries = try DeliveryQueries(connection)
@@ -104,6 +106,26 @@ final class Reader: StoreReader {
         authStatus.bind(1, app.rawValue)
         authStatus.bind(2, userID)
         return try authStatus.row { row throws(StoreError) in try AuthStatus(row) }
+    }
+
+    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
+        connection.startClock()
+        appState.bind(1, app.rawValue)
+        return try appState.row { AppState($0) }
+    }
+
+    /// One statement for each.
+    func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord] {
+        connection.startClock()
+        var found: [EventTypeRecord] = []
+        for name in names {
+            eventType.bind(1, app.rawValue)
+            eventType.bind(2, name)
+            if let type = try eventType.row({ row throws(StoreError) in try EventTypeRecord(row) }) {
+                found.append(type)
+            }
+        }
+        return found
     }
 
     static let audit = "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"

@@ -15,11 +15,13 @@ extension SQLiteStore {
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
         ).rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
         recovery.nextDelegateKey = try connection.natural("SELECT max(key) FROM delegates", "delegate") + 1
-        recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
-            .rows { row throws(StoreError) in try AppState(row) }
+        recovery.appStates = try Statement(
+            connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
+        ).rows { AppStateVersion($0) }
+        let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
         recovery.eventTypes = try Statement(
-            connection, "SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"
-        ).rows { row throws(StoreError) in try EventTypeRecord(row) }
+            connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
+        ).rows { row throws(StoreError) in try EventTypeSummary(row) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
         recovery.sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")

@@ -88,9 +88,9 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         }
     }
 
-    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
+    package func checkpointIfDue(erasing: Bool) throws(StoreError) -> DatabaseCheckpoint {
         do {
-            return try openWriter().checkpointIfDue()
+            return try openWriter().checkpointIfDue(erasing: erasing)
         } catch {
             if case .syncFailed = remembered(error) { throw error }
             // What was committed is safe in the log; a later checkpoint tries again.

@@ -5,7 +5,7 @@ import HeraldTables
 struct WaitingTable {
     private let connection: Connection
     private let list: WaitingList
-    private let set, drop, end, removeOfRange, removeOfEvent, oldest: Statement
+    private let set, drop, end, removeOfRange, oldest: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -19,7 +19,6 @@ struct WaitingTable {
         drop = try prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
         end = try prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
         removeOfRange = try prepare(WaitingTable.removeOfRange)
-        removeOfEvent = try prepare("DELETE FROM waiting WHERE event = ?1")
         oldest = try prepare("SELECT min(event) FROM waiting WHERE event >= ?1")
     }
 
@@ -81,10 +80,13 @@ struct WaitingTable {
         return min(range.upperBound, (next ?? .max) - 1)
     }
 
+    /// Removes at most `limit` rows of an event.
     /// - Returns: the number of rows removed.
-    func removeThose(of event: LogPosition) throws(StoreError) -> Int {
-        removeOfEvent.bind(1, event)
-        try removeOfEvent.run()
+    func removeThose(of event: LogPosition, limit: Int) throws(StoreError) -> Int {
+        removeOfRange.bind(1, event)
+        removeOfRange.bind(2, event)
+        removeOfRange.bind(3, Int64(limit))
+        try removeOfRange.run()
         return connection.changes
     }
 }

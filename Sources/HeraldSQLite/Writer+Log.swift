@@ -61,23 +61,40 @@ extension Writer {
 
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: last) }
 
-    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
-        var erasure = Erasure()
-        for sequence in events {
-            if try self.events.erase(sequence) { erasure.events += 1 }
-            erasure.attempts += try attempts.wipeThose(of: sequence)
-            erasure.deliveries += try waiting.removeThose(of: sequence)
-        }
+    func erase(_ events: [LogPosition], limit: Int) throws(StoreError) -> Erasure {
         mustCutLog = true
+        var erasure = Erasure()
+        var rows = limit
+        for (index, sequence) in events.enumerated() {
+            if let bytes = try self.events.erase(sequence) {
+                erasure.events += 1
+                erasure.freed[AppBlock.number(of: sequence), default: 0] += bytes
+            }
+            rows -= 1
+            let attempts = try attempts.wipeThose(of: sequence, limit: max(1, rows))
+            rows -= attempts
+            let deliveries = try waiting.removeThose(of: sequence, limit: max(1, rows))
+            rows -= deliveries
+            erasure.attempts += attempts
+            erasure.deliveries += deliveries
+            if rows <= 0 {
+                // The last one may have more.
+                erasure.rest = Array(events[index...])
+                break
+            }
+        }
         return erasure
     }
 
-    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+    func eraseSubject(
+        _ subject: String, app: AppKey, after key: String, limit: Int
+    ) throws(StoreError) -> Erasure {
         let erased = ErasedSubject(subject)
         var erasure = Erasure()
         try values.removeAuthStatus(app: app, userID: erased.userID)
         erasure.authStatuses = connection.changes
-        erasure.answers = try answers.removeThose(of: app, naming: erased)
+        (erasure.answers, erasure.nextAnswer) = try answers.removeThose(
+            of: app, naming: erased, after: key, limit: limit)
         mustCutLog = true
         return erasure
     }

@@ -108,12 +108,12 @@ final class Writer: StoreTransaction {
         if connection.isInTransaction { try? rollbackStatement.run() }
     }
 
-    /// Runs a checkpoint when the write-ahead log is long or contains erased data.
-    func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
+    /// Runs a checkpoint when the write-ahead log is long, or with `erasing` if it contains erased data.
+    func checkpointIfDue(erasing: Bool) throws(StoreError) -> DatabaseCheckpoint {
         if let retryCheckpointAt {
             guard Clock.system.monotonic() >= retryCheckpointAt else { return .notDue }
         } else {
-            guard mustCutLog || connection.logPages >= checkpointAt else { return .notDue }
+            guard mustCutLog && erasing || connection.logPages >= checkpointAt else { return .notDue }
         }
         let pages = connection.logPages
         // Before the try, so that a checkpoint that is held back is not repeated with each commit.

@@ -32,3 +32,27 @@ extension EventTypeRecord {
             updatedAt: try row(Columns.updatedAt), version: try row(Columns.version))
     }
 }
+
+extension EventTypeSummary {
+    /// Neither store reads the example and the schema for their lengths.
+    /// - Parameters:
+    ///   - text: the SQL expression of the number of bytes of the description.
+    ///   - blob: the SQL function of the number of bytes of a blob.
+    package static func columns(text: String, blob: String) -> String {
+        """
+        app, type, check_mode, schema IS NOT NULL, created_at, updated_at, version,
+        \(text) + coalesce(\(blob)(example), 0) + coalesce(\(blob)(schema), 0)
+        """
+    }
+
+    /// - Parameter row: a row of `columns`.
+    package init(_ row: some ResultRow) throws(StoreError) {
+        let check = row.text(2)
+        self.init(
+            app: AppKey(rawValue: row.integer(0)), type: row.text(1),
+            check: try known(EventTypeRecord.Check(rawValue: check), "check_mode", check),
+            hasSchema: row.flag(3),
+            createdAt: row.integer(4), updatedAt: row.integer(5), version: row.integer(6),
+            bytes: Int(clamping: row.integer(7)))
+    }
+}

@@ -135,6 +135,14 @@ extension AppState {
     }
 }
 
+extension AppStateVersion {
+    package static let columns = "app, event_id"
+
+    package init(_ row: some ResultRow) {
+        self.init(app: AppKey(rawValue: row.integer(0)), eventID: row.text(1))
+    }
+}
+
 extension StoredAnswer {
     package static let columns = "fingerprint, status, headers, body"
 

@@ -46,6 +46,26 @@ struct ErasureTests {
         }
     }
 
+    @Test("erasures that run at the same time all end, and events are published in between")
+    func concurrent() async throws {
+        let herald = try await HeraldProcess.start()
+        for subject in 0..<8 {
+            let event = #"{"type": "a.b", "subject": "user:\#(subject)", "data": "x"}"#
+            _ = try await herald.post(
+                "/v1/events", "[" + Array(repeating: event, count: 300).joined(separator: ",") + "]")
+        }
+        try await withThrowingTaskGroup(of: Int?.self) { group in
+            for subject in 0..<8 {
+                group.addTask { try await herald.send("DELETE", "/v1/subjects/user:\(subject)").integer("events") }
+            }
+            for _ in 0..<20 { group.addTask { try await herald.post("/v1/events", #"{"type": "free"}"#).status } }
+            var results: [Int?] = []
+            for try await result in group { results.append(result) }
+            #expect(results.filter { $0 == 300 }.count == 8 && results.filter { $0 == 202 }.count == 20)
+        }
+        #expect(try await herald.get("/v1/events?type=a.b&subject=user:3").data.isEmpty)
+    }
+
     @Test("more events than fit in one transaction, and a subject that a path can't contain")
     func many() async throws {
         let herald = try await HeraldProcess.start()

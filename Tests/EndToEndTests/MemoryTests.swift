@@ -20,6 +20,7 @@ struct MemoryTests {
         #expect(given.recentEvents == wanted.recentEvents && given.recentBytes == wanted.recentBytes)
         #expect(given.pageBytes == wanted.pageBytes && given.attempts == wanted.attempts)
         #expect(given.waitingDeliveries == wanted.waitingDeliveries)
+        #expect(plan.values == hub.maxValueBytes && plan.keptObjects >= 128 << 20)
         #expect(plan.waitingBodies == 96 << 20 && plan.schemas == 500_000)
         #expect(plan.connections == 10_000 && plan.streams == 10_000)
         #expect(plan.callbacks == (loops == 1 ? 4_096 : 2_983))
@@ -34,6 +35,7 @@ struct MemoryTests {
                 plan.databasePages, plan.waitingEvents, plan.list * 4, plan.recentEvents, plan.eventsOfLoop * loops,
                 plan.waitingBodies, plan.partialBodies, plan.connections * 26 << 10, plan.streams * 4 << 10,
                 plan.schemas * 100, plan.callbacks * loops * 44 << 10, plan.ofLoop.attempts * loops * 256,
+                plan.keptObjects, plan.values,
             ]
             #expect(parts.reduce(MemoryPlan.fixed, +) <= plan.total)
             #expect(parts.allSatisfy { $0 > 0 })
@@ -96,6 +98,46 @@ struct MemoryTests {
             path = page.string("next_cursor").map { "/v1/events?type=large.*&limit=200&cursor=\($0)" }
         }
         #expect(found.count == 10 && Set(found) == ids)
+    }
+
+    @Test(
+        "a server with little memory keeps as much as fits, refuses the rest, and starts again with what it has accepted"
+    )
+    func kept() async throws {
+        let herald = try await HeraldProcess.start(["--memory", "48MiB"])
+        // Schemas are in the store, so that their bytes do not count.
+        let padding = String(repeating: "x", count: 60_000)
+        let schema = #"{"schema": {"description": "\#(padding)", "required": ["a"]}, "check": "enforce"}"#
+        for number in 0..<40 {
+            let answer = try await herald.send("PUT", "/v1/event-types/large.t\(number)", schema)
+            #expect(answer.status == 201)
+        }
+        let subjects = (0..<1_000).map { #""\#(String(repeating: "s", count: 250))\#($0)""# }.joined(separator: ",")
+        var refused: Answer?
+        var registered = 0
+        while refused == nil, registered < 100 {
+            let body = #"{"url": "http://127.0.0.1:9/\#(registered)", "subjects": [\#(subjects)]}"#
+            let answer = try await herald.post("/v1/delegates", body)
+            if answer.status == 201 { registered += 1 } else { refused = answer }
+        }
+        let problem = try #require(refused)
+        #expect(problem.status == 409 && problem.string("type") == "/problems/too-many", "\(problem.text)")
+        #expect(problem.string("detail")?.contains("--memory") == true && (1...20).contains(registered))
+        let small = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/small"}"#)
+        #expect(small.status == 201)
+        try await herald.kill()
+        let again = try await herald.restart(["--memory", "48MiB"])
+        #expect(try await again.post("/v1/events", #"{"type": "large.t39", "data": {}}"#).errors == ["/data/a"])
+        #expect(try await again.post("/v1/events", #"{"type": "large.t0", "data": {"a": 1}}"#).status == 202)
+        var types = 0
+        var path: String? = "/v1/event-types?limit=200"
+        while let address = path {
+            let page = try await again.get(address)
+            #expect(page.data.count < 40, "a page is bounded by its bytes")
+            types += page.data.count
+            path = page.string("next_cursor").map { "/v1/event-types?limit=200&cursor=\($0)" }
+        }
+        #expect(types == 40)
     }
 
     @Test("a setting that is given explicitly holds with little memory, too")

@@ -34,6 +34,27 @@ struct SecretTests {
         }
     }
 
+    @Test("an idempotency key returns a secret to the key that asked for it first, and to no other one")
+    func idempotency() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let (one, two) = (
+            try await herald.makeKey("manage", by: admin), try await herald.makeKey("manage", by: admin)
+        )
+        let body = #"{"url": "http://127.0.0.1:9/hook"}"#
+        func register(_ key: MadeKey) async throws -> Answer {
+            try await herald.post("/v1/delegates", body, key.headers.merging(["Idempotency-Key": "same"]) { $1 })
+        }
+        let first = try await register(one)
+        let secret = try #require(first.string("secret"))
+        #expect(first.status == 201)
+        let repeated = try await register(one)
+        #expect(repeated.header("idempotent-replayed") == "true" && repeated.string("secret") == secret)
+        let other = try await register(two)
+        #expect(other.status == 422 || other.status == 409, "\(other.status)")
+        #expect(!other.text.contains(secret))
+    }
+
     @Test(
         "in responses, errors, lists, metrics, streams, the audit log, the log and the files",
         .enabled(if: TestStore.isFolder))

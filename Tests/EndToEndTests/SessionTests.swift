@@ -38,6 +38,22 @@ struct SessionTests {
         #expect(try await herald.get("/v1/events", other).status == 401)
     }
 
+    @Test("of several session cookies the valid one counts, and signing out ends all of them")
+    func several() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let valid = try #require(try await signIn(herald, admin)["Cookie"])
+        for cookies in [
+            "herald_session=stale; \(valid)", "\(valid); herald_session=stale", "a=b; herald_session=; \(valid)",
+        ] {
+            let answer = try await herald.get("/v1/events", sameOrigin.merging(["Cookie": cookies]) { $1 })
+            #expect(answer.status == 200, "\(cookies)")
+        }
+        let own = sameOrigin.merging(["Cookie": "herald_session=stale; \(valid)"]) { $1 }
+        #expect(try await herald.send("DELETE", "/v1/session", nil, own).status == 204)
+        #expect(try await herald.get("/v1/events", sameOrigin.merging(["Cookie": valid]) { $1 }).status == 401)
+    }
+
     @Test("a session is valid for the pages of this server only")
     func origin() async throws {
         let herald = try await HeraldProcess.start()

@@ -35,6 +35,17 @@ struct TLSTests {
                 + ["https://127.0.0.1:\(herald.port)\(path)"])
     }
 
+    @Test("the session cookie is only sent over https, whatever the request says of its origin")
+    func cookie() async throws {
+        let herald = try await HeraldProcess.start(
+            try show(authority), environment: ["HERALD_ADMIN_KEY": "the-admin-of-this-test"])
+        let answer = try await curl(
+            herald, "/v1/session", "-i", "-H", "Content-Type: application/json", "-d",
+            #"{"key": "the-admin-of-this-test"}"#)
+        let cookie = answer.text.split(whereSeparator: \.isNewline).first { $0.lowercased().hasPrefix("set-cookie:") }
+        #expect(cookie?.hasSuffix("; Secure") == true, "\(answer.text)")
+    }
+
     @Test("posting, listening and reading work as over http, also with the commands")
     func story() async throws {
         let herald = try await HeraldProcess.start(try show(authority))

@@ -83,7 +83,7 @@ struct SpecificationTests {
             let form: CloudEventInput.Form? =
                 first?["specversion"] == nil ? nil : example.kind == .array ? .batch : .structured
             #expect(throws: Never.self, "\(name)") {
-                _ = try PostInput(example, as: form, context, SchemaChecks(hub.catalogue, WorkPool()))
+                _ = try PostInput(example, as: form, context, SchemaChecks(hub, WorkPool()))
             }
         }
     }

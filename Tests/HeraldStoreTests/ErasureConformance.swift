@@ -67,6 +67,64 @@ struct ErasureConformance {
         #expect(next.id > newest, "no number is given twice")
     }
 
+    @Test("an erasure is done in steps of few rows, and the last one leaves nothing", arguments: StoreKind.allCases)
+    func steps(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(WebhookDelegate(1))
+        try fixture.append((1...5).map { Event(id: "e\($0)", subject: "user:42", data: #"{"name":"Ada"}"#) })
+        try fixture.write { $0.attempts = (1...12).map { attempt(1, $0 < 10 ? 1 : 2, excerpt: "hello Ada") } }
+        let stored = Int64(Event(id: "e1", subject: "user:42", data: #"{"name":"Ada"}"#).storedBytes)
+        var sum = Erasure()
+        var rest: [LogPosition] = [1, 2, 3, 4, 5]
+        var steps = 0
+        while !rest.isEmpty, steps < 50 {
+            let step = try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.erase(rest, limit: 4)
+            }
+            sum.events += step.events
+            sum.attempts += step.attempts
+            for (block, bytes) in step.freed { sum.freed[block, default: 0] += bytes }
+            rest = step.rest
+            steps += 1
+        }
+        #expect((sum.events, sum.attempts) == (5, 12) && steps > 1)
+        let left = try fixture.store.makeReader().events(after: 0, limit: 9, maxBytes: 9_999).events
+        #expect(left.allSatisfy(\.isErased))
+        #expect(sum.freed == [0: 5 * stored - Int64(left.reduce(0) { $0 + $1.storedBytes })])
+        #expect(try fixture.store.makeReader().attempts(event: 1) == [])
+    }
+
+    @Test("responses are searched in steps, from key to key", arguments: [StoreKind.sqlite, .postgres])
+    func answers(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for index in 0..<10 {
+                let answer = StoredAnswer(
+                    fingerprint: [1], status: 202, headers: [],
+                    body: Array((index % 2 == 0 ? #"{"subject":"user:42"}"# : "{}").utf8))
+                try transaction.setAnswer(answer, app: .default, key: "k\(index)", expiresAt: 100)
+                try transaction.setAnswer(answer, app: otherApp, key: "k\(index)", expiresAt: 100)
+            }
+        }
+        var removed: [Int] = []
+        var next: String? = ""
+        while let key = next, removed.count < 20 {
+            let step = try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.eraseSubject("user:42", app: .default, after: key, limit: 4)
+            }
+            removed.append(step.answers)
+            next = step.nextAnswer
+        }
+        #expect(removed == [2, 2, 1])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for index in 0..<10 {
+                let key = "k\(index)"
+                #expect(try (transaction.answer(app: .default, key: key, now: 1) == nil) == (index % 2 == 0))
+                #expect(try transaction.answer(app: otherApp, key: key, now: 1) != nil)
+            }
+        }
+    }
+
     @Test("a subject's auth status is removed, and stored responses that name it", arguments: StoreKind.allCases)
     func subject(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -197,6 +197,8 @@ struct MoveTests {
             let answer = try transaction.answer(app: .default, key: "idem", now: 1)
             lines.append("\(String(describing: answer))")
         }
+        for type in found.eventTypes { lines.append("\(try reader.eventTypes([type.type], app: type.app))") }
+        for state in found.appStates { lines.append("\(String(describing: try reader.appState(state.app)))") }
         lines += [
             "\(found.head) \(found.first) \(found.nextDelegateKey) \(found.nextAppKey)", "\(found.appStates)",
             "\(found.eventTypes)", "\(found.keys)", "\(found.sessions)", "\(found.apps)", "\(found.secret.bytes)",

@@ -27,7 +27,9 @@ struct StateConformance {
         #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == later)
     }
 
-    @Test("the last app state of each app is recovered", arguments: StoreKind.allCases)
+    @Test(
+        "the version of the last app state of each app is recovered, and the state is read",
+        arguments: StoreKind.allCases)
     func appState(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let states = [
@@ -41,7 +43,11 @@ struct StateConformance {
                 #expect(try transaction.appState(state.app) == state)
             }
         }
-        #expect(try fixture.restart().appStates == [states[2], states[1]])
+        let recovered = try fixture.restart().appStates
+        #expect(recovered == [states[2], states[1]].map { AppStateVersion(app: $0.app, eventID: $0.eventID) })
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.appState(.default) == states[2] && reader.appState(user2) == states[1])
+        #expect(try reader.appState(AppKey(rawValue: 3)) == nil)
         try fixture.transaction { (transaction) throws(StoreError) in
             #expect(try transaction.appState(user2) == states[1])
             #expect(try transaction.appState(AppKey(rawValue: 3)) == nil)
@@ -50,7 +56,8 @@ struct StateConformance {
         }
     }
 
-    @Test("event types are stored as last described", arguments: StoreKind.allCases)
+    @Test(
+        "event types are stored as last described, and a start reads summaries of them", arguments: StoreKind.allCases)
     func eventTypes(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func type(_ name: String, app: AppKey = .default, _ check: EventTypeRecord.Check, version: Int64 = 1)
@@ -72,10 +79,12 @@ struct StateConformance {
             try transaction.removeEventType("c", app: .default)
             try transaction.removeEventType("b", app: user2)
         }
-        #expect(
-            try fixture.restart().eventTypes == [
-                type("a", .report), type("b", .enforce, version: 2), type("a", app: user2, .enforce),
-            ])
+        let left = [type("a", .report), type("b", .enforce, version: 2), type("a", app: user2, .enforce)]
+        #expect(try fixture.restart().eventTypes == left.map { EventTypeSummary($0) })
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.eventTypes(["b", "c", "a"], app: .default) == [left[1], left[0]])
+        #expect(try reader.eventTypes(["a"], app: user2) == [left[2]])
+        #expect(try reader.eventTypes([], app: .default) == [])
     }
 
     @Test("keys are stored as last written", arguments: StoreKind.allCases)

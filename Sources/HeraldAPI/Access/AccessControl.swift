@@ -61,8 +61,8 @@ final class AccessControl: Sendable {
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
             throw .wrongKey
-        } else if let id = SessionCookie.id(in: head), SessionCookie.isSameOrigin(head),
-            let principal = principal(session: id)
+        } else if SessionCookie.isSameOrigin(head),
+            let principal = SessionCookie.ids(in: head).lazy.compactMap(principal(session:)).first
         {
             return principal
         }

@@ -38,6 +38,9 @@ struct Principal: Sendable {
     /// The origin of a link.
     var origin: String?
 
+    /// The key, also of a session, or the link: it tells clients of an app apart.
+    var owner: String { key ?? (identity == .portalLink ? "portal \(session ?? [])" : identity.name) }
+
     /// The same principal in the app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
         var principal = self

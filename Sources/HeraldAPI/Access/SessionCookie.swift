@@ -6,15 +6,19 @@ enum SessionCookie {
     /// Milliseconds that a session lasts.
     static let lifetime: Int64 = 12 * 3_600_000
 
-    /// The session id in the request's cookie.
-    static func id(in head: RequestHead) -> ArraySlice<UInt8>? {
-        guard let cookies = head.bytes(of: "Cookie") else { return nil }
+    /// The maximum number of session ids that a request is searched for.
+    private static let maxIDs = 8
+
+    /// The session ids in the request's cookies. A browser sends several if another server on the same host, or an earlier
+    /// path, has set one.
+    static func ids(in head: RequestHead) -> [ArraySlice<UInt8>] {
+        guard let cookies = head.bytes(of: "Cookie") else { return [] }
         let name = Array((cookie + "=").utf8)
-        for pair in cookies.split(separator: UInt8(ascii: ";")) {
-            let pair = pair.drop { $0 == UInt8(ascii: " ") }
-            if pair.starts(with: name) { return pair.dropFirst(name.count) }
-        }
-        return nil
+        let ids = cookies.split(separator: UInt8(ascii: ";")).lazy
+            .map { pair in pair.drop { $0 == UInt8(ascii: " ") } }
+            .filter { $0.starts(with: name) }
+            .map { $0.dropFirst(name.count) }
+        return Array(ids.prefix(maxIDs))
     }
 
     /// Whether the request comes from the dashboard. Browsers without `Sec-Fetch-Site` send no `Origin` with a GET,
@@ -27,9 +31,11 @@ enum SessionCookie {
         }
     }
 
-    /// - Parameter head: the header section of the request; over https the cookie is marked `Secure`.
-    static func setCookie(_ id: String, seconds: Int64, _ head: RequestHead) -> Response.Field {
-        let isSecure = head.value(of: "Origin")?.hasPrefix("https:") ?? false
+    /// - Parameters:
+    ///   - head: the header section of the request. Behind a proxy, its origin says whether the browser uses https.
+    ///   - isTLS: whether the server itself uses https. Over https the cookie is marked `Secure`.
+    static func setCookie(_ id: String, seconds: Int64, _ head: RequestHead, isTLS: Bool) -> Response.Field {
+        let isSecure = isTLS || head.value(of: "Origin")?.hasPrefix("https:") ?? false
         return Response.Field(
             "Set-Cookie",
             "\(cookie)=\(id); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : ""))

@@ -8,6 +8,8 @@ import HeraldRuntime
 struct SessionEndpoints: Sendable {
     let hub: Hub
     let access: AccessControl
+    /// Whether the server itself uses https.
+    let isTLS: Bool
 
     var routes: [Route] {
         [
@@ -92,7 +94,7 @@ struct SessionEndpoints: Sendable {
         }
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
-            status: 204, headers: [SessionCookie.setCookie(text, seconds: seconds, call.request.head)])
+            status: 204, headers: [SessionCookie.setCookie(text, seconds: seconds, call.request.head, isTLS: isTLS)])
         hub.submit(
             AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
@@ -110,14 +112,19 @@ struct SessionEndpoints: Sendable {
 
     private func close(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let answer = Response(status: 204, headers: [SessionCookie.setCookie("", seconds: 0, call.request.head)])
-        guard let id = SessionCookie.id(in: call.request.head), SessionCookie.isSameOrigin(call.request.head) else {
-            return call.send(answer)
-        }
-        guard access.isKnown(id) else {
+        let head = call.request.head
+        let answer = Response(status: 204, headers: [SessionCookie.setCookie("", seconds: 0, head, isTLS: isTLS)])
+        let ids = SessionCookie.isSameOrigin(head) ? SessionCookie.ids(in: head) : []
+        guard ids.allSatisfy({ access.isKnown($0) }) else {
             // Another process may have made it just now.
-            return afterLooking(call) { [self] in access.close(id) { call.send(answer) } }
+            return afterLooking(call) { [self] in close(ids[...]) { call.send(answer) } }
         }
-        access.close(id) { call.send(answer) }
+        close(ids[...]) { call.send(answer) }
+    }
+
+    /// One after the other.
+    private func close(_ ids: ArraySlice<ArraySlice<UInt8>>, _ done: @escaping @Sendable () -> Void) {
+        guard let id = ids.first else { return done() }
+        access.close(id) { close(ids.dropFirst(), done) }
     }
 }

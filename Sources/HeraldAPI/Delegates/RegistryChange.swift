@@ -17,7 +17,8 @@ struct RegistryChange: Sendable {
             answer(to: call, $0, secret, backlog, updated)
         }
         let isPost = call.request.head.method == .post
-        let idempotency: Idempotency<RegistryWrite.Outcome>? = isPost ? try call.idempotency(response) : nil
+        let idempotency: Idempotency<RegistryWrite.Outcome>? =
+            isPost ? try call.idempotency(hasSecret: true, response) : nil
         hub.submit(
             RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
                 result in

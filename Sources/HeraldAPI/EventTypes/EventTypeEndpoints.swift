@@ -27,19 +27,36 @@ struct EventTypeEndpoints: Sendable {
         if let cursor, !EventType.isValid(cursor) {
             throw .noCursor
         }
-        try call.answer(from: hub) { _ in
+        try call.answer(from: hub) { reader in
             let types = hub.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }
-            call.send(page: Array(types.prefix(limit + 1)), query, limit: limit, cursor: \.type) {
+            let page = Self.page(types, limit: limit, maxBytes: hub.maxListBytes)
+            let records = try reader.eventTypes(page.map(\.type), app: call.app)
+            call.send(page: records, query, next: page.count < types.count ? page.last?.type : nil) {
                 $1.members(of: $0)
             }
         }
     }
 
+    /// The first types, at least one: together they have no more bytes than a list of events may have.
+    private static func page(
+        _ types: [EventTypeSummary], limit: Int, maxBytes: Int
+    ) -> ArraySlice<EventTypeSummary> {
+        var bytes = 0
+        let fitting = types.prefix(limit).prefix { type in
+            bytes += type.bytes
+            return bytes <= maxBytes
+        }
+        return types.prefix(max(1, fitting.count))
+    }
+
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let type = call.parameters[0]
-        guard let record = hub.catalogue.record(call.app, type) else { throw Self.notFound(type) }
-        call.send(etag: String(record.version)) { $0.members(of: record) }
+        guard hub.catalogue.summary(call.app, type) != nil else { throw Self.notFound(type) }
+        try call.answer(from: hub) { reader in
+            guard let record = try reader.eventTypes([type], app: call.app).first else { throw Self.notFound(type) }
+            call.send(etag: String(record.version)) { $0.members(of: record) }
+        }
     }
 
     // MARK: Writing

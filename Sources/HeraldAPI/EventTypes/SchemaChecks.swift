@@ -11,28 +11,49 @@ final class SchemaChecks: Sendable {
     let pool: WorkPool
 
     private struct Compiled {
-        let record: EventTypeRecord
+        let version: EventTypeSummary
         let schema: JSONSchema
     }
 
     private struct Cache {
-        var entries: [String: Compiled] = [:]
-        /// Of all cached schemas.
-        var size = 0
+        private var apps: [AppKey: [String: Compiled]] = [:]
+        private var sizes: [AppKey: Int] = [:]
+
+        func find(_ version: EventTypeSummary) -> JSONSchema? {
+            guard let known = apps[version.app]?[version.type], known.version.isSameVersion(as: version) else {
+                return nil
+            }
+            return known.schema
+        }
+
+        /// Beyond the limit, the schemas of the app that has most are dropped, including those of deleted types. So an app
+        /// with many schemas does not push out those of others.
+        mutating func add(_ new: Compiled, maxSize: Int) {
+            let app = new.version.app
+            let old = apps[app, default: [:]].updateValue(new, forKey: new.version.type)
+            sizes[app, default: 0] += new.schema.size - (old?.schema.size ?? 0)
+            while sizes.values.reduce(0, +) > maxSize, let largest = sizes.max(by: { $0.value < $1.value })?.key {
+                apps[largest] = nil
+                sizes[largest] = nil
+            }
+        }
     }
+
+    /// What reading a schema from the store costs: so much that it is never done on the thread that serves small requests.
+    private static let readSteps = 2_500
 
     /// In units of `JSONSchema.size`.
     private let maxSize: Int
-    private let catalogue: EventTypeCatalogue
+    private let hub: Hub
     private let compiled = Mutex(Cache())
     /// Events that did not match, with `report`.
     private let warned = Atomic<Int>(0)
     private let refused = Atomic<Int>(0)
     private let null: JSONDocument?
 
-    init(_ catalogue: EventTypeCatalogue, _ pool: WorkPool, maxSize: Int = 500_000) {
+    init(_ hub: Hub, _ pool: WorkPool, maxSize: Int = 500_000) {
         self.maxSize = maxSize
-        self.catalogue = catalogue
+        self.hub = hub
         self.pool = pool
         null = try? JSONDocument(parsing: "null")
     }
@@ -42,12 +63,12 @@ final class SchemaChecks: Sendable {
     }
 
     /// The description of the event's type if its data must be validated; `nil` for most events. Cheap.
-    func record(for event: Event) -> EventTypeRecord? {
-        if catalogue.isEmpty { return nil }
-        guard let record = catalogue.record(event.app, event.type), record.check != .off, record.schema != nil else {
+    func description(for event: Event) -> EventTypeSummary? {
+        if hub.catalogue.isEmpty { return nil }
+        guard let found = hub.catalogue.summary(event.app, event.type), found.check != .off, found.hasSchema else {
             return nil
         }
-        return record
+        return found
     }
 
     /// The violations of the schema. Not for a loop's thread.
@@ -55,9 +76,11 @@ final class SchemaChecks: Sendable {
     ///   - pointer: the pointer of `data` in the request's body.
     ///   - budget: if it is exhausted, the result is meaningless.
     func violations(
-        of data: JSONValue?, at pointer: String, _ record: EventTypeRecord, within budget: inout WorkBudget
-    ) -> [FieldError] {
-        guard let schema = schema(of: record, within: &budget), let data = data ?? null?.root else { return [] }
+        of data: JSONValue?, at pointer: String, _ description: EventTypeSummary, within budget: inout WorkBudget
+    ) throws(Problem) -> [FieldError] {
+        guard let schema = try schema(of: description, within: &budget), let data = data ?? null?.root else {
+            return []
+        }
         return schema.violations(of: data, within: &budget).map { FieldError(pointer + $0.pointer, $0.detail) }
     }
 
@@ -70,21 +93,25 @@ final class SchemaChecks: Sendable {
         }
     }
 
-    /// Compiled once for each version of the type's description.
-    private func schema(of record: EventTypeRecord, within budget: inout WorkBudget) -> JSONSchema? {
-        let key = "\(record.app.rawValue) \(record.type)"
-        if let known = compiled.withLock({ $0.entries[key] }), known.record == record { return known.schema }
+    /// Compiled once for each version of the type's description, as long as the cache has room. The text is in the store.
+    private func schema(of version: EventTypeSummary, within budget: inout WorkBudget) throws(Problem) -> JSONSchema? {
+        if let known = compiled.withLock({ $0.find(version) }) { return known }
+        guard budget.spend(Self.readSteps) else { return nil }
+        let record: EventTypeRecord?
+        do throws(HubError) {
+            record = try hub.readAndWait { reader throws(StoreError) in
+                try reader.eventTypes([version.type], app: version.app).first
+            }
+        } catch {
+            throw Problem(error)
+        }
         // It compiled when the type was described.
-        guard let text = record.schema,
+        guard let record, let text = record.schema,
             let document = try? JSONDocument(parsing: text, limits: EventTypeInput.limits),
             let schema = try? JSONSchema(document.root, assertsFormats: record.assertsFormats, within: &budget)
         else { return nil }
-        compiled.withLock { compiled in
-            // Beyond the limit, all cached schemas are dropped together, including those of deleted types.
-            if compiled.size + schema.size > maxSize { compiled = Cache() }
-            compiled.size += schema.size - (compiled.entries[key]?.schema.size ?? 0)
-            compiled.entries[key] = Compiled(record: record, schema: schema)
-        }
+        let entry = Compiled(version: EventTypeSummary(record), schema: schema)
+        compiled.withLock { $0.add(entry, maxSize: maxSize) }
         return schema
     }
 }

@@ -47,7 +47,7 @@ final class PostEndpoint: Sendable {
         _ call: Call, _ input: PostInput, then finish: @escaping @Sendable (PostInput) throws(Problem) -> Void
     ) throws(Problem) {
         try checks.pool.run(call) { [checks] budget throws(Problem) in
-            input.check(checks, within: &budget)
+            try input.check(checks, within: &budget)
         } then: { [checks] checked throws(Problem) in
             var input = input
             try input.note(checked, checks)
@@ -106,7 +106,7 @@ final class PostEndpoint: Sendable {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }
         try checks.pool.run(call) { [hub, checks] budget throws(Problem) in
-            (input.check(checks, within: &budget), hub.explain(event, within: &budget))
+            (try input.check(checks, within: &budget), hub.explain(event, within: &budget))
         } then: { [checks] checked, explanations throws(Problem) in
             var input = input
             try input.note(checked, checks)

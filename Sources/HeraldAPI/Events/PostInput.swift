@@ -18,7 +18,7 @@ struct PostInput: Sendable {
     private struct UncheckedData {
         /// The index of the draft.
         let index: Int
-        let record: EventTypeRecord
+        let description: EventTypeSummary
         let data: JSONValue?
         let pointer: String
     }
@@ -70,11 +70,13 @@ struct PostInput: Sendable {
 
     /// Validates the data of events with the schemas of their types. Not for a loop's thread.
     /// - Parameter budget: for all events together. If it is exhausted, the result is meaningless.
-    func check(_ checks: SchemaChecks, within budget: inout WorkBudget) -> Checked {
+    /// - Throws: why a schema could not be read.
+    func check(_ checks: SchemaChecks, within budget: inout WorkBudget) throws(Problem) -> Checked {
         var checked = Checked()
         for entry in unchecked where !budget.isSpent {
-            let reasons = checks.violations(of: entry.data, at: entry.pointer, entry.record, within: &budget)
-            if !reasons.isEmpty { checked.reasons.append((entry.index, entry.record.check, reasons)) }
+            let reasons = try checks.violations(
+                of: entry.data, at: entry.pointer, entry.description, within: &budget)
+            if !reasons.isEmpty { checked.reasons.append((entry.index, entry.description.check, reasons)) }
         }
         return checked
     }
@@ -112,10 +114,10 @@ struct PostInput: Sendable {
                 ? EventInput.read(value, at: pointer, context, &errors)
                 : CloudEventInput.read(value, at: pointer, context, &errors)
             guard let draft else { return }
-            if let record = checks.record(for: draft.event) {
+            if let description = checks.description(for: draft.event) {
                 unchecked.append(
                     UncheckedData(
-                        index: drafts.count, record: record, data: value["data"], pointer: pointer + "/data"))
+                        index: drafts.count, description: description, data: value["data"], pointer: pointer + "/data"))
             }
             drafts.append(draft)
         }

@@ -32,30 +32,55 @@ struct SubjectEndpoints: Sendable {
     }
 }
 
-/// An erasure in progress: a slice of the events is looked up on a reader's thread and erased by the writer, until
-/// there are no more. The last slice also erases the data of the subject outside the log.
+/// An erasure in progress: a slice of the events is looked up on a reader's thread and erased by the writer in short steps,
+/// until there are no more. The last steps erase the data of the subject outside the log. Other requests are served between
+/// two steps.
 private struct Erasing: Sendable {
     let subject: String
     let call: Call
     let hub: Hub
 
+    private static let sliceSize = 500
+
     /// A reader's thread.
     func read(_ reader: any StoreReader, after sequence: LogPosition, _ erased: Erasure) throws {
-        let slice = try reader.sequences(
-            about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
-        let isLast = slice.count < DeliveryWrite.maxErased
+        let slice = try reader.sequences(about: subject, app: call.app, after: sequence, limit: Self.sliceSize)
+        // The audit log gets one entry, with the first step.
+        erase(slice, then: slice.count < Self.sliceSize ? nil : slice.last, erased, isFirst: sequence == 0)
+    }
+
+    /// - Parameter next: the position behind which the next slice begins; `nil` if these are the last events.
+    private func erase(_ events: [LogPosition], then next: LogPosition?, _ erased: Erasure, isFirst: Bool) {
+        submit(.erase(events), isFirst: isFirst, erased) { sum, rest in
+            if !rest.rest.isEmpty {
+                erase(rest.rest, then: next, sum, isFirst: false)
+            } else if let next {
+                readOn(after: next, sum)
+            } else {
+                eraseOutsideLog(after: "", sum)
+            }
+        }
+    }
+
+    private func eraseOutsideLog(after key: String, _ erased: Erasure) {
+        submit(.eraseSubject(subject, after: key), isFirst: false, erased) { sum, rest in
+            if let next = rest.nextAnswer { return eraseOutsideLog(after: next, sum) }
+            receipt(sum)
+        }
+    }
+
+    /// - Parameter then: called on the writer's thread with the sum of all steps, and with the last step.
+    private func submit(
+        _ action: DeliveryWrite.Action, isFirst: Bool, _ erased: Erasure,
+        then: @escaping @Sendable (_ sum: Erasure, _ step: Erasure) -> Void
+    ) {
         hub.submit(
-            // The audit log gets one entry, with the first slice.
-            DeliveryWrite(
-                app: call.app, action: .erase(slice, subject: isLast ? subject : nil),
-                provenance: sequence == 0 ? call.provenance : nil
-            ) { result in
+            DeliveryWrite(app: call.app, action: action, provenance: isFirst ? call.provenance : nil) { result in
                 guard case .done(.erased(let more)) = result else {
+                    // Erased slices stay erased; the request can be repeated.
                     return call.send(result) { call.response(to: $0) { _ in Response(status: 204) } }
                 }
-                let sum = erased.adding(more)
-                if isLast { return receipt(sum) }
-                readOn(after: slice.last ?? sequence, sum)
+                then(erased.adding(more), more)
             })
     }
 
@@ -64,7 +89,6 @@ private struct Erasing: Sendable {
         do throws(Problem) {
             try call.answer(from: hub) { try read($0, after: sequence, erased) }
         } catch {
-            // Erased slices stay erased; the request can be repeated.
             call.send(error)
         }
     }

@@ -27,6 +27,8 @@ public final class HeraldService: RequestHandler {
         /// Called when an address sends an invalid key, at most once a minute for each address. On a loop's thread;
         /// must not wait.
         public var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
+        /// Whether the server itself uses https: cookies are marked `Secure`.
+        package var isTLS = false
         /// Replaces the hub for posted events: for benchmarks of everything before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         public init() {}
@@ -53,7 +55,7 @@ public final class HeraldService: RequestHandler {
         self.access = access
         let seal = NumberSeal(hub.secret)
         self.seal = seal
-        let checks = SchemaChecks(hub.catalogue, pool, maxSize: configuration.maxSchemas)
+        let checks = SchemaChecks(hub, pool, maxSize: configuration.maxSchemas)
         let streams = Streams(hub, seal)
         let metrics = Metrics(
             hub: hub, checks: checks, streams: streams, wrongKeys: access.wrongKeys, version: configuration.version,
@@ -76,7 +78,8 @@ public final class HeraldService: RequestHandler {
                 + StorageEndpoints(hub: hub).routes + NodeEndpoints(hub: hub).routes
                 + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
                 + AppEndpoints(hub: hub, access: access).routes
-                + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
+                + KeyEndpoints(hub: hub, access: access).routes
+                + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 

@@ -6,15 +6,18 @@ extension Call {
     /// The idempotency of a POST with `Idempotency-Key`.
     /// - Parameters:
     ///   - body: what identifies the request; `nil` for its body.
+    ///   - hasSecret: the response contains a secret, so that it is never returned to another key of the app: for another
+    ///     client it is another request.
     ///   - answer: the response to store for an outcome.
     func idempotency<Outcome>(
-        of body: [UInt8]? = nil, _ answer: @escaping @Sendable (Outcome) -> Response?
+        of body: [UInt8]? = nil, hasSecret: Bool = false, _ answer: @escaping @Sendable (Outcome) -> Response?
     ) throws(Problem) -> Idempotency<Outcome>? {
         guard let key = request.head.value(of: "Idempotency-Key") else { return nil }
         guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw .invalidParameter("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
         }
-        let head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
+        var head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
+        if hasSecret { head += principal.owner + "\n" }
         let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
         return Idempotency(key: IdempotencyKey(key: key, fingerprint: fingerprint)) { outcome in
             // A refusal changed nothing: the request may be repeated when its cause is gone.

@@ -100,32 +100,40 @@ struct StateEndpoints: Sendable {
             let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
             return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
         }
-        guard let text = query["wait"] else { return sendAppState(call, unless: known) }
+        guard let text = query["wait"] else { return try sendAppState(call, unless: known) }
         guard let seconds = Int(text), (1...60).contains(seconds) else {
             throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
         }
         watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
-            sendAppState(call, unless: known)
+            do throws(Problem) {
+                try sendAppState(call, unless: known)
+            } catch {
+                call.send(error)
+            }
         }
     }
 
     /// - Parameter known: the client's version; 304 if it is still current.
-    private func sendAppState(_ call: Call, unless known: String?) {
+    private func sendAppState(_ call: Call, unless known: String?) throws(Problem) {
         if let known, known == watch.version(call.app) {
             return call.send(Response(status: 304, headers: [.init("ETag", "\"\(known)\"")]))
         }
-        sendAppState(call)
+        try sendAppState(call)
     }
 
-    private func sendAppState(_ call: Call) {
-        guard let state = hub.appState.state(call.app) else {
-            return call.send(etag: AppState.unknownVersion) {
-                $0.member("state", JSONNull())
-                $0.member("since", JSONNull())
-                $0.member("event_id", JSONNull())
-            }
+    private func sendAppState(_ call: Call) throws(Problem) {
+        if let state = hub.appState.state(call.app) { return send(call, state) }
+        if hub.appState.version(call.app) == nil { return send(call, nil) }
+        try call.answer(from: hub) { reader in send(call, try reader.appState(call.app)) }
+    }
+
+    private func send(_ call: Call, _ state: AppState?) {
+        call.send(etag: state?.eventID ?? AppState.unknownVersion) { json in
+            if let state { return json.members(of: state) }
+            json.member("state", JSONNull())
+            json.member("since", JSONNull())
+            json.member("event_id", JSONNull())
         }
-        call.send(etag: state.eventID) { $0.members(of: state) }
     }
 
     private func setAppState(_ call: Call) throws(Problem) {
@@ -146,7 +154,7 @@ struct StateEndpoints: Sendable {
                 guard let state = hub.appState.state(call.app) else { return nil }
                 return (state.eventID, { $0.members(of: state) })
             } otherwise: { () throws(Problem) in
-                sendAppState(call)
+                try sendAppState(call)
             }
         }
     }
@@ -175,13 +183,13 @@ struct StateEndpoints: Sendable {
         let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
         let draft = EventInput.read(document.root, context, &errors)
         guard let draft, errors.isEmpty else { throw Self.invalid(errors) }
-        guard let record = checks.record(for: draft.event) else { return try finish(draft) }
+        guard let description = checks.description(for: draft.event) else { return try finish(draft) }
         try checks.pool.run(call) { [checks] budget throws(Problem) in
-            checks.violations(of: document["data"], at: "/data", record, within: &budget)
+            try checks.violations(of: document["data"], at: "/data", description, within: &budget)
         } then: { [checks] violations throws(Problem) in
             if !violations.isEmpty {
-                checks.count(record.check)
-                if record.check == .enforce { throw Self.invalid(violations) }
+                checks.count(description.check)
+                if description.check == .enforce { throw Self.invalid(violations) }
             }
             try finish(draft)
         }

@@ -92,9 +92,9 @@ private enum BenchCommand {
             load.wait(milliseconds: 250)
             guard isShown else { continue }
             let seconds = Double(Clock.system.monotonic() - load.startedAt) / 1e9
-            Output.note("\r\(min(plan.seconds, Int(seconds))) of \(plan.seconds) s, \(load.accepted) events\u{1b}[K")
+            Output.control("\r\(min(plan.seconds, Int(seconds))) of \(plan.seconds) s, \(load.accepted) events\u{1b}[K")
         }
-        if isShown { Output.note("\r\u{1b}[K") }
+        if isShown { Output.control("\r\u{1b}[K") }
     }
 
     private static func wait(for count: Int, _ delegate: BenchDelegate, _ stop: Stop) {

@@ -139,12 +139,12 @@ struct Progress {
         let now = Self.now()
         guard isShown, now - shownAt >= 0.1 else { return }
         shownAt = now
-        Output.note("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
+        Output.control("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
     }
 
     /// Removes the line.
     func end() {
-        if isShown && shownAt > 0 { Output.note("\r\u{1b}[K") }
+        if isShown && shownAt > 0 { Output.control("\r\u{1b}[K") }
     }
 
     /// Seconds of the monotonic clock.

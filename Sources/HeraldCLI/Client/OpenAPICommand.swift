@@ -24,6 +24,6 @@ extension Command {
                 ? answer.body.split(separator: 10).contains { $0.starts(with: Array("openapi:".utf8)) }
                 : try client.document(answer.body)["openapi"]?.string != nil
             guard isDescription else { throw client.notHerald("its response is not the description of an API") }
-            try Output.write(answer.body)
+            try Output.write(TerminalText.escaped(answer.body, keepsLines: true))
         })
 }

@@ -106,6 +106,6 @@ private enum PublishCommand {
                     .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
                 ]
             })
-        try Output.line("\(answer.text("told")) would get it, \(answer.text("not_told")) would not.")
+        try Output.line("\(answer.text("told")) would get it, \(answer.text("not_told")) would not.".printable())
     }
 }

@@ -23,9 +23,9 @@ enum Output {
     static func line(_ text: String) throws(CommandError) { try write(Array((text + "\n").utf8)) }
 
     /// One JSON document on one line. In JSON, line breaks occur only between tokens, so they can be replaced with
-    /// spaces.
+    /// spaces. Other characters that control a terminal are escaped, which they may be in JSON.
     static func line(json: [UInt8]) throws(CommandError) {
-        try write(json.map { $0 == 10 || $0 == 13 ? 32 : $0 } + [10])
+        try write(TerminalText.escaped(json.map { $0 == 9 || $0 == 10 || $0 == 13 ? 32 : $0 }) + [10])
     }
 
     static func write(_ bytes: [UInt8]) throws(CommandError) {
@@ -42,8 +42,11 @@ enum Output {
         }
     }
 
-    /// To standard error; errors are ignored.
-    static func note(_ text: String) {
+    /// To standard error, without characters that control a terminal; errors are ignored.
+    static func note(_ text: String) { control(text.printable(keepsLines: true)) }
+
+    /// The same with characters that control a terminal, for a text that has nothing from outside.
+    static func control(_ text: String) {
         var text = text
         _ = text.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
     }
@@ -51,14 +54,43 @@ enum Output {
     private static func text(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }
 }
 
+/// Text from outside on a terminal: it must not move the cursor, begin a line, or look like another text.
+enum TerminalText {
+    /// C0 and C1 controls, line and paragraph separators, and characters that change the direction of writing.
+    static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    /// JSON with escapes for these characters, which occur in strings only. Invalid UTF-8 is replaced.
+    /// - Parameter keepsLines: whether line breaks and tabs stay.
+    static func escaped(_ json: [UInt8], keepsLines: Bool = false) -> [UInt8] {
+        func isKept(_ scalar: Unicode.Scalar) -> Bool {
+            !isControl(scalar) || keepsLines && (scalar == "\n" || scalar == "\t")
+        }
+        let text = String(decoding: json, as: UTF8.self)
+        if text.unicodeScalars.allSatisfy(isKept) { return json }
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            if isKept(scalar) {
+                escaped.unicodeScalars.append(scalar)
+            } else {
+                let digits = String(scalar.value, radix: 16)
+                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return Array(escaped.utf8)
+    }
+}
+
 extension String {
     /// Without characters that control a terminal.
     /// - Parameter keepsLines: whether line breaks and tabs stay.
     func printable(keepsLines: Bool = false) -> String {
         func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-            // Control characters, and characters that change the direction of writing, which can disguise text.
-            scalar.value >= 32 && !(127..<160).contains(scalar.value) && !(0x202A...0x202E).contains(scalar.value)
-                && !(0x2066...0x2069).contains(scalar.value) || keepsLines && (scalar == "\n" || scalar == "\t")
+            !TerminalText.isControl(scalar) || keepsLines && (scalar == "\n" || scalar == "\t")
         }
         if unicodeScalars.allSatisfy(isPlain) { return self }
         return unicodeScalars.map { isPlain($0) ? String($0) : "\\u{\(String($0.value, radix: 16))}" }.joined()

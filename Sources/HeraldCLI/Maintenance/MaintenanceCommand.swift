@@ -50,7 +50,7 @@ enum MaintenanceCommand {
 
     /// Prints a line for each check.
     static func print(_ report: DatabaseCheck.Report) throws(CommandError) {
-        for line in report.lines { try Output.line((line.isGood ? "ok   " : "BAD  ") + line.text) }
+        for line in report.lines { try Output.line((line.isGood ? "ok   " : "BAD  ") + line.text.printable()) }
     }
 
     /// For the help of these commands.

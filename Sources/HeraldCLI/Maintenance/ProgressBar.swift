@@ -12,11 +12,11 @@ struct ProgressBar {
         shown = percent
         let full = percent * Self.width / 100
         let bar = String(repeating: "#", count: full) + String(repeating: ".", count: Self.width - full)
-        Output.note("\r[\(bar)] \(percent) %\u{1b}[K")
+        Output.control("\r[\(bar)] \(percent) %\u{1b}[K")
     }
 
     /// Removes the line.
     func end() {
-        if isShown, shown >= 0 { Output.note("\r\u{1b}[K") }
+        if isShown, shown >= 0 { Output.control("\r\u{1b}[K") }
     }
 }

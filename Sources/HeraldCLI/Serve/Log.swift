@@ -79,7 +79,7 @@ struct LogLine {
                 $0.member("message", "\(message)")
                 for (key, value) in fields { $0.member(key, ifPresent: value) }
             }
-            return String(decoding: json.bytes, as: UTF8.self) + "\n"
+            return String(decoding: TerminalText.escaped(json.bytes), as: UTF8.self) + "\n"
         case .human:
             var line = "\(time)  \(level.name)  \(message)"
             for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
@@ -89,7 +89,7 @@ struct LogLine {
 
     /// In quotes if it is not one word. Text from outside must not start a new line.
     private static func oneWord(_ value: String) -> String {
-        let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" }
-        return isPlain ? value : value.debugDescription
+        let isPlain = value.unicodeScalars.allSatisfy { $0 != " " && $0 != "\"" && !TerminalText.isControl($0) }
+        return isPlain ? value : value.debugDescription.printable()
     }
 }

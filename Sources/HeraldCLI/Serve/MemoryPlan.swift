@@ -28,7 +28,7 @@ struct MemoryPlan {
     // MARK: The store
 
     /// Pages of the database: three quarters for the connection that writes, the rest for two readers.
-    var databasePages: Int { share(12, atMost: 86 << 20) }
+    var databasePages: Int { share(9, atMost: 86 << 20) }
     var caches: SQLiteStore.Caches {
         var caches = SQLiteStore.Caches()
         caches.writer = min(caches.writer, databasePages / 4 * 3)
@@ -36,23 +36,23 @@ struct MemoryPlan {
         return caches
     }
     /// Events that wait for the disk.
-    var waitingEvents: Int { share(10, atMost: 64 << 20) }
+    var waitingEvents: Int { share(7, atMost: 64 << 20) }
     /// One list of events. It is in memory four times: as events, as text, and in the buffers of the response.
     var list: Int { share(3, atMost: 64 << 20) / 4 }
 
     // MARK: Events in memory
 
     /// Recent events, for all.
-    var recentEvents: Int { share(8, atMost: 32 << 20) }
+    var recentEvents: Int { share(6, atMost: 32 << 20) }
     /// Older and recent events of one delivery loop. Its recent events are mostly those of all.
-    var eventsOfLoop: Int { min(54 << 20, share(10, atMost: .max) / loops) }
+    var eventsOfLoop: Int { min(54 << 20, share(8, atMost: .max) / loops) }
 
     // MARK: Requests
 
     /// Bodies and data that wait to be read or checked.
     var waitingBodies: Int { share(7, atMost: 96 << 20) }
     /// Large bodies that are on their way, in or out.
-    var partialBodies: Int { share(5, atMost: .max) }
+    var partialBodies: Int { share(4, atMost: .max) }
     /// Client connections.
     var connections: Int { min(10_000, share(18, atMost: .max) / Self.bytesOfConnection) }
     /// Live streams.
@@ -63,6 +63,13 @@ struct MemoryPlan {
     /// As measured with 2,000 idle ones, 25 KiB and 1 KiB, and a little for a small body or a piece that is being sent.
     private static let bytesOfConnection = 26 << 10
     private static let bytesOfStream = 4 << 10
+
+    // MARK: What is kept
+
+    /// Delegates, event types, keys, sessions and apps, which are all in memory. Beyond it, requests that add some are refused.
+    var keptObjects: Int { share(10, atMost: .max) }
+    /// Auth statuses and app states: half of it for each.
+    var values: Int { share(2, atMost: 24 << 20) }
 
     // MARK: Deliveries
 
@@ -77,7 +84,7 @@ struct MemoryPlan {
         limits.recentEvents = min(limits.recentEvents, limits.recentBytes / 2048)
         // 32 pages are kept, and 4 are being read.
         limits.pageBytes = min(limits.pageBytes, eventsOfLoop * 2 / 3 / 36)
-        limits.attempts = min(limits.attempts, share(3, atMost: .max) / 256 / loops)
+        limits.attempts = min(limits.attempts, share(2, atMost: .max) / 256 / loops)
         limits.waitingDeliveries = min(limits.waitingDeliveries, max(500, max(0, total - Self.fixed) >> 16))
         return limits
     }
@@ -109,6 +116,7 @@ extension MemoryPlan {
             "list": Self.kibibytes(list), "waiting_bodies": Self.kibibytes(waitingBodies),
             "partial_bodies": Self.kibibytes(partialBodies), "connections": String(connections),
             "streams": String(streams), "callbacks": String(callbacks),
+            "kept_objects": Self.kibibytes(keptObjects), "values": Self.kibibytes(values),
         ]
     }
 

@@ -135,6 +135,7 @@ struct Server {
             serving.maxWaitingBytes = memory.waitingBodies
             serving.maxReceiverWaits = max(1, listening.maxConnections / (2 * listening.loops))
             serving.maxSchemas = memory.schemas
+            serving.isTLS = settings.tls != nil
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
                 log.write(.warning, "wrong access keys") {
@@ -309,6 +310,8 @@ struct Server {
         hub.maxRecentBytes = memory.recentEvents
         hub.maxRecentEvents = min(hub.maxRecentEvents, memory.recentEvents / 2048)
         hub.maxListBytes = memory.list
+        hub.maxKeptBytes = memory.keptObjects
+        hub.maxValueBytes = memory.values
         hub.loop = memory.ofLoop
         hub.retention = settings.retention
         return hub

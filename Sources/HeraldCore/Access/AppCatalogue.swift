@@ -13,15 +13,19 @@ package final class AppCatalogue: Sendable {
     }
 
     private let entries: Mutex<Entries>
+    private let kept: KeptMemory
     private let isLimiting = Atomic(false)
     private let isLimitingBytes = Atomic(false)
 
     /// - Parameter next: the key for the next app.
-    init(_ apps: [App], next: AppKey) {
+    init(_ apps: [App], next: AppKey, _ kept: KeptMemory = KeptMemory()) {
+        self.kept = kept
         var entries = Entries(next: next)
         for app in [App.default] + apps { Self.insert(app, &entries) }
         self.entries = Mutex(entries)
         noteLimits(entries)
+        // Only an operator adds apps, so all count for the operator's app.
+        for app in entries.byKey.values { kept.change(.apps, of: .default, by: app.keptBytes) }
     }
 
     /// Whether any app has a limit of events per second: otherwise events need no look-up.
@@ -53,10 +57,13 @@ package final class AppCatalogue: Sendable {
 
     /// The writer's thread.
     func set(_ app: App) {
-        entries.withLock { entries in
+        let old = entries.withLock { entries in
+            let old = entries.byKey[app.key]
             Self.insert(app, &entries)
             noteLimits(entries)
+            return old
         }
+        kept.change(.apps, of: .default, by: app.keptBytes - (old?.keptBytes ?? 0))
     }
 
     /// Another process has used this key. The writer's thread.
@@ -66,11 +73,12 @@ package final class AppCatalogue: Sendable {
 
     /// The writer's thread.
     func remove(_ app: App) {
-        entries.withLock { entries in
-            entries.byKey[app.key] = nil
+        let old = entries.withLock { entries in
             entries.byWord[app.id] = nil
             entries.byWord[app.settings.name] = nil
+            return entries.byKey.removeValue(forKey: app.key)
         }
+        if let old { kept.change(.apps, of: .default, by: -old.keptBytes) }
     }
 
     private static func insert(_ app: App, _ entries: inout Entries) {

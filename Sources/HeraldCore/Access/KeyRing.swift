@@ -39,11 +39,14 @@ package final class KeyRing: Sendable {
     private static let prefix = "key_"
 
     private let entries: Mutex<Entries>
+    private let kept: KeptMemory
 
-    init(_ keys: [APIKey]) {
+    init(_ keys: [APIKey], _ kept: KeptMemory = KeptMemory()) {
+        self.kept = kept
         var entries = Entries()
         for key in keys { entries.byName[Self.name(key.id)] = Entry(key, used: key.lastUsedAt ?? 0) }
         self.entries = Mutex(entries)
+        for entry in entries.byName.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
     }
 
     private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
@@ -65,14 +68,19 @@ package final class KeyRing: Sendable {
 
     /// The writer's thread.
     func set(_ key: APIKey) {
-        entries.withLock { entries in
+        let old = entries.withLock { entries in
             let name = Self.name(key.id)
             let old = entries.byName[name]
             let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
             entries.byName[name] = Entry(key, used: used, old?.meter ?? RequestMeter())
+            return old
         }
+        kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))
     }
 
     /// The writer's thread.
-    func remove(_ id: String) { entries.withLock { $0.byName[Self.name(id)] = nil } }
+    func remove(_ id: String) {
+        guard let old = entries.withLock({ $0.byName.removeValue(forKey: Self.name(id)) }) else { return }
+        kept.change(.keys, of: old.key.app, by: -old.key.keptBytes)
+    }
 }

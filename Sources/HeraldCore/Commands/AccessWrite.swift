@@ -83,6 +83,18 @@ extension AccessWrite: RequestCommand {
         return nil
     }
 
+    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+        switch action {
+        case .addKey(let key): KeptMemory.Growth(app: key.app, bytes: key.keptBytes)
+        case .rotateKey(let id, _, _):
+            writer.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
+        case .open(let session) where session.kind == .link:
+            KeptMemory.Growth(app: session.app, bytes: Session.keptBytes)
+        // The operator's dashboard opens also when memory is full: `makeRoom` bounds sessions.
+        case .open, .revokeKey, .close, .note, .noteUse: nil
+        }
+    }
+
     package func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
@@ -161,7 +173,7 @@ extension AccessWrite: RequestCommand {
     /// The maximum number of expired sessions removed in one transaction.
     private static let maxForgotten = 100
 
-    /// Removes expired sessions, and beyond the limit the session that ends first.
+    /// Removes expired sessions, and beyond the limit the session that ends first, of the app that has most.
     /// - Returns: whether there may be one more.
     private static func makeRoom(
         for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,
@@ -171,9 +183,13 @@ extension AccessWrite: RequestCommand {
         let expired = all.filter { $0.expiresAt <= now }.prefix(maxForgotten)
         let alike = all.filter { ($0.kind == .link) == (session.kind == .link) && $0.expiresAt > now }
         var ended = Array(expired)
-        if alike.count >= Session.limit {
+        if alike.count >= sessions.limit {
             guard session.kind != .link else { return false }
-            if let first = alike.min(by: { $0.expiresAt < $1.expiresAt }) { ended.append(first) }
+            // One app can't end the sessions of another one by opening many.
+            let counts = Dictionary(grouping: alike) { $0.app }.mapValues(\.count)
+            let most = counts.values.max() ?? 0
+            let candidates = alike.lazy.filter { counts[$0.app] == most }
+            if let first = candidates.min(by: { $0.expiresAt < $1.expiresAt }) { ended.append(first) }
         }
         try plan.end(ended, transaction)
         return true

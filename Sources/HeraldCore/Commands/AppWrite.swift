@@ -49,6 +49,9 @@ package struct AppWrite: Sendable {
 
 extension AppWrite: RequestCommand {
     package var endsTransaction: Bool { true }
+    package var isStep: Bool {
+        if case .remove = action { true } else { false }
+    }
     /// The app of the idempotency keys: only operators create apps.
     package var app: AppKey { .default }
 
@@ -58,10 +61,16 @@ extension AppWrite: RequestCommand {
         return nil
     }
 
+    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+        guard case .add = action else { return nil }
+        return KeptMemory.Growth(app: .default, bytes: App.default.keptBytes)
+    }
+
     package func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let outcome = try change(writer, transaction, &plan)
+        if plan.isPartial { return outcome }
         switch outcome {
         case .added(let app), .updated(let app), .removed(let app):
             try writer.note(provenance, app.key, target: app.id, transaction)
@@ -109,20 +118,27 @@ extension AppWrite: RequestCommand {
         }
     }
 
-    /// With its delegates, keys, sessions and links.
+    /// The number of delegates, and of event types, that one step removes.
+    private static let objectsOfStep = 32
+
+    /// With its delegates, keys, sessions and links. The first step ends the access to it, the last one removes the app, so
+    /// that a removal that was interrupted can be repeated.
     private static func remove(
         _ app: App, _ now: Int64, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
         for entry in writer.keys.list(app.key) { try plan.remove(entry.key, transaction) }
         try plan.end(writer.sessions.all.filter { $0.app == app.key }, transaction)
-        let delegates = writer.registry.list(app.key)
+        let delegates = writer.registry.list(app.key, limit: Self.objectsOfStep)
         for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }
-        for type in writer.catalogue.list(app.key) {
+        let types = writer.catalogue.list(app.key).prefix(Self.objectsOfStep)
+        for type in types {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))
         }
+        plan.isPartial = max(delegates.count, types.count) == Self.objectsOfStep
+        if plan.isPartial { return }
         try transaction.removeApp(app.key, at: now)
         plan.effects.append(.removeApp(app))
     }

@@ -6,7 +6,11 @@ struct Barrier: StoreCommand {
     static var admission: CommandAdmission { .always }
 
     func perform(_ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan) {
-        plan.answers.append(reached)
+        plan.answers.append { [self, intake = writer.intake] in
+            // Steps that were submitted before wait in a queue of their own.
+            guard intake.hasSteps else { return reached() }
+            if intake.submit(self) != nil { reached() }
+        }
     }
 
     func refuse(_ refusal: WriteRefusal) { reached() }

@@ -13,8 +13,10 @@ package struct DeliveryWrite: Sendable {
         case replay(delegateID: String, after: LogPosition, until: LogPosition?)
         /// Ends a replay: nothing more is started for it. Open deliveries continue.
         case endReplay(delegateID: String, replay: Int64)
-        /// Erases events, and the data of the subject outside the log.
-        case erase([LogPosition], subject: String?)
+        /// One step of an erasure: of events, and then of the data of their subject outside the log. The outcome says what is
+        /// left, for the next step.
+        case erase([LogPosition])
+        case eraseSubject(String, after: String)
     }
 
     package enum Outcome: Sendable {
@@ -32,15 +34,19 @@ package struct DeliveryWrite: Sendable {
 
     /// The maximum number of deliveries that one request changes.
     package static let maxDeliveries = 10_000
-    /// The maximum number of events that one request erases.
-    package static let maxErased = 500
+    /// The number of rows that one step of a task changes, which takes a millisecond or two.
+    package static let rowsOfStep = 64
+    /// The number of responses that one step searches.
+    private static let answersOfStep = 256
     /// The maximum number of replays of one delegate.
     package static let maxReplays = 8
 
     package let app: AppKey
-    package let action: Action
+    package private(set) var action: Action
     /// For the audit log; `nil` for the process itself, or if it was logged before.
-    package let provenance: Provenance?
+    package private(set) var provenance: Provenance?
+    /// The number of deliveries that earlier steps have changed.
+    private var changed = 0
     package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
@@ -59,6 +65,18 @@ package struct DeliveryWrite: Sendable {
 }
 
 extension DeliveryWrite: RequestCommand {
+    package var isStep: Bool {
+        switch action {
+        case .redeliver, .redeliverEvent, .cancel, .erase, .eraseSubject: true
+        case .replay, .endReplay: false
+        }
+    }
+
+    package func saysErased(_ outcome: Outcome) -> Bool {
+        guard case .eraseSubject = action, case .erased(let erasure) = outcome else { return false }
+        return erasure.nextAnswer == nil
+    }
+
     package func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
@@ -78,7 +96,7 @@ extension DeliveryWrite: RequestCommand {
             query.delegate.flatMap { registry.delegate(key: $0)?.id }
         case .redeliverEvent(let id, _): id
         case .replay(let delegateID, _, _), .endReplay(let delegateID, _): delegateID
-        case .erase: nil
+        case .erase, .eraseSubject: nil
         }
     }
 
@@ -89,17 +107,18 @@ extension DeliveryWrite: RequestCommand {
         let registry = writer.registry
         switch action {
         case .redeliver(let query):
-            let deliveries = try transaction.redeliver(bounded(query), at: now)
+            let deliveries = try transaction.redeliver(step(of: query), at: now)
             if !deliveries.isEmpty { plan.effects.append(.redelivered(deliveries)) }
-            return .count(deliveries.count)
+            let keys = deliveries.map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+            return stepped(query, keys, &plan)
         case .redeliverEvent(let id, let delegateID):
             return try redeliver(id, to: delegateID, writer, transaction, &plan)
         case .cancel(let query):
-            var query = bounded(query)
-            query.states = [.retrying]
-            let dropped = try transaction.drop(query, at: now)
+            var retrying = step(of: query)
+            retrying.states = [.retrying]
+            let dropped = try transaction.drop(retrying, at: now)
             if !dropped.isEmpty { plan.effects.append(.dropped(dropped)) }
-            return .count(dropped.count)
+            return stepped(query, dropped, &plan)
         case .replay(let delegateID, let after, let until):
             guard let delegate = registry.delegate(app, id: delegateID) else {
                 return .notFound("There is no webhook with the id \(delegateID).")
@@ -121,18 +140,16 @@ extension DeliveryWrite: RequestCommand {
             }
             plan.effects.append(.endReplay(id, delegate.key))
             return .count(1)
-        case .erase(let events, let subject):
-            var erasure = events.isEmpty ? Erasure() : try transaction.erase(events)
-            if let subject {
-                let more = try transaction.eraseSubject(subject, app: app)
-                erasure.authStatuses += more.authStatuses
-                erasure.answers += more.answers
-                plan.effects.append(.erasedStatuses(app))
-            }
-            plan.erases = true
-            plan.erased.insert(Set(events))
-            plan.changedBlocks.formUnion(events.map { AppBlock.number(of: $0) })
-            if !events.isEmpty { plan.effects.append(.erased(Set(events))) }
+        case .erase(let events):
+            let erasure = try transaction.erase(events, limit: Self.rowsOfStep)
+            let erased = Set(events.prefix(max(events.count - erasure.rest.count + 1, Self.rowsOfStep)))
+            plan.erased.insert(erased)
+            if !erased.isEmpty { plan.effects.append(.erased(erased)) }
+            for (block, bytes) in erasure.freed { plan.freed[block, default: [:]][app, default: 0] += bytes }
+            return .erased(erasure)
+        case .eraseSubject(let subject, let key):
+            let erasure = try transaction.eraseSubject(subject, app: app, after: key, limit: Self.answersOfStep)
+            if key.isEmpty { plan.effects.append(.erasedStatuses(app)) }
             return .erased(erasure)
         }
     }
@@ -166,10 +183,42 @@ extension DeliveryWrite: RequestCommand {
         return .count(deliveries.count)
     }
 
-    private func bounded(_ query: DeliveryQuery) -> DeliveryQuery {
+    // MARK: Steps
+
+    private func step(of query: DeliveryQuery) -> DeliveryQuery {
         var query = query
         query.app = app
-        query.limit = min(query.limit, Self.maxDeliveries)
+        query.limit = min(limit(of: query), Self.rowsOfStep)
         return query
+    }
+
+    /// The number of deliveries that this step and later ones may change.
+    private func limit(of query: DeliveryQuery) -> Int { min(query.limit, Self.maxDeliveries - changed) }
+
+    /// - Parameter keys: what this step has changed.
+    private func stepped(_ query: DeliveryQuery, _ keys: [DeliveryKey], _ plan: inout LogWriter.Plan) -> Outcome {
+        plan.isPartial = keys.count == Self.rowsOfStep && limit(of: query) > keys.count
+        plan.lastChanged = keys.min { ($0.event, $0.delegate) < ($1.event, $1.delegate) }
+        return .count(changed + keys.count)
+    }
+
+    package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self {
+        guard case .count(let count) = outcome else { return self }
+        func rest(of query: DeliveryQuery) -> DeliveryQuery {
+            var query = query
+            query.before = last
+            query.limit -= count - changed
+            return query
+        }
+        var next = self
+        switch action {
+        case .redeliver(let query): next.action = .redeliver(rest(of: query))
+        case .cancel(let query): next.action = .cancel(rest(of: query))
+        case .redeliverEvent, .replay, .endReplay, .erase, .eraseSubject: break
+        }
+        // The first step is in the audit log.
+        next.provenance = nil
+        next.changed = count
+        return next
     }
 }

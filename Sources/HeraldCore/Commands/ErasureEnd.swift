@@ -3,11 +3,14 @@ struct ErasureEnd: StoreCommand {
     let events: [LogPosition]
 
     static var admission: CommandAdmission { .always }
+    var isStep: Bool { true }
 
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        _ = try transaction.erase(events)
+        let rest = try transaction.erase(events, limit: DeliveryWrite.rowsOfStep).rest
+        if rest.isEmpty { return }
+        plan.answers.append { [intake = writer.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
     }
 
     func refuse(_ refusal: WriteRefusal) {}

@@ -106,10 +106,18 @@ extension EventTypeWrite: RequestCommand {
         return nil
     }
 
+    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+        guard case .set(let description) = action, writer.catalogue.summary(app, type) == nil else { return nil }
+        let record = EventTypeRecord(
+            app: app, type: type, description: "", example: nil, schema: nil, check: description.check, createdAt: 0,
+            updatedAt: 0, version: 0)
+        return KeptMemory.Growth(app: app, bytes: EventTypeSummary(record).keptBytes)
+    }
+
     package func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
-        let current = writer.catalogue.record(app, type)
+        let current = writer.catalogue.summary(app, type)
         if let ifVersion, ifVersion != current?.version { return .versionMismatch }
         switch action {
         case .remove:
@@ -119,7 +127,7 @@ extension EventTypeWrite: RequestCommand {
             try writer.note(provenance, app, target: type, transaction)
             return .removed
         case .set(let description):
-            if current == nil, writer.catalogue.list(app).count >= Self.maxTypes { return .tooMany }
+            if current == nil, writer.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
             let now = writer.clock.wall()
             let record = EventTypeRecord(
                 app: app, type: type, description: description.text, example: description.example,

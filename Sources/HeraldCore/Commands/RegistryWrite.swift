@@ -81,6 +81,12 @@ package struct RegistryWrite: Sendable {
 
 extension RegistryWrite: RequestCommand {
     package var endsTransaction: Bool { true }
+    package var isStep: Bool {
+        switch action {
+        case .register, .update: false
+        case .remove, .removeAll: true
+        }
+    }
 
     package func checked(by rules: WebhookRules) -> Self? {
         do throws(InvalidSettings) {
@@ -89,6 +95,17 @@ extension RegistryWrite: RequestCommand {
             completion(.done(.invalid(error.errors)))
             return nil
         }
+    }
+
+    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+        switch action {
+        case .remove, .removeAll: return nil
+        case .register, .update: break
+        }
+        let probe = Registry.NewDelegate(key: 0, start: 0, time: writer.clock.wall()) { "" }
+        guard case .set(let delegate)? = writer.registry.decide(self, probe).1 else { return nil }
+        let old = writer.registry.delegate(key: delegate.key)?.keptBytes ?? 0
+        return KeptMemory.Growth(app: app, bytes: delegate.keptBytes - old)
     }
 
     package func outcome(

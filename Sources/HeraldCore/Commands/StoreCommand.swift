@@ -9,6 +9,11 @@ package protocol StoreCommand: Sendable {
     /// Whether it is the last one of its transaction: later commands are checked against its committed result.
     var endsTransaction: Bool { get }
 
+    /// Whether it is one step of a task whose work grows with what is stored. A transaction has one step at most and nothing
+    /// else, and the submissions that came in the meantime are committed between two steps. A task submits its next step
+    /// when the last one is done.
+    var isStep: Bool { get }
+
     /// Any thread, before it is enqueued.
     /// - Returns: the validated command; `nil` if it is invalid and was completed with a refusal.
     func checked(by rules: WebhookRules) -> Self?
@@ -35,6 +40,7 @@ package enum CommandAdmission: Sendable {
 extension StoreCommand {
     package static var admission: CommandAdmission { .bounded }
     package var endsTransaction: Bool { false }
+    package var isStep: Bool { false }
     package func checked(by rules: WebhookRules) -> Self? { self }
 }
 
@@ -48,6 +54,16 @@ package protocol RequestCommand: StoreCommand {
     /// Called once, on the writer's thread or, if it is refused, at once; must not wait.
     var completion: @Sendable (WriteResult<Outcome>) -> Void { get }
 
+    /// The memory that its outcome needs; `nil` if it needs none. The state in `writer` is that of the last commit.
+    func growth(_ writer: LogWriter) -> KeptMemory.Growth?
+
+    /// Whether the response says that something is erased: it waits until the write-ahead log has no copy of it.
+    func saysErased(_ outcome: Outcome) -> Bool
+
+    /// The next step of a task, after one whose plan says that it is not complete.
+    /// - Parameter last: the delivery that it has changed last.
+    func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self
+
     /// Like `perform`, and logs the change for the audit (`LogWriter.note`).
     func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
@@ -55,6 +71,10 @@ package protocol RequestCommand: StoreCommand {
 }
 
 extension RequestCommand {
+    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? { nil }
+    package func saysErased(_ outcome: Outcome) -> Bool { false }
+    package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
+
     package func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
@@ -65,11 +85,25 @@ extension RequestCommand {
             plan.answers.append { completion(result) }
             return
         }
+        if let growth = growth(writer), let refusal = writer.kept.refusal(of: growth) {
+            plan.answers.append { completion(.refused(refusal)) }
+            return
+        }
         let outcome = try outcome(writer, transaction, &plan)
+        if plan.isPartial {
+            plan.answers.append { [next = next(after: outcome, plan.lastChanged), intake = writer.intake] in
+                if let refusal = intake.submit(next) { next.refuse(refusal) }
+            }
+            return
+        }
         if let idempotency, let answer = idempotency.answer(outcome) {
             try writer.remember(answer, idempotency.key, app, transaction)
         }
-        plan.answers.append { completion(.done(outcome)) }
+        if saysErased(outcome) {
+            plan.answersOfErasures.append { completion(.done(outcome)) }
+        } else {
+            plan.answers.append { completion(.done(outcome)) }
+        }
     }
 
     package func refuse(_ refusal: WriteRefusal) { completion(.refused(refusal)) }

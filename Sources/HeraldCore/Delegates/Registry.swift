@@ -40,13 +40,16 @@ package final class Registry: Sendable {
     }
 
     private let entries: Mutex<Entries>
+    private let kept: KeptMemory
     /// Called for each change, once it is durable.
     package let delegates = MulticastDelegate<any RegistryDelegate>()
 
-    init(_ delegates: [WebhookDelegate]) {
+    init(_ delegates: [WebhookDelegate], _ kept: KeptMemory = KeptMemory()) {
+        self.kept = kept
         var entries = Entries()
         for delegate in delegates.sorted(by: { $0.id < $1.id }) { Self.insert(delegate, &entries) }
         self.entries = Mutex(entries)
+        for delegate in delegates { kept.change(.delegates, of: delegate.app, by: delegate.keptBytes) }
     }
 
     package func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
@@ -97,19 +100,22 @@ package final class Registry: Sendable {
             Self.insert(delegate, &entries)
             return old
         }
+        kept.change(.delegates, of: delegate.app, by: delegate.keptBytes - (old?.keptBytes ?? 0))
         notify(old.map { .changed(from: $0, to: delegate) } ?? .registered(delegate))
     }
 
     /// The writer's thread.
     func remove(_ delegate: WebhookDelegate) {
-        entries.withLock { entries in
+        let old = entries.withLock { entries in
             Self.forgetAddress(delegate, &entries)
-            entries.byKey[delegate.key] = nil
+            let old = entries.byKey.removeValue(forKey: delegate.key)
             let index = entries.index(of: delegate.id)
-            guard entries.contains(delegate.id, at: index) else { return }
+            guard entries.contains(delegate.id, at: index) else { return old }
             entries.sorted.remove(at: index)
             entries.counts[delegate.app, default: 0] -= 1
+            return old
         }
+        if let old { kept.change(.delegates, of: old.app, by: -old.keptBytes) }
         notify(.removed(delegate))
     }
 

@@ -1,40 +1,47 @@
 import Synchronization
 
-/// The described event types in memory, for lists and validation. The store has the durable copy.
+/// A summary of each described event type, for validation and lists. The store has the descriptions, which are large.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class EventTypeCatalogue: Sendable {
-    private struct Name: Hashable {
-        let app: AppKey
-        let type: String
+    private struct Contents {
+        var apps: [AppKey: [String: EventTypeSummary]] = [:]
     }
 
-    private let records: Mutex<[Name: EventTypeRecord]>
+    private let contents = Mutex(Contents())
+    private let kept: KeptMemory
 
-    init(_ records: [EventTypeRecord]) {
-        self.records = Mutex(
-            Dictionary(records.map { (Name(app: $0.app, type: $0.type), $0) }, uniquingKeysWith: { $1 }))
+    init(_ summaries: [EventTypeSummary], _ kept: KeptMemory = KeptMemory()) {
+        self.kept = kept
+        for summary in summaries { set(summary) }
     }
 
-    package func record(_ app: AppKey, _ type: String) -> EventTypeRecord? {
-        records.withLock { $0[Name(app: app, type: type)] }
+    package func summary(_ app: AppKey, _ type: String) -> EventTypeSummary? {
+        contents.withLock { $0.apps[app]?[type] }
     }
 
     /// All types of an app, by name.
-    package func list(_ app: AppKey) -> [EventTypeRecord] {
-        records.withLock { Array($0.values) }.filter { $0.app == app }.sorted { $0.type < $1.type }
+    package func list(_ app: AppKey) -> [EventTypeSummary] {
+        contents.withLock { Array(($0.apps[app] ?? [:]).values) }.sorted { $0.type < $1.type }
     }
 
+    func count(of app: AppKey) -> Int { contents.withLock { $0.apps[app]?.count ?? 0 } }
+
     /// Without descriptions, events need no look-up.
-    package var isEmpty: Bool { records.withLock { $0.isEmpty } }
+    package var isEmpty: Bool { contents.withLock { $0.apps.isEmpty } }
 
     /// The writer's thread.
-    func set(_ record: EventTypeRecord) {
-        records.withLock { $0[Name(app: record.app, type: record.type)] = record }
+    func set(_ summary: EventTypeSummary) {
+        let old = contents.withLock { $0.apps[summary.app, default: [:]].updateValue(summary, forKey: summary.type) }
+        kept.change(.eventTypes, of: summary.app, by: summary.keptBytes - (old?.keptBytes ?? 0))
     }
 
     /// The writer's thread.
     func remove(_ type: String, _ app: AppKey) {
-        records.withLock { $0[Name(app: app, type: type)] = nil }
+        let old = contents.withLock { contents in
+            defer { if contents.apps[app]?.isEmpty == true { contents.apps[app] = nil } }
+            return contents.apps[app]?.removeValue(forKey: type)
+        }
+        if let old { kept.change(.eventTypes, of: app, by: -old.keptBytes) }
     }
 }

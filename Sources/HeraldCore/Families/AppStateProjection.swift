@@ -1,14 +1,24 @@
 import HeraldJSON
 import Synchronization
 
-/// The current app state of each app, according to the events of the log: a delegate of the multicast. Called on the
-/// writer's thread, read by any thread.
+/// The version of the app state of each app, and recent states, according to the events of the log: a delegate of the
+/// multicast. The store has all states. Called on the writer's thread, read by any thread.
 package final class AppStateProjection: EventDelegate {
-    private let states: Mutex<[AppKey: AppState]>
+    private struct States {
+        var versions: [AppKey: String]
+        var recent: ValueCache<AppKey, AppState>
+    }
 
-    /// - Parameter states: the stored states at the start.
-    init(_ states: [AppState]) {
-        self.states = Mutex(Dictionary(states.map { ($0.app, $0) }, uniquingKeysWith: { $1 }))
+    private let states: Mutex<States>
+
+    /// - Parameters:
+    ///   - versions: those of the stored states at the start.
+    ///   - maxBytes: of the states in memory.
+    init(_ versions: [AppStateVersion], maxBytes: Int = 16 << 20) {
+        states = Mutex(
+            States(
+                versions: Dictionary(versions.map { ($0.app, $0.eventID) }, uniquingKeysWith: { $1 }),
+                recent: ValueCache(maxBytes: maxBytes) { $0.state.count }))
     }
 
     package func published(_ batch: EventBatch) {
@@ -18,10 +28,16 @@ package final class AppStateProjection: EventDelegate {
                 continue
             }
             let next = AppState(app: event.app, state: state.bytes, since: event.time, eventID: event.id)
-            states.withLock { $0[event.app] = next }
+            states.withLock { states in
+                states.versions[event.app] = event.id
+                states.recent[event.app] = next
+            }
         }
     }
 
-    /// `nil` if none was set. Any thread.
-    package func state(_ app: AppKey) -> AppState? { states.withLock { $0[app] } }
+    /// The event that set the current state; `nil` if none was set. Any thread.
+    package func version(_ app: AppKey) -> String? { states.withLock { $0.versions[app] } }
+
+    /// `nil` if none was set, or if it is in the store only: see `version`. Any thread.
+    package func state(_ app: AppKey) -> AppState? { states.withLock { $0.recent[app] } }
 }

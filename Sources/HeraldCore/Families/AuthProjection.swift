@@ -11,12 +11,12 @@ package final class AuthProjection: EventDelegate {
         let userID: String
     }
 
-    /// The maximum number of cached users; beyond it, all are dropped and the store is read.
-    static let capacity = 16_384
+    private let statuses: Mutex<ValueCache<Key, AuthStatus>>
 
-    private let statuses = Mutex<[Key: AuthStatus]>([:])
-
-    init() {}
+    /// - Parameter maxBytes: of the statuses in memory.
+    init(maxBytes: Int = 16 << 20) {
+        statuses = Mutex(ValueCache(maxBytes: maxBytes) { $0.user.count + $0.userID.utf8.count })
+    }
 
     package func published(_ batch: EventBatch) {
         for event in batch.events where event.family == .auth && event.audience == nil {
@@ -34,7 +34,6 @@ package final class AuthProjection: EventDelegate {
             guard let current = statuses[key] else {
                 // The complete status of a user that is not cached is known only if the event says that it changed.
                 guard event.type == AuthFamily.statusChanged, let cause else { return }
-                if statuses.count >= Self.capacity { statuses.removeAll(keepingCapacity: true) }
                 statuses[key] = AuthStatus(
                     app: event.app, userID: told.userID, isLoggedIn: told.isLoggedIn,
                     user: told.user ?? Array("null".utf8), since: event.time, eventID: cause)
@@ -45,9 +44,12 @@ package final class AuthProjection: EventDelegate {
         }
     }
 
+    /// The bytes of the statuses in memory.
+    var bytes: Int { statuses.withLock { $0.bytes } }
+
     /// The writer's thread.
     func forget(_ app: AppKey) {
-        statuses.withLock { statuses in statuses = statuses.filter { $0.key.app != app } }
+        statuses.withLock { $0.remove { $0.app == app } }
     }
 
     /// `nil` if this user is not cached: then the store has to be read. Any thread.

@@ -40,7 +40,7 @@ struct CommitObserver: Sendable {
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first): usage.trim(first: first)
         case .recordedAttempts(let bytes): recordedAttempts(bytes)
-        case .setEventType(let record): catalogue.set(record)
+        case .setEventType(let record): catalogue.set(EventTypeSummary(record))
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)
         case .removeKey(let key): keys.remove(key.id)

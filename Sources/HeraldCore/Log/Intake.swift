@@ -46,6 +46,9 @@ final class Intake: Sendable {
 
     private struct Queue {
         var submissions: [Submission] = []
+        /// Steps of long tasks, which take turns with the submissions.
+        var steps: [any StoreCommand] = []
+        var isTurnOfStep = false
         var events = 0
         var bytes = 0
         var refusals = 0
@@ -61,8 +64,30 @@ final class Intake: Sendable {
         /// All submissions came by `enqueue`: more follow, and then `flush`.
         var isFilling = false
 
+        mutating func add(_ submission: Submission) {
+            if case .command(let command) = submission, command.isStep {
+                steps.append(command)
+            } else {
+                submissions.append(submission)
+            }
+        }
+
+        /// One step of a long task, if it is its turn.
+        mutating func takeStep() -> Submission? {
+            guard let step = steps.first, isTurnOfStep || submissions.isEmpty else {
+                isTurnOfStep = true
+                return nil
+            }
+            isTurnOfStep = false
+            steps.removeFirst()
+            if type(of: step).admission == .bounded { events -= 1 }
+            return .command(step)
+        }
+
         /// Whether the writer is to take the submissions.
         var isReady: Bool { !isFilling || events >= Intake.minBatchEvents || bytes >= Intake.minBatchBytes }
+
+        var isEmpty: Bool { submissions.isEmpty && steps.isEmpty }
     }
 
     private let queue = Mutex(Queue())
@@ -93,7 +118,7 @@ final class Intake: Sendable {
     func flush() {
         let mustWake = queue.withLock { queue in
             queue.isFilling = false
-            return !queue.submissions.isEmpty && Self.wakes(&queue)
+            return !queue.isEmpty && Self.wakes(&queue)
         }
         if mustWake { wakeup.signal() }
     }
@@ -122,8 +147,8 @@ final class Intake: Sendable {
             }
             queue.events += events
             queue.bytes += bytes
-            queue.isFilling = isFilling && (queue.isFilling || queue.submissions.isEmpty)
-            queue.submissions.append(submission)
+            queue.isFilling = isFilling && (queue.isFilling || queue.isEmpty)
+            queue.add(submission)
             return (nil, Self.wakes(&queue))
         }
         if mustWake { wakeup.signal() }
@@ -134,6 +159,9 @@ final class Intake: Sendable {
     func submit(_ checkpoint: Checkpoint, answer: @escaping @Sendable (Bool) -> Void) {
         append(.checkpoint(checkpoint, answer: answer))
     }
+
+    /// Whether steps of long tasks wait.
+    var hasSteps: Bool { queue.withLock { !$0.steps.isEmpty } }
 
     /// Asks the writer to look what other processes have committed to a shared store. All that ask while it is busy share
     /// one look. Any thread.
@@ -168,7 +196,7 @@ final class Intake: Sendable {
         let (taken, mustWake) = queue.withLock { queue in
             if queue.isEnded { return (false, false) }
             queue.isFilling = false
-            queue.submissions.append(submission)
+            queue.add(submission)
             return (true, Self.wakes(&queue))
         }
         if mustWake { wakeup.signal() }
@@ -214,6 +242,7 @@ final class Intake: Sendable {
     }
 
     private static func cut(_ queue: inout Queue) -> [Submission] {
+        if let step = queue.takeStep() { return [step] }
         var events = 0
         var bytes = 0
         var count = 0

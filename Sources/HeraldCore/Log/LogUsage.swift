@@ -12,9 +12,26 @@ package final class LogUsage: Sendable {
         /// The blocks in which the app has events, ascending.
         var blocks: [AppBlock] = []
 
+        /// Where the block is, or the first one behind it.
+        func index(of block: Int64) -> Int {
+            // Mostly one of the last.
+            if let last = blocks.last, last.block < block { return blocks.count }
+            var (lower, upper) = (0, blocks.count)
+            while lower < upper {
+                let middle = (lower + upper) / 2
+                if blocks[middle].block < block { lower = middle + 1 } else { upper = middle }
+            }
+            return lower
+        }
+
+        func part(of block: Int64) -> AppBlock? {
+            let index = index(of: block)
+            return index < blocks.count && blocks[index].block == block ? blocks[index] : nil
+        }
+
         /// - Parameter found: the new contents of the block; `nil` for none.
         mutating func set(_ block: Int64, _ found: AppBlock?) {
-            let index = (blocks.lastIndex { $0.block < block } ?? -1) + 1
+            let index = index(of: block)
             if index < blocks.count, blocks[index].block == block {
                 let old = blocks.remove(at: index)
                 events -= old.events
@@ -81,19 +98,16 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// The counts of a block, which is one of the last.
+    /// The counts of a block.
     func parts(of block: Int64) -> [AppBlock] {
-        contents.withLock { contents in
-            contents.usages.values.compactMap { usage in
-                usage.blocks.last { $0.block <= block }.flatMap { $0.block == block ? $0 : nil }
-            }
-        }
+        contents.withLock { contents in contents.usages.values.compactMap { $0.part(of: block) } }
     }
 
     /// Replaces the counts of a block.
     func set(_ block: Int64, _ found: [AppBlock]) {
         contents.withLock { contents in
-            for app in Array(contents.usages.keys) where !found.contains(where: { $0.app == app }) {
+            let present = Set(found.map(\.app))
+            for app in Array(contents.usages.keys) where !present.contains(app) {
                 contents.usages[app]?.set(block, nil)
             }
             for part in found { contents.usages[part.app, default: Usage()].set(block, part) }

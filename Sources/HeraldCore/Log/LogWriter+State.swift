@@ -16,6 +16,10 @@ extension LogWriter {
         var nextLook: Int64 = 0
         /// Monotonic nanoseconds.
         var nextFollow: Int64 = 0
+        /// The responses that wait until the write-ahead log has no copy of what was erased.
+        var answersOfErasures: [() -> Void] = []
+        /// When the log is copied for them, in monotonic nanoseconds: erasures share a copy, because commits wait for it.
+        var nextErasingCopy: Int64 = 0
         /// Opened when it is needed.
         private var openReader: (any StoreReader)?
 
@@ -67,8 +71,13 @@ extension LogWriter {
         var attemptBytes = 0
         /// What those took that it has removed to make room for them.
         var removedAttemptBytes: Int64 = 0
-        /// Something is erased, and has to leave the write-ahead log before the response.
-        var erases = false
+        /// A step has left something for the next one.
+        var isPartial = false
+        var lastChanged: DeliveryKey?
+        /// The responses that say that something is erased: it has to leave the write-ahead log before.
+        var answersOfErasures: [() -> Void] = []
+        /// The bytes that erasures have removed from blocks of the log.
+        var freed: [Int64: [AppKey: Int64]] = [:]
         /// The key of the next new delegate.
         let nextDelegateKey: DelegateKey
         /// Every event may be in the log already: it is not known whether this transaction was committed before.

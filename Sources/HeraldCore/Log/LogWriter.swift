@@ -41,6 +41,7 @@ package final class LogWriter: Sendable {
     let keys: KeyRing
     let apps: AppCatalogue
     let sessions: SessionStore
+    let kept: KeptMemory
     let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
@@ -54,7 +55,8 @@ package final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, apps: AppCatalogue, sessions: SessionStore, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
+        keys: KeyRing, apps: AppCatalogue, sessions: SessionStore,
+        kept: KeptMemory = KeptMemory(), usage: LogUsage, ids: ULIDGenerator, clock: Clock,
         attempts: AttemptRoom = AttemptRoom(), hooks: Hooks
     ) {
         self.store = store
@@ -65,6 +67,7 @@ package final class LogWriter: Sendable {
         self.keys = keys
         self.apps = apps
         self.sessions = sessions
+        self.kept = kept
         self.usage = usage
         self.ids = ids
         self.clock = clock
@@ -96,13 +99,27 @@ package final class LogWriter: Sendable {
     /// Commits the next submissions; waits until there are some.
     /// - Returns: `false` after the end of the intake.
     func writeNext(_ state: inout State) -> Bool {
-        let wait = store.isShared ? Self.followMilliseconds : Self.lookMilliseconds
-        guard let batch = intake.take(milliseconds: wait) else { return false }
+        guard let batch = intake.take(milliseconds: milliseconds(state)) else {
+            // No response may wait any longer.
+            copyLog(&state, erasing: true)
+            return false
+        }
         look(&state)
         followOthers(&state)
         shareDelegates(&state)
-        if !batch.isEmpty { write(batch, &state) }
+        if batch.isEmpty {
+            copyLogOfErasures(&state)
+        } else {
+            write(batch, &state)
+        }
         return true
+    }
+
+    /// How long to wait for submissions.
+    private func milliseconds(_ state: State) -> Int32 {
+        let usual = store.isShared ? Self.followMilliseconds : Self.lookMilliseconds
+        guard !state.answersOfErasures.isEmpty else { return usual }
+        return min(usual, Int32(clamping: max(0, state.nextErasingCopy - clock.monotonic()) / 1_000_000 + 1))
     }
 
     /// Milliseconds between two checks of the storage.
@@ -233,10 +250,11 @@ package final class LogWriter: Sendable {
         if keepsHouse { state.nextHousekeeping = ended + Housekeeping.interval }
         counters.committed(events: plan.events.count, nanoseconds: ended - started)
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
-        // No other response waits until the log is copied.
-        if plan.erases { copyLog() }
         complete(plan, commit, &state)
-        if !plan.erases { copyLog() }
+        // No other response waits until the log is copied.
+        state.answersOfErasures += plan.answersOfErasures
+        copyLogOfErasures(&state)
+        copyLog(&state, erasing: false)
     }
 
     /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and
@@ -298,9 +316,26 @@ package final class LogWriter: Sendable {
     /// How often a transaction may find what it has read changed. Then it keeps others from changing it.
     private static let maxOutdated = 2
 
-    private func copyLog() {
+    /// Erasures share a copy of the log: the first one is made at once, and the next one a second later, or once it has taken
+    /// at most a hundredth of the time.
+    private func copyLogOfErasures(_ state: inout State) {
+        let started = clock.monotonic()
+        guard !state.answersOfErasures.isEmpty, started >= state.nextErasingCopy else { return }
+        copyLog(&state, erasing: true)
+        let ended = clock.monotonic()
+        state.nextErasingCopy = ended + min(10_000_000_000, max(1_000_000_000, 100 * (ended - started)))
+    }
+
+    /// - Parameter erasing: what was erased leaves the log, and the responses that wait for it are sent.
+    private func copyLog(_ state: inout State, erasing: Bool) {
+        defer {
+            if erasing {
+                for answer in state.answersOfErasures { answer() }
+                state.answersOfErasures = []
+            }
+        }
         do throws(StoreError) {
-            let checkpoint = try store.checkpointIfDue()
+            let checkpoint = try store.checkpointIfDue(erasing: erasing)
             health.copied(checkpoint, at: clock.monotonic(), wall: clock.wall()) { (try? store.health()) != nil }
         } catch {
             if case .syncFailed = error { hooks.onDurabilityLost(error) }

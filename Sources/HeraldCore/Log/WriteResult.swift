@@ -10,6 +10,8 @@ package enum WriteRefusal: Error, Sendable {
     case rateLimited(limit: Int, retryAfter: Int)
     /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
+    /// What the app registers is kept in memory, and would take more than `limit` bytes.
+    case memoryFull(limit: Int)
     /// The idempotency key was used for another request.
     case keyReused
     /// The input is invalid. Contains all errors, with the field names of the HTTP API.

@@ -77,8 +77,10 @@ extension MemoryContents {
         var erasure = Erasure()
         for sequence in erased {
             guard let event = event(sequence), !event.isErased else { continue }
-            events[Int(sequence - first)] = event.erased()
+            let empty = event.erased()
+            events[Int(sequence - first)] = empty
             erasure.events += 1
+            erasure.freed[AppBlock.number(of: sequence), default: 0] += Int64(event.storedBytes - empty.storedBytes)
         }
         let before = (attempts.count, waiting.count)
         attempts.removeAll { erased.contains($0.record.event) }

@@ -215,7 +215,9 @@ struct MemoryContents {
         recovery.delegates = delegates.values.sorted { $0.key < $1.key }
         recovery.nextDelegateKey = lastDelegateKey + 1
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
+            .map { AppStateVersion(app: $0.app, eventID: $0.eventID) }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
+            .map { EventTypeSummary($0) }
         recovery.keys = keys.values.sorted { $0.id < $1.id }
         recovery.sessions = sessions.values.sorted { $0.expiresAt < $1.expiresAt }
         recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }

@@ -68,6 +68,12 @@ extension MemoryReader {
         store.read { $0.authStatus[.init(app: app, name: userID)] }
     }
 
+    func appState(_ app: AppKey) -> AppState? { store.read { $0.appStates[app] } }
+
+    func eventTypes(_ names: [String], app: AppKey) -> [EventTypeRecord] {
+        store.read { contents in names.compactMap { contents.eventTypes[.init(app: app, name: $0)] } }
+    }
+
     func sequence(since time: Int64) -> LogPosition { store.read { $0.sequence(since: time) } }
 
     func lastEvent(through time: Int64) -> LogPosition { store.read { $0.lastEvent(through: time) } }

@@ -147,11 +147,14 @@ extension MemoryTransaction {
         return store.read { $0.count(block: block, with: appended) }
     }
 
-    func erase(_ events: [LogPosition]) -> Erasure {
-        change { $0.erase(Set(events)) }
+    func erase(_ events: [LogPosition], limit: Int) -> Erasure {
+        var erasure = change { $0.erase(Set(events.prefix(limit))) }
+        erasure.rest = Array(events.dropFirst(limit))
+        return erasure
     }
 
-    func eraseSubject(_ subject: String, app: AppKey) -> Erasure {
+    /// Searches all responses at once.
+    func eraseSubject(_ subject: String, app: AppKey, after key: String, limit: Int) -> Erasure {
         change { $0.erase(ErasedSubject(subject), app: app) }
     }
 }

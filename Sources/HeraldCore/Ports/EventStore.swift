@@ -21,10 +21,10 @@ package protocol EventStore: AnyObject, Sendable {
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit
 
-    /// Copies the write-ahead log into the database if the log is long, or contains erased data. Call it after each
-    /// transaction, on the writer's thread. A failure takes nothing back that was committed, unless it is
+    /// Copies the write-ahead log into the database if the log is long, or with `erasing` if it contains erased data. Call it
+    /// after each transaction, on the writer's thread. A failure takes nothing back that was committed, unless it is
     /// `StoreError.syncFailed`, which is as serious as in a transaction.
-    func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint
+    func checkpointIfDue(erasing: Bool) throws(StoreError) -> DatabaseCheckpoint
 
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
@@ -94,7 +94,9 @@ extension EventStore {
     package func checkFiles() {}
 
     /// There is no write-ahead log.
-    package func checkpointIfDue() -> DatabaseCheckpoint { .notDue }
+    package func checkpointIfDue(erasing: Bool) -> DatabaseCheckpoint { .notDue }
+
+    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint { try checkpointIfDue(erasing: true) }
 }
 
 /// What a store did to copy its write-ahead log into the database. (A `Checkpoint` is something else: what

@@ -1,4 +1,4 @@
-/// The description of an event type in the catalogue.
+/// The description of an event type, as stored.
 package struct EventTypeRecord: Equatable, Sendable {
     /// What happens to an event whose data does not match the schema.
     package enum Check: String, Sendable, CaseIterable {
@@ -39,5 +39,45 @@ package struct EventTypeRecord: Equatable, Sendable {
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.version = version
+    }
+}
+
+/// What memory keeps of the description of an event type. The store has the rest.
+package struct EventTypeSummary: Equatable, Sendable {
+    package let app: AppKey
+    package let type: String
+    package let check: EventTypeRecord.Check
+    package let hasSchema: Bool
+    /// Milliseconds since 1970 UTC.
+    package let createdAt: Int64
+    package let updatedAt: Int64
+    package let version: Int64
+    /// The bytes of the stored description, example and schema.
+    package let bytes: Int
+
+    package init(
+        app: AppKey, type: String, check: EventTypeRecord.Check, hasSchema: Bool, createdAt: Int64, updatedAt: Int64,
+        version: Int64, bytes: Int
+    ) {
+        self.app = app
+        self.type = type
+        self.check = check
+        self.hasSchema = hasSchema
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+        self.version = version
+        self.bytes = bytes
+    }
+
+    package init(_ record: EventTypeRecord) {
+        self.init(
+            app: record.app, type: record.type, check: record.check, hasSchema: record.schema != nil,
+            createdAt: record.createdAt, updatedAt: record.updatedAt, version: record.version,
+            bytes: record.description.utf8.count + (record.example?.count ?? 0) + (record.schema?.count ?? 0))
+    }
+
+    /// Whether this is the summary of the same version, also of a type that was deleted and described again.
+    package func isSameVersion(as other: EventTypeSummary) -> Bool {
+        version == other.version && createdAt == other.createdAt && updatedAt == other.updatedAt
     }
 }

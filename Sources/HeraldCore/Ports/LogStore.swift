@@ -46,14 +46,31 @@ package protocol LogTransaction: AnyObject {
     /// deletes those of blocks before the log's first event.
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
     /// Erases the content of events (`Event.erased`), their attempts and waiting deliveries. The events keep their
-    /// positions in the log. Takes time linear in the number of their attempts.
-    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure
+    /// positions in the log.
+    /// - Parameter limit: about the maximum number of rows that are changed, ≥ 2. The result has the events that are left.
+    func erase(_ events: [LogPosition], limit: Int) throws(StoreError) -> Erasure
     /// Erases the data of a subject outside the log: the auth status of its user, and responses stored for idempotency
-    /// keys that name it (`ErasedSubject`). Takes time linear in the number of stored responses.
-    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure
+    /// keys that name it (`ErasedSubject`).
+    /// - Parameters:
+    ///   - key: the idempotency key behind which responses are searched; empty for the first call.
+    ///   - limit: the maximum number of responses that are searched. The result has the key behind which the search continues.
+    func eraseSubject(_ subject: String, app: AppKey, after key: String, limit: Int) throws(StoreError) -> Erasure
 }
 
 extension LogTransaction {
+    /// Erases the events completely.
+    package func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure { try erase(events, limit: .max) }
+
+    package func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+        var sum = try eraseSubject(subject, app: app, after: "", limit: .max)
+        while let next = sum.nextAnswer {
+            let more = try eraseSubject(subject, app: app, after: next, limit: .max)
+            sum.answers += more.answers
+            sum.nextAnswer = more.nextAnswer
+        }
+        return sum
+    }
+
     /// It belongs to one process, which knows.
     package func firstOpenBlock() -> Int64 { 0 }
 
@@ -73,6 +90,8 @@ package protocol LogReader: AnyObject {
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
     /// The current status of a user.
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
+    /// The current state of an app.
+    func appState(_ app: AppKey) throws(StoreError) -> AppState?
     /// The first event of the log that was accepted at this time or later, or may have been (`AcceptanceWindow`); `head + 1` if
     /// there is none.
     func sequence(since time: Int64) throws(StoreError) -> LogPosition

@@ -8,8 +8,8 @@ package struct Recovery: Sendable {
     package var delegates: [WebhookDelegate] = []
     /// The key for the next delegate: larger than any key used before.
     package var nextDelegateKey: DelegateKey = 1
-    package var appStates: [AppState] = []
-    package var eventTypes: [EventTypeRecord] = []
+    package var appStates: [AppStateVersion] = []
+    package var eventTypes: [EventTypeSummary] = []
     package var keys: [APIKey] = []
     /// Including expired ones.
     package var sessions: [Session] = []

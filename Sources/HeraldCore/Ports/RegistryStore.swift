@@ -1,4 +1,5 @@
-/// The port for the registry inside a transaction: delegates and event types, which are all in memory from the start.
+/// The port for the registry inside a transaction: delegates, which are all in memory from the start, and event types,
+/// of which memory has summaries.
 package protocol RegistryTransaction: AnyObject {
     /// Stores a new delegate, or the next version of one (same `key`). Throws `StoreError.failed` if it was deleted, or
     /// if another delegate of the app has the URL, as far as the store can read it.
@@ -15,6 +16,8 @@ package protocol RegistryTransaction: AnyObject {
 
 /// Reads data of delegates that is not in memory.
 package protocol RegistryReader: AnyObject {
+    /// The event types of an app with these names, in the same order; without those that do not exist.
+    func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord]
     /// The id of a deleted delegate, by key.
     func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String?
 }

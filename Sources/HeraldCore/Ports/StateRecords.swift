@@ -48,6 +48,17 @@ extension AuthStatus {
     package static let unknownVersion = "unknown"
 }
 
+/// The version of the last app state that was posted.
+package struct AppStateVersion: Equatable, Sendable {
+    package let app: AppKey
+    package let eventID: String
+
+    package init(app: AppKey, eventID: String) {
+        self.app = app
+        self.eventID = eventID
+    }
+}
+
 /// The last app state that was posted.
 package struct AppState: Equatable, Sendable {
     package let app: AppKey

@@ -110,6 +110,10 @@ extension WriteRefusal {
         case .store(let error): .store(error)
         case .rateLimited(let limit, let retryAfter): .rateLimited(limit: limit, retryAfter: retryAfter)
         case .quotaExceeded(let limit): .quotaExceeded(limit: limit)
+        case .memoryFull(let limit):
+            .tooMany(
+                "Webhooks, keys and event types are kept in memory, where those of this app may take \(limit >> 10) KiB. "
+                    + "Remove some, or give the server more --memory.")
         case .keyReused: .keyReused
         case .invalid(let errors): .invalid(errors)
         }

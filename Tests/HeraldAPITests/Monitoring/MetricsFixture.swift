@@ -9,7 +9,7 @@ enum MetricsFixture {
     static func page() async throws -> String {
         let hub = try Hub.inMemory()
         let metrics = Metrics(
-            hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
+            hub: hub, checks: SchemaChecks(hub, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(),
             version: "1.2.3",
             http: { HTTPServerStatistics() })

@@ -94,7 +94,7 @@ struct MetricsTests {
     func withoutStore() throws {
         let hub = try Hub.inMemory()
         let metrics = Metrics(
-            hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
+            hub: hub, checks: SchemaChecks(hub, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(), version: "1",
             http: { nil })
         let page = String(decoding: metrics.text(nil), as: UTF8.self)

@@ -28,6 +28,32 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
+    @Test("many deliveries are repeated and cancelled in steps, each once, up to the limit of the request")
+    func manySteps() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [] }
+        world.answer = { _ in .failure }
+        world.publish(3 * DeliveryWrite.rowsOfStep)
+        world.settle()
+        #expect(world.rows(key).count == 3 * DeliveryWrite.rowsOfStep)
+        world.answer = { _ in nil }
+        var some = query([.exhausted])
+        some.limit = DeliveryWrite.rowsOfStep + 10
+        guard case .count(let first)? = world.manage(.redeliver(some)),
+            case .count(let rest)? = world.manage(.redeliver(query([.exhausted]))),
+            case .count(let none)? = world.manage(.redeliver(query([.exhausted])))
+        else {
+            Issue.record("nothing was repeated")
+            return
+        }
+        #expect((first, rest, none) == (some.limit, 3 * DeliveryWrite.rowsOfStep - some.limit, 0))
+        guard case .count(let cancelled)? = world.manage(.cancel(query([.retrying]))) else {
+            Issue.record("nothing was cancelled")
+            return
+        }
+        #expect(cancelled == 3 * DeliveryWrite.rowsOfStep)
+    }
+
     @Test("a redelivery requested during the first attempt is made once", arguments: [200, 500])
     func redeliverOpen(status: Int) throws {
         for ordering in WebhookSettings.Ordering.allCases {
@@ -369,7 +395,7 @@ struct RequestTests {
         world.publish(4, data: #"{"secret":1}"#)
         world.settle()
         #expect(world.open.count == 2)
-        guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4], subject: nil)) else {
+        guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4])) else {
             Issue.record("nothing was erased")
             return
         }
@@ -384,6 +410,25 @@ struct RequestTests {
         #expect(world.contents.attempts.allSatisfy { $0.record.event == 5 })
         #expect(world.rows(key).isEmpty)
         #expect(world.contents.lanes.isEmpty)
+    }
+
+    @Test("an erasure of many events comes in steps, and the counts of the log are those of a count")
+    func eraseSteps() throws {
+        let world = try World()
+        world.publish(2_000, data: #"{"secret":1}"#)
+        world.settle()
+        var rest = (1...LogPosition(500)).map { $0 }
+        var (steps, events) = (0, 0)
+        while !rest.isEmpty, steps < 100 {
+            guard case .erased(let erasure)? = world.manage(.erase(rest)) else { break }
+            #expect(erasure.events <= DeliveryWrite.rowsOfStep)
+            rest = erasure.rest
+            steps += 1
+            events += erasure.events
+        }
+        #expect(events == 500 && steps == 500 / DeliveryWrite.rowsOfStep + 1)
+        let counted = world.contents.recovery().blocks.reduce(0) { $0 + $1.bytes }
+        #expect(world.process.usage.total(of: .default).bytes == counted)
     }
 
     @Test("a page that was read before an erasure and arrives after it sends nothing")

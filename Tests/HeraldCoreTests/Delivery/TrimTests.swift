@@ -89,7 +89,7 @@ struct TrimTests {
             world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
         }
         // Of the last event of a type the first cut has none.
-        world.manage(.erase([5], subject: nil))
+        world.manage(.erase([5]))
         world.trim(through: 4)
         world.settle()
         #expect(missed(world) == 1)

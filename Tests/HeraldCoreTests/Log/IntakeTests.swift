@@ -79,4 +79,36 @@ struct IntakeTests {
             intake.flush()
         }
     }
+
+    private struct Step: StoreCommand {
+        var isStep: Bool { true }
+        func perform(_ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan) {}
+        func refuse(_ refusal: WriteRefusal) {}
+    }
+
+    @Test("steps of long tasks take turns with what else is written, one in a transaction of its own")
+    func steps() {
+        for _ in 0..<3 { #expect(intake.submit(Step()) == nil) }
+        for _ in 0..<2 { #expect(intake.submit(publication()) == nil) }
+        var kinds: [String] = []
+        func take() {
+            let batch = intake.take(milliseconds: 0) ?? []
+            kinds.append(
+                batch.map { submission in
+                    if case .publish = submission { "event" } else { "step" }
+                }.joined(separator: "+"))
+        }
+        take()
+        take()
+        #expect(kinds.sorted() == ["event+event", "step"])
+        #expect(intake.submit(publication()) == nil)
+        take()
+        take()
+        #expect(kinds.suffix(2).sorted() == ["event", "step"])
+        take()
+        #expect(kinds.last == "step" && !intake.hasSteps)
+        #expect(intake.depth.events == 0)
+        take()
+        #expect(kinds.last == "")
+    }
 }

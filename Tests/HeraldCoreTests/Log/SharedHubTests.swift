@@ -129,7 +129,7 @@ struct SharedHubTests {
         }
         await catchUp(b)
         #expect(b.hub.keys.entry(id: "key_1") != nil && b.hub.sessions.find([2], at: 0) != nil)
-        #expect(b.hub.apps.find("one") == app && b.hub.catalogue.record(.default, "a.b") != nil)
+        #expect(b.hub.apps.find("one") == app && b.hub.catalogue.summary(.default, "a.b") != nil)
         _ = await administer(b, .revokeKey(id: "key_1"))
         await withCheckedContinuation { continuation in
             b.hub.submit(AppWrite(action: .remove(id: "app_1", ifVersion: nil)) { _ in continuation.resume() })
@@ -139,7 +139,7 @@ struct SharedHubTests {
         }
         await catchUp(a)
         #expect(a.hub.keys.isEmpty && a.hub.sessions.find([2], at: 0) == nil)
-        #expect(a.hub.apps.find("one") == nil && a.hub.catalogue.record(.default, "a.b") == nil)
+        #expect(a.hub.apps.find("one") == nil && a.hub.catalogue.summary(.default, "a.b") == nil)
         // Its key is used, wherever the next one is made.
         let next = await withCheckedContinuation { continuation in
             a.hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "one"))) { continuation.resume(returning: $0) })
@@ -190,7 +190,7 @@ struct SharedHubTests {
         a.answer = { _ in nil }
         b.publish(data: #"{"secret":1}"#)
         a.look()
-        _ = a.manage(.erase([1], subject: nil))
+        _ = a.manage(.erase([1]))
         // The other one has not heard of it when it records an attempt.
         b.advance(seconds: 0.15)
         #expect(memory.read { $0.attempts.count } == 1)

@@ -192,7 +192,7 @@ final class Simulation: @unchecked Sendable {
                 let owner = process.registry.delegate(key: replay.delegate)
             else { return }
             process.manage(.endReplay(delegateID: owner.id, replay: replay.id))
-        default: process.manage(.erase((0..<random.number(1...4)).map { _ in event() }, subject: nil))
+        default: process.manage(.erase((0..<random.number(1...4)).map { _ in event() }))
         }
     }
 
