@@ -338,9 +338,18 @@ extension Transaction {
         Int(StoredNumber.figure(try run(Self.countReplays) { $0.add(delegate) }.integer))
     }
 
-    private static let removeStatistics = Statement("DELETE FROM statistics WHERE start < $1")
+    private static let removeStatistics = Statement(
+        """
+        DELETE FROM statistics WHERE (delegate, start) IN
+            (SELECT delegate, start FROM statistics WHERE start < $1 LIMIT $2)
+        """)
 
-    func removeStatistics(before time: Int64) throws(StoreError) { try run(Self.removeStatistics) { $0.add(time) } }
+    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        try run(Self.removeStatistics) { parameters in
+            parameters.add(time)
+            parameters.add(limit)
+        }.changed
+    }
 }
 
 private struct StatisticsSlot: Hashable {

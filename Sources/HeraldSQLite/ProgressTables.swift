@@ -37,7 +37,11 @@ struct ProgressTables {
             INSERT OR REPLACE INTO statistics (\(DeliveryStatistics.columns))
             SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(delegateLives)
             """)
-        removeStatistics = try prepare("DELETE FROM statistics WHERE start < ?1")
+        removeStatistics = try prepare(
+            """
+            DELETE FROM statistics WHERE (delegate, start) IN
+            (SELECT delegate, start FROM statistics WHERE start < ?1 LIMIT ?2)
+            """)
     }
 
     func set(_ lane: LanePosition) throws(StoreError) {
@@ -121,8 +125,11 @@ struct ProgressTables {
         try setStatistics.run()
     }
 
-    func removeStatistics(before time: Int64) throws(StoreError) {
+    /// - Returns: the number of rows removed.
+    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
         removeStatistics.bind(1, time)
+        removeStatistics.bind(2, Int64(limit))
         try removeStatistics.run()
+        return connection.changes
     }
 }

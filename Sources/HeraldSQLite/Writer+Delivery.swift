@@ -52,5 +52,7 @@ extension Writer {
         try attempts.remove(through: id, limit: limit)
     }
 
-    func removeStatistics(before time: Int64) throws(StoreError) { try progress.removeStatistics(before: time) }
+    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        try progress.removeStatistics(before: time, limit: limit)
+    }
 }

@@ -73,6 +73,24 @@ def a_link_opens_the_dashboard_of_its_app(page):
     assert "portal" not in page.script("return location.href")
     page.tap("#sign-out")
     page.see("Access key")
+
+
+def a_link_does_not_replace_a_session_unasked(page):
+    link = ask(page, "/v1/portal-links", {"app": "shop", "expires_in": 600})["url"]
+    page.script(f"return fetch('/v1/session', {{method: 'POST', headers: {{'Content-Type': 'application/json'}}, body: JSON.stringify({{key: '{page.key}'}})}}).then(answer => answer.status)")
+    for button, app in (("no", "default"), ("yes", "shop")):
+        page.open("about:blank")
+        page.open(page.server + link)
+        page.see("This link opens the dashboard of the app shop")
+        page.see("You are signed in to the app default")
+        page.tap(f"dialog.ask button[value={button}]")
+        page.see("Events")
+        assert page.script("return fetch('/v1/session').then(answer => answer.json()).then(session => session.app)") == app
+    page.tap("#sign-out")
+    page.see("Access key")
+
+
+def a_link_that_has_ended_opens_nothing(page):
     page.open("about:blank")
     page.open(page.server + "/#/portal/of-nobody")
     page.see("This link has expired")
@@ -85,6 +103,7 @@ if __name__ == "__main__":
         for step in (
             nothing_is_shown_without_a_key, a_wrong_key_is_refused, the_right_one_opens_the_page_that_was_asked_for,
             a_delegate_is_registered_by_the_session, who_signs_out_is_out, a_link_opens_the_dashboard_of_its_app,
+            a_link_does_not_replace_a_session_unasked, a_link_that_has_ended_opens_nothing,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

@@ -54,12 +54,14 @@ struct ErasureTests {
             _ = try await herald.post(
                 "/v1/events", "[" + Array(repeating: event, count: 300).joined(separator: ",") + "]")
         }
-        try await withThrowingTaskGroup(of: Int?.self) { group in
+        try await withThrowingTaskGroup(of: Int64?.self) { group in
             for subject in 0..<8 {
                 group.addTask { try await herald.send("DELETE", "/v1/subjects/user:\(subject)").integer("events") }
             }
-            for _ in 0..<20 { group.addTask { try await herald.post("/v1/events", #"{"type": "free"}"#).status } }
-            var results: [Int?] = []
+            for _ in 0..<20 {
+                group.addTask { Int64(try await herald.post("/v1/events", #"{"type": "free"}"#).status) }
+            }
+            var results: [Int64?] = []
             for try await result in group { results.append(result) }
             #expect(results.filter { $0 == 300 }.count == 8 && results.filter { $0 == 202 }.count == 20)
         }

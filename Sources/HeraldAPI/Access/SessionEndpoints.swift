@@ -65,9 +65,9 @@ struct SessionEndpoints: Sendable {
         call.send(response)
     }
 
-    /// Exchanges a key or a link's token for a cookie.
+    /// Exchanges a key or a link's token for a cookie; a dry run only says of which app.
     private func open(_ call: Call) throws(Problem) {
-        _ = try call.query()
+        let isDryRun = try call.query("dry_run").flag("dry_run")
         // Other sites must not sign the user in, not even with a key of their own or from an allowed origin.
         guard [.ownPage, .program].contains(RequestSource(call.request.head)) else { throw .foreignOrigin }
         let document = try call.json()
@@ -82,6 +82,7 @@ struct SessionEndpoints: Sendable {
         }
         guard let principal else { throw .wrongKey }
         try access.count(principal)
+        if isDryRun { return call.send { $0.member("app", hub.apps[principal.app]?.settings.name) } }
         try start(principal, call)
     }
 

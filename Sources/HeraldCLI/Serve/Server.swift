@@ -168,6 +168,14 @@ struct Server {
             log.warning(
                 "the database is open to others", ["data": place, "risk": risk.text, "to_do": risk.advice])
         }
+        if hub.kept.total > hub.kept.limit {
+            log.warning(
+                "delegates, keys and event types take more than their share of the memory: new ones are refused",
+                [
+                    "taken": "\(hub.kept.total >> 10)KiB", "share": "\(hub.kept.limit >> 10)KiB",
+                    "to_do": "give the server more memory with --memory",
+                ])
+        }
         if let bootstrapKey {
             // At any log level, because the key is shown only once.
             log.insist(.warning, "created an admin key, because other machines can reach this address") {

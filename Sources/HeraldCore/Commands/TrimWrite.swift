@@ -43,8 +43,10 @@ struct TrimWrite: StoreCommand {
             if removed > 0 { try transaction.count(Removal(.attempts, .age, count: removed)) }
             if removed < Self.slice { rest.attemptsBefore = 0 }
         }
-        if statisticsBefore > 0 { try transaction.removeStatistics(before: statisticsBefore) }
-        rest.statisticsBefore = 0
+        if statisticsBefore > 0 {
+            let removed = try transaction.removeStatistics(before: statisticsBefore, limit: Self.slice)
+            if removed < Self.slice { rest.statisticsBefore = 0 }
+        }
         if giveBack > 0 {
             let given = try transaction.giveBack(bytes: min(giveBack, Self.giveBackSlice))
             rest.giveBack = given > 0 ? giveBack - given : 0

@@ -321,13 +321,16 @@ package final class LogWriter: Sendable {
     private func copyLogOfErasures(_ state: inout State) {
         let started = clock.monotonic()
         guard !state.answersOfErasures.isEmpty, started >= state.nextErasingCopy else { return }
-        copyLog(&state, erasing: true)
+        // A store without such a log has nothing to copy.
+        guard copyLog(&state, erasing: true) else { return }
         let ended = clock.monotonic()
         state.nextErasingCopy = ended + min(10_000_000_000, max(1_000_000_000, 100 * (ended - started)))
     }
 
     /// - Parameter erasing: what was erased leaves the log, and the responses that wait for it are sent.
-    private func copyLog(_ state: inout State, erasing: Bool) {
+    /// - Returns: whether the log was copied, or should have been.
+    @discardableResult
+    private func copyLog(_ state: inout State, erasing: Bool) -> Bool {
         defer {
             if erasing {
                 for answer in state.answersOfErasures { answer() }
@@ -337,10 +340,12 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             let checkpoint = try store.checkpointIfDue(erasing: erasing)
             health.copied(checkpoint, at: clock.monotonic(), wall: clock.wall()) { (try? store.health()) != nil }
+            if case .notDue = checkpoint { return false }
         } catch {
             if case .syncFailed = error { hooks.onDurabilityLost(error) }
             health.failed(error, refused: 0, at: clock.monotonic())
         }
+        return true
     }
 
     /// Carries out the effects of a transaction, and responds.

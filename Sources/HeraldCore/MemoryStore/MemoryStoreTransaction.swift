@@ -207,8 +207,12 @@ extension MemoryTransaction {
         change { $0.removeAttempts(through: id, limit: limit) }
     }
 
-    func removeStatistics(before time: Int64) {
-        apply { contents in contents.statistics = contents.statistics.filter { $0.key.start >= time } }
+    func removeStatistics(before time: Int64, limit: Int) -> Int {
+        change { contents in
+            let old = contents.statistics.keys.filter { $0.start < time }.prefix(limit)
+            for slot in old { contents.statistics[slot] = nil }
+            return old.count
+        }
     }
 }
 

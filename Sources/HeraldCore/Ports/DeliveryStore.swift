@@ -34,8 +34,9 @@ package protocol DeliveryTransaction: AnyObject {
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
     /// Deletes the attempts up to an id, at most `limit`; never the newest attempt.
     func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts
-    /// Deletes statistics of slots that began before `time`.
-    func removeStatistics(before time: Int64) throws(StoreError)
+    /// Deletes statistics of slots that began before `time`, at most `limit`.
+    /// - Returns: the number of deleted slots.
+    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int
 }
 
 /// Reads deliveries.

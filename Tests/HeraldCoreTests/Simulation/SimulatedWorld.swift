@@ -180,7 +180,7 @@ final class SimulatedProcess: @unchecked Sendable {
     let intake: Intake
     let recentEvents: RecentEvents
     let registry: Registry
-    private let usage: LogUsage
+    let usage: LogUsage
     private var planner = RetentionPlanner(SimulatedProcess.retention)
     /// Only what the test says is too old.
     private static var retention: Hub.Retention {

@@ -55,6 +55,7 @@ export function matches(pattern, type) {
 export const api = {
   session: () => get(session),
   signIn: (credentials) => send("POST", session, credentials),
+  appOf: async (credentials) => (await post(session + "?dry_run=true", credentials)).app,
   signOut: () => send("DELETE", session),
 
   metrics: () => get("/metrics"),

@@ -1,7 +1,7 @@
 // Signing in with an access key, and out. The session is a cookie that scripts can't read; the key is not stored.
 
 import { api } from "./api.js";
-import { h, notice } from "./dom.js";
+import { confirm, h, notice } from "./dom.js";
 
 const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
@@ -13,7 +13,7 @@ export async function whenSignedIn(start) {
     // Removes the token from the URL and the history, where another user of this browser could find it.
     history.replaceState(null, "", "#/");
     try {
-      await api.signIn({ portal_link: link });
+      if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });
     } catch (error) {
       notice(error.status === 401 ? "This link has expired. Ask for another one." : error.message);
     }
@@ -22,6 +22,14 @@ export async function whenSignedIn(start) {
   if (session.key_required && !session.signed_in) return ask(start);
   signOut.hidden = !session.key_required;
   start();
+}
+
+/// A page of another site can open a link: it must not replace a session unnoticed.
+async function mayReplaceSession(link) {
+  const app = await api.appOf({ portal_link: link });
+  const current = await api.session();
+  if (!current.signed_in) return true;
+  return confirm(`This link opens the dashboard of the app ${app}. You are signed in to the app ${current.app}, and would be signed out there.`, `Open ${app}`);
 }
 
 signOut.addEventListener("click", async () => {
