@@ -37,7 +37,8 @@ public enum Format: String, CaseIterable, Sendable {
         }
     }
 
-    func accepts(_ text: String) -> Bool {
+    /// Whether a text has this format. Takes time linear in the text.
+    public func accepts(_ text: String) -> Bool {
         var reader = FormatReader(text)
         switch self {
         case .dateTime: return reader.date() && reader.skip("Tt") && reader.time() && reader.isAtEnd

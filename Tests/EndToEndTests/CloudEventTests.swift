@@ -101,6 +101,39 @@ struct CloudEventTests {
         #expect(try await herald.get("/v1/events/2")["attributes"]?["herald.source"] == nil)
     }
 
+    @Test("a time is sent as it was written")
+    func times() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/structured"), #""format": "cloudevents", "ordering": "strict""#)
+        let times = [
+            "2018-04-05T03:56:24.123456789Z", "2018-04-05T05:56:24+02:00", "2018-04-05T03:56:24.123Z",
+            "2018-04-05T03:56:24Z",
+        ]
+        for (index, time) in times.enumerated() {
+            let event = #"{"specversion": "1.0", "id": "\#(index)", "source": "/s", "type": "a", "time": "\#(time)"}"#
+            #expect(try await herald.post("/v1/events", event, Self.structured).status == 202)
+        }
+        let sent = try await receiver.requests(times.count).map { try JSONDocument(parsing: $0.body)["time"]?.string }
+        #expect(sent == times)
+        #expect(try await herald.get("/v1/events/0").string("time") == "2018-04-05T03:56:24.123Z")
+    }
+
+    @Test(
+        "attributes that the specification forbids are refused",
+        arguments: [
+            ("source", #""a b""#), ("source", #""%zz""#), ("dataschema", #""x/y""#), ("dataschema", #""a b:c""#),
+            ("big", "2147483648"), ("small", "-2147483649"),
+        ])
+    func forbidden(name: String, value: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let source = name == "source" ? "" : #""source": "/s","#
+        let event = #"{"specversion": "1.0", "id": "1", \#(source) "type": "a", "\#(name)": \#(value)}"#
+        let refused = try await herald.post("/v1/events", event, Self.structured)
+        #expect(refused.status == 422 && refused.errors == ["/\(name)"])
+    }
+
     @Test("numbers and booleans keep their type in structured mode, and are strings in binary mode")
     func types() async throws {
         let herald = try await HeraldProcess.start()

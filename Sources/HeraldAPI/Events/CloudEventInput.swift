@@ -1,12 +1,14 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldSchema
 
 /// Parses CloudEvents 1.0 from an HTTP request, in the three modes of their HTTP protocol binding, into the same drafts
 /// as ``EventInput``.
 ///
 /// `id`, `type`, `subject`, `time` and `data` become the event's fields, with Herald's rules. `source`, `dataschema`,
-/// extensions and a `datacontenttype` other than `application/json` become ``Event/attributes``.
+/// extensions, a `datacontenttype` other than `application/json`, and a `time` that milliseconds in UTC do not express
+/// become ``Event/attributes``.
 enum CloudEventInput {
     enum Form {
         /// One JSON document.
@@ -92,7 +94,12 @@ enum CloudEventInput {
         }
         for (name, value) in event.members where !value.isNull {
             switch name {
-            case "specversion", "id", "type", "subject", "time", "data": break
+            case "specversion", "id", "type", "subject", "data": break
+            case CloudEventAttribute.time:
+                // `EventInput` reports an invalid one.
+                if let time = value.timestamp, let text = value.string, text != time.description {
+                    attributes.append(KeyValue(name, text))
+                }
             case "data_base64": fail(name, "is not supported: the data of events is JSON, in data")
             default:
                 guard CloudEventAttribute.isValid(name) else {
@@ -100,12 +107,17 @@ enum CloudEventInput {
                     continue
                 }
                 guard let attribute = EventAttribute(name, value), EventAttribute.isAcceptable(attribute.value),
-                    !attribute.isLiteral || !texts.contains(name)
+                    !attribute.isLiteral || !texts.contains(name),
+                    value.integer.map({ Int32(exactly: $0) != nil }) ?? true
                 else {
                     fail(
                         name,
                         "must be a string of 1 to \(EventAttribute.maxValueBytes) bytes without control characters"
-                            + (texts.contains(name) ? "" : ", a boolean or a whole number"))
+                            + (texts.contains(name) ? "" : ", a boolean or a whole number of 32 bits"))
+                    continue
+                }
+                if let format = formats[name], !format.accepts(attribute.value) {
+                    fail(name, "must be \(format == .uri ? "an absolute URI" : "a URI or a relative reference")")
                     continue
                 }
                 if name == CloudEventAttribute.dataContentType {
@@ -131,6 +143,11 @@ enum CloudEventInput {
     /// Attributes that must be strings according to the specification.
     private static let texts: Set = [
         CloudEventAttribute.source, CloudEventAttribute.dataSchema, CloudEventAttribute.dataContentType,
+    ]
+
+    /// The formats of the attributes that name resources (RFC 3986).
+    private static let formats: [String: Format] = [
+        CloudEventAttribute.source: .uriReference, CloudEventAttribute.dataSchema: .uri,
     ]
 
     // MARK: Binary

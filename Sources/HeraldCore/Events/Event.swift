@@ -24,7 +24,7 @@ public final class Event: Sendable {
     /// Milliseconds since 1970 UTC.
     package let time: Int64
     /// Attributes that are not fields of the event, by name: `traceparent`, and of a CloudEvent its `source`,
-    /// `dataschema` and extensions (see ``EventAttribute``). Names are lower case, values have no control characters.
+    /// `dataschema`, extensions, and `time` as it was written (see ``EventAttribute``). Names are lower case, values have no control characters.
     package let attributes: [KeyValue]
     /// The delegate that the event is addressed to; `nil` for all matching delegates. An addressed event repeats the
     /// current state for a new delegate: no other delegate gets it, and lists omit it.

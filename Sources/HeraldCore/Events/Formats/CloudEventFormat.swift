@@ -44,7 +44,9 @@ package enum CloudEventFormat {
         text(CloudEventAttribute.source, event.attribute(CloudEventAttribute.source) ?? source)
         text(CloudEventAttribute.type, event.type)
         if let subject = event.subject { text(CloudEventAttribute.subject, subject) }
-        text(CloudEventAttribute.time, Timestamp(milliseconds: event.time).description)
+        text(
+            CloudEventAttribute.time,
+            event.attribute(CloudEventAttribute.time) ?? Timestamp(milliseconds: event.time).description)
         for attribute in event.attributes.lazy.map(EventAttribute.init)
         where CloudEventAttribute.isOptional(attribute.name) && !attribute.value.isEmpty {
             body(attribute)
