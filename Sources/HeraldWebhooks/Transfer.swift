@@ -170,6 +170,7 @@ final class Transfer {
         var lines: [String] = []
         if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
         if let trace = event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
+        if let state = event.traceState { lines.append("\(TraceParent.stateName): \(state)") }
         for header in payload.headers where HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }

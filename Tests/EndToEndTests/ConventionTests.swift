@@ -313,4 +313,68 @@ struct ConventionTests {
         }
         #expect(statuses == [200, 200, 200, 200])
     }
+
+    @Test(
+        "a body with a content coding is refused, and the response says what is accepted",
+        arguments: ["gzip", "aes128gcm", "gzip, identity", "br"])
+    func codings(coding: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let coded = ["Content-Encoding": coding]
+        for (method, path) in [("POST", "/v1/events"), ("PUT", "/v1/event-types/a"), ("PATCH", "/v1/delegates/x")] {
+            let refused = try await herald.send(method, path, #"{"type": "a"}"#, coded)
+            #expect(refused.status == 415 && refused.header("accept-encoding") == "identity", "\(method)")
+        }
+        let plain = try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Encoding": "Identity"])
+        #expect(plain.status == 202)
+        #expect(try await herald.get("/v1/events").data.count == 1)
+    }
+
+    @Test("a response about a content type says which ones are accepted")
+    func types() async throws {
+        let herald = try await HeraldProcess.start()
+        let text = ["Content-Type": "text/plain"]
+        let patched = try await herald.send("PATCH", "/v1/delegates/x", "{}", text)
+        #expect(patched.status == 415)
+        #expect(patched.header("accept-patch") == "application/json, application/merge-patch+json")
+        let posted = try await herald.post("/v1/events", "{}", text)
+        #expect(posted.status == 415)
+        #expect(posted.header("accept")?.contains("application/cloudevents+json") == true)
+    }
+
+    @Test("If-Match is a list, and If-None-Match: * changes only what does not exist")
+    func conditions() async throws {
+        let herald = try await HeraldProcess.start()
+        func put(_ path: String, _ body: String, _ headers: [String: String]) async throws -> Int {
+            try await herald.send("PUT", path, body, headers).status
+        }
+        let type = "/v1/event-types/a"
+        #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 201)
+        #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 412)
+        #expect(try await put(type, "{}", ["If-Match": #""7", "1""#]) == 200)
+        #expect(try await put(type, "{}", ["If-Match": #""7", W/"2", "x""#]) == 412)
+        #expect(try await put(type, "{}", ["If-Match": "\"7\",\t\"2\""]) == 200)
+        #expect(try await put(type, "{}", ["If-Match": "*"]) == 200)
+        let user = "/v1/auth/42"
+        let login = #"{"status": "logged_in"}"#
+        #expect(try await put(user, login, ["If-None-Match": "*"]) < 300)
+        #expect(try await put(user, login, ["If-None-Match": "*"]) == 412)
+        #expect(try await put("/v1/app-state", #"{"state": 1}"#, ["If-Match": #""unknown", "x""#]) < 300)
+        #expect(try await put("/v1/app-state", #"{"state": 2}"#, ["If-None-Match": "*"]) == 412)
+    }
+
+    @Test("tracestate travels with traceparent, and not without it")
+    func traces() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/"), #""ordering": "strict""#)
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        for trace in [["traceparent": parent], [:], ["traceparent": "no"]] {
+            let headers = trace.merging(["tracestate": "a=1,b=2"]) { $1 }
+            #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, headers).status == 202)
+        }
+        let sent = await receiver.requests(3)
+        #expect(sent.map { $0.header("tracestate") } == ["a=1,b=2", nil, nil])
+        #expect(sent.first?.header("traceparent") == parent)
+    }
 }

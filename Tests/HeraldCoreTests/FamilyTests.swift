@@ -174,7 +174,7 @@ struct FamilyTests {
         #expect(try await bench.bench.hub.publish([unchanged])[0].disposition == .unchanged)
         let stale = EventDraft(
             event: Event("app_state.changed", id: "s5", data: #"{"state":1}"#), mayExist: false,
-            family: .appState(state: Array("1".utf8), ifMatch: "s2"))
+            family: .appState(state: Array("1".utf8), ifMatch: ["s2"]))
         #expect(try await bench.bench.hub.publish([stale])[0].disposition == .preconditionFailed)
         #expect(bench.bench.hub.head == 3)
         await bench.bench.stop()

@@ -120,7 +120,9 @@ struct HubTests {
         let first = try #require(await bench.register())
         func update(_ version: Int64?, _ description: String) async -> WriteResult<RegistryWrite.Outcome> {
             await bench.change(
-                .update(id: first.id, ifVersion: version) { state, _ in state.settings.description = description })
+                .update(id: first.id, ifVersion: version.map { [$0] }) { state, _ in
+                    state.settings.description = description
+                })
         }
         guard case .done(.updated(let second)) = await update(1, "x") else {
             Issue.record("not updated")
@@ -154,7 +156,7 @@ struct HubTests {
     func remove() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
-        guard case .done(.removed(let removed)) = await bench.change(.remove(id: first.id, ifVersion: 1)) else {
+        guard case .done(.removed(let removed)) = await bench.change(.remove(id: first.id, ifVersion: [1])) else {
             Issue.record("not removed")
             return
         }

@@ -85,7 +85,7 @@ extension Webhooks {
     ///   - version: only this ``Webhook/version`` of it; `nil` for any.
     /// - Throws: `HubError.notFound`, `.hasChanged`, or that the hub can't write.
     public func remove(_ id: Webhook.ID, ifVersion version: Int64? = nil) async throws(HubError) {
-        _ = try await hub.change(.remove(id: id, ifVersion: version)).webhooks(id)
+        _ = try await hub.change(.remove(id: id, ifVersion: version.map { [$0] })).webhooks(id)
     }
 
     /// Removes all webhooks and their waiting deliveries.
@@ -142,7 +142,8 @@ extension Webhooks {
         _ id: String, _ version: Int64? = nil, showsSecret: Bool = false,
         _ change: @escaping @Sendable (inout WebhookDelegate.State, Int64) throws(RegistryWrite.InvalidSettings) -> Void
     ) async throws(HubError) -> Webhook {
-        try webhook(of: await hub.change(.update(id: id, ifVersion: version, change: change)), id, showsSecret)
+        try webhook(
+            of: await hub.change(.update(id: id, ifVersion: version.map { [$0] }, change: change)), id, showsSecret)
     }
 
     private func webhook(

@@ -44,12 +44,12 @@ struct AppEndpoints: Sendable {
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
         let change = try AppInput.patch(call.json())
-        try write(call, .update(id: call.parameters[0], ifVersion: call.version(), change: change))
+        try write(call, .update(id: call.parameters[0], ifVersion: call.versions(), change: change))
     }
 
     private func remove(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try write(call, .remove(id: call.parameters[0], ifVersion: call.version()))
+        try write(call, .remove(id: call.parameters[0], ifVersion: call.versions()))
     }
 
     private func write(_ call: Call, _ action: AppWrite.Action) throws(Problem) {

@@ -55,7 +55,7 @@ struct DelegateEndpoints: Sendable {
 
     private func remove(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try registry.make(call, .remove(id: call.parameters[0], ifVersion: call.version()))
+        try registry.make(call, .remove(id: call.parameters[0], ifVersion: call.versions()))
     }
 
     private func removeAll(_ call: Call) throws(Problem) {

@@ -32,7 +32,7 @@ struct RegistryChange: Sendable {
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
         try make(
-            call, .update(id: call.parameters[0], ifVersion: call.version(), change: change), updated: updated)
+            call, .update(id: call.parameters[0], ifVersion: call.versions(), change: change), updated: updated)
     }
 
     private func answer(
@@ -78,10 +78,8 @@ struct RegistryChange: Sendable {
 }
 
 extension Call {
-    /// The version of a delegate or an event type in `If-Match`.
-    func version() throws(Problem) -> Int64? {
-        guard let tag = try ifMatch() else { return nil }
-        guard let version = Int64(tag) else { throw .preconditionFailed }
-        return version
+    /// The versions that a delegate, an app or an event type may have; 0 for one that does not exist, `nil` for any.
+    func versions() -> Set<Int64>? {
+        versions(absent: "0").map { Set($0.compactMap { Int64($0) }) }
     }
 }

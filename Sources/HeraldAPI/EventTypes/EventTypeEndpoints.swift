@@ -86,7 +86,7 @@ struct EventTypeEndpoints: Sendable {
     ) throws(Problem) {
         hub.submit(
             EventTypeWrite(
-                app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
+                app: call.app, type: type, ifVersion: call.versions(), action: action, provenance: call.provenance
             ) { result in
                 call.send(result) { answer(to: call, type, $0, unchecked) }
             })

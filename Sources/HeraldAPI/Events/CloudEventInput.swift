@@ -41,6 +41,10 @@ enum CloudEventInput {
     static let contentTypes =
         "application/json, application/cloudevents+json or application/cloudevents-batch+json; with ce- headers as JSON"
 
+    /// For `Accept`.
+    static let acceptableTypes =
+        "application/json, application/cloudevents+json, application/cloudevents-batch+json"
+
     /// - Parameter type: the content type of the request, in lower case, without parameters.
     static func accepts(_ type: String, _ head: RequestHead) -> Bool {
         switch Form(head) {

@@ -92,6 +92,9 @@ final class PostEndpoint: Sendable {
         var attributes: [KeyValue] = []
         if let parent = head.value(of: "traceparent"), TraceParent.isValid(parent) {
             attributes.append(KeyValue(TraceParent.name, parent))
+            if let state = head.value(of: "tracestate"), TraceParent.isValidState(state) {
+                attributes.append(KeyValue(TraceParent.stateName, state))
+            }
         }
         return EventInput.Context(
             app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes, watch: watch)

@@ -142,14 +142,21 @@ final class Call: Sendable {
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
     }
 
-    /// The version in `If-Match`; `nil` for any.
-    func ifMatch() throws(Problem) -> String? {
-        guard let text = request.head.value(of: "If-Match"), text != "*" else { return nil }
-        guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\""), !text.contains(",") else {
-            // A weak or unknown tag matches nothing.
-            throw .preconditionFailed
+    /// The versions that the resource may have (RFC 9110, 13.1): those in `If-Match`, or the one of a resource that
+    /// does not exist, with `If-None-Match: *`; `nil` for any.
+    /// - Parameter absent: the version of a resource that does not exist.
+    func versions(absent: String) -> Set<String>? {
+        let head = request.head
+        guard let text = head.value(of: "If-Match"), text != "*" else {
+            return head.value(of: "If-None-Match") == "*" ? [absent] : nil
         }
-        return String(text.dropFirst().dropLast())
+        // A weak tag matches nothing.
+        return Set(
+            text.split(separator: ",").compactMap { entry in
+                let tag = entry.trimmingPrefix { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+                guard tag.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
+                return String(tag.dropFirst().dropLast())
+            })
     }
 
     /// Whether `If-None-Match` contains a tag.

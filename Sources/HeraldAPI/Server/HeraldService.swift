@@ -186,12 +186,23 @@ public final class HeraldService: RequestHandler {
                     + origins.preflightFields(for: head, allowed: allowed))
         case .found(let route, let parameters):
             let principal = try access.admit(head, to: route)
-            if head.hasBody { try checkContentType(head, route) }
+            if head.hasBody {
+                try checkContentCoding(head)
+                try checkContentType(head, route)
+            }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)
             }
             return AdmittedCall(self, route, parameters, principal)
         }
+    }
+
+    /// Bodies are not decoded: a small one could become a large one.
+    private func checkContentCoding(_ head: RequestHead) throws(Problem) {
+        guard let coding = head.value(of: "Content-Encoding"), !coding.isEmpty, coding.lowercased() != "identity" else {
+            return
+        }
+        throw .unsupportedCoding(coding)
     }
 
     private func checkContentType(_ head: RequestHead, _ route: Route) throws(Problem) {
@@ -202,9 +213,13 @@ public final class HeraldService: RequestHandler {
         if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
         if route.takesCloudEvents {
             if CloudEventInput.accepts(type, head) { return }
-            throw .unsupportedMediaType(CloudEventInput.contentTypes)
+            throw .unsupportedMediaType(CloudEventInput.contentTypes, CloudEventInput.acceptableTypes)
         }
-        throw .unsupportedMediaType("application/json")
+        if route.method == .patch {
+            throw .unsupportedMediaType(
+                "application/json", "application/json, application/merge-patch+json", isPatch: true)
+        }
+        throw .unsupportedMediaType("application/json", "application/json")
     }
 
     private func checkAccept(_ accept: String, _ route: Route) throws(Problem) {

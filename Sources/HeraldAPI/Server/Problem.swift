@@ -79,15 +79,19 @@ extension Problem {
         Problem(status: 400, name: "bad-request", title: "The request cannot be carried out", detail: detail)
     }
 
-    /// The same for missing, unknown, revoked and expired keys.
+    /// Without a key, or with a session that has ended.
     static let unauthorized = Problem(
         status: 401, name: "unauthorized", title: "An access key is required",
         detail: "Send a valid access key: Authorization: Bearer hrld_…",
         headers: [.init("WWW-Authenticate", "Bearer")])
 
-    /// The same, for a key that is wrong: these are counted, because they may be guesses.
+    /// An unknown, revoked or expired key, without a difference between them. They are counted, because they may be
+    /// guesses.
     static let wrongKey = {
-        var problem = Problem.unauthorized
+        var problem = Problem(
+            status: 401, name: "unauthorized", title: "The access key is not valid",
+            detail: "The server does not accept this access key: it is wrong, revoked or expired.",
+            headers: [.init("WWW-Authenticate", "Bearer error=\"invalid_token\"")])
         problem.isWrongKey = true
         return problem
     }()
@@ -216,10 +220,23 @@ extension Problem {
             detail: "A body may have at most \(limit) bytes.")
     }
 
-    static func unsupportedMediaType(_ expected: String) -> Problem {
+    /// - Parameters:
+    ///   - expected: the content types, for people.
+    ///   - types: the content types, for the header that names them.
+    ///   - isPatch: for PATCH, which has a header of its own (RFC 5789, 2.2).
+    static func unsupportedMediaType(_ expected: String, _ types: String, isPatch: Bool = false) -> Problem {
         Problem(
             status: 415, name: "unsupported-media-type", title: "The content type is not supported",
-            detail: "Send the body as \(expected), with that Content-Type.")
+            detail: "Send the body as \(expected), with that Content-Type.",
+            headers: [.init(isPatch ? "Accept-Patch" : "Accept", types)])
+    }
+
+    /// RFC 9110, 15.5.16: the header says that it is the coding, and not the type.
+    static func unsupportedCoding(_ coding: String) -> Problem {
+        Problem(
+            status: 415, name: "unsupported-media-type", title: "The content coding is not supported",
+            detail: "The body has the Content-Encoding \(coding.prefix(40)). Send it without a Content-Encoding.",
+            headers: [.init("Accept-Encoding", "identity")])
     }
 
     static func invalid(_ errors: [FieldError]) -> Problem {

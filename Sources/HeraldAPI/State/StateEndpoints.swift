@@ -60,7 +60,7 @@ struct StateEndpoints: Sendable {
             guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
                 throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
             }
-            let ifMatch = try call.ifMatch()
+            let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
             publish(call, draft) {
@@ -147,7 +147,7 @@ struct StateEndpoints: Sendable {
         try posted(call, "app_state.changed") {
             $0.member("state", state)
         } then: { event throws(Problem) in
-            let ifMatch = try call.ifMatch()
+            let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
             publish(call, draft) {

@@ -5,9 +5,9 @@ package struct AppWrite: Sendable {
     package enum Action: Sendable {
         /// - Parameter id: `app_` and a ULID.
         case add(id: String, App.Settings)
-        case update(id: String, ifVersion: Int64?, change: @Sendable (inout App.Settings) -> Void)
+        case update(id: String, ifVersion: Set<Int64>?, change: @Sendable (inout App.Settings) -> Void)
         /// Ends its delegates and keys too. Its events stay until their retention ends, and can't be read.
-        case remove(id: String, ifVersion: Int64?)
+        case remove(id: String, ifVersion: Set<Int64>?)
     }
 
     package enum Outcome: Sendable {
@@ -94,7 +94,7 @@ extension AppWrite: RequestCommand {
             return .added(app)
         case .update(let id, let version, let change):
             guard let old = apps.find(id) else { return .notFound }
-            if let version, version != old.version { return .versionMismatch }
+            if let version, !version.contains(old.version) { return .versionMismatch }
             var settings = old.settings
             change(&settings)
             if settings == old.settings { return .updated(old) }
@@ -111,7 +111,7 @@ extension AppWrite: RequestCommand {
             return .updated(app)
         case .remove(let id, let version):
             guard let app = apps.find(id) else { return .notFound }
-            if let version, version != app.version { return .versionMismatch }
+            if let version, !version.contains(app.version) { return .versionMismatch }
             if app.key == .default { return .isDefault }
             try Self.remove(app, now, writer, transaction, &plan)
             return .removed(app)

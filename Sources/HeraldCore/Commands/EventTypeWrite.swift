@@ -38,8 +38,8 @@ package struct EventTypeWrite: Sendable {
 
     package let app: AppKey
     package let type: String
-    /// Only this version; `nil` for any.
-    package let ifVersion: Int64?
+    /// Only these versions, 0 for a type without a description; `nil` for any.
+    package let ifVersion: Set<Int64>?
     package let action: Action
     /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
@@ -47,7 +47,8 @@ package struct EventTypeWrite: Sendable {
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
-        app: AppKey = .default, type: String, ifVersion: Int64? = nil, action: Action, provenance: Provenance? = nil,
+        app: AppKey = .default, type: String, ifVersion: Set<Int64>? = nil, action: Action,
+        provenance: Provenance? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
@@ -118,7 +119,7 @@ extension EventTypeWrite: RequestCommand {
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let current = writer.catalogue.summary(app, type)
-        if let ifVersion, ifVersion != current?.version { return .versionMismatch }
+        if let ifVersion, !ifVersion.contains(current?.version ?? 0) { return .versionMismatch }
         switch action {
         case .remove:
             guard current != nil else { return .notFound }

@@ -45,7 +45,7 @@ extension LogWriter {
             return PublishedEvent(event: event, disposition: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = try transaction.appState(event.app)
-            if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
+            if let ifMatch, !ifMatch.contains(current?.eventID ?? AppState.unknownVersion) {
                 return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
             if onlyIfChanged, let current, current.state == state {
@@ -58,7 +58,7 @@ extension LogWriter {
             return PublishedEvent(event: completed, disposition: .accepted)
         case .auth(let userID, let isLoggedIn, let user, let ifMatch):
             let current = try transaction.authStatus(app: event.app, userID: userID)
-            if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
+            if let ifMatch, !ifMatch.contains(current?.version ?? AuthStatus.unknownVersion) {
                 return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
             append(event, &plan)

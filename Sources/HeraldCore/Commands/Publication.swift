@@ -5,9 +5,9 @@ package struct EventDraft: Sendable {
         case none
         /// A login, a logout, or a status posted by a client. `user`: the JSON object, if there is one. `ifMatch`: only
         /// if this is the current version of the status.
-        indirect case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
-        /// `state`: a JSON value. The service adds the previous one. `ifMatch`: only if this event set the current one.
-        indirect case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
+        indirect case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: Set<String>? = nil)
+        /// `state`: a JSON value. The service adds the previous one. `ifMatch`: only if one of these events set the current one.
+        indirect case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: Set<String>? = nil)
     }
 
     package let event: Event

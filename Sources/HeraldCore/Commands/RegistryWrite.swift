@@ -4,12 +4,12 @@ import HeraldRuntime
 package struct RegistryWrite: Sendable {
     package enum Action: Sendable {
         case register(Registration)
-        /// Changes the state of a delegate. `ifVersion`: only this version of the delegate. `now`: milliseconds since
+        /// Changes the state of a delegate. `ifVersion`: only these versions of the delegate. `now`: milliseconds since
         /// 1970 UTC.
         case update(
-            id: String, ifVersion: Int64?,
+            id: String, ifVersion: Set<Int64>?,
             change: @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(InvalidSettings) -> Void)
-        case remove(id: String, ifVersion: Int64?)
+        case remove(id: String, ifVersion: Set<Int64>?)
         case removeAll
     }
 

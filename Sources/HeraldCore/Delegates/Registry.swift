@@ -173,7 +173,7 @@ extension Registry {
 
         case .update(let id, let version, let change):
             guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
-            if let version, version != old.version { return (.versionMismatch(old), nil) }
+            if let version, !version.contains(old.version) { return (.versionMismatch(old), nil) }
             var state = old.state
             do throws(RegistryWrite.InvalidSettings) {
                 try change(&state, new.time)
@@ -191,7 +191,7 @@ extension Registry {
 
         case .remove(let id, let version):
             guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
-            if let version, version != old.version { return (.versionMismatch(old), nil) }
+            if let version, !version.contains(old.version) { return (.versionMismatch(old), nil) }
             return (.removed([old]), .remove([old]))
 
         case .removeAll:

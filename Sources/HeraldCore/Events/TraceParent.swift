@@ -2,7 +2,17 @@
 package enum TraceParent {
     /// The name of the header, and of the attribute of events.
     package static let name = "traceparent"
+    /// The name of the header with the vendors' data about a trace, and of the attribute of events. It is of no use
+    /// without a `traceparent`.
+    package static let stateName = "tracestate"
     private static let maxBytes = 128
+    private static let maxStateBytes = 512
+
+    /// Whether a `tracestate` may be passed on: visible ASCII and spaces, at most the 512 bytes that the specification
+    /// asks everyone to pass on.
+    package static func isValidState(_ text: String) -> Bool {
+        (1...maxStateBytes).contains(text.utf8.count) && text.utf8.allSatisfy { 0x20...0x7e ~= $0 }
+    }
 
     /// Whether it is valid. Invalid values are ignored, as the specification requires.
     package static func isValid(_ text: String) -> Bool {
@@ -39,6 +49,12 @@ package enum TraceParent {
 }
 
 extension Event {
+    /// The vendors' data about the trace; `nil` without a trace.
+    package var traceState: String? {
+        guard traceParent != nil else { return nil }
+        return attribute(TraceParent.stateName).flatMap { TraceParent.isValidState($0) ? $0 : nil }
+    }
+
     /// The trace context for callbacks and the service's own events. In a CloudEvent, the attribute may have any value.
     package var traceParent: String? {
         if attributes.isEmpty { return nil }

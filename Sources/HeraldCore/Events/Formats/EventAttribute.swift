@@ -63,8 +63,8 @@ extension EventAttribute {
     /// The errors of attributes given by a publisher in the process.
     static func problems(of pairs: [KeyValue]) -> [FieldError] {
         var errors: [FieldError] = []
-        // Plus the trace.
-        if pairs.count > maxCount + 1 { errors.append(FieldError("", "must have at most \(maxCount) attributes")) }
+        // Plus the trace and its state.
+        if pairs.count > maxCount + 2 { errors.append(FieldError("", "must have at most \(maxCount) attributes")) }
         for attribute in pairs.map(EventAttribute.init) {
             let isValue = attribute.isLiteral ? attribute.isJSON : isAcceptable(attribute.value)
             if !CloudEventAttribute.isValid(attribute.name) || !isValue {
