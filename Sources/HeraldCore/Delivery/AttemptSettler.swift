@@ -35,8 +35,8 @@ final class AttemptSettler {
         guard !lane.isRemoved else { return }
         if !outcome.isConnectionLost { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
-            sequence: callback.sequence, origin: origin, subject: callback.event.subject, attempts: callback.attempts,
-            outcome: outcome, start: start, now: timers.now, wall: timers.wall,
+            sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
+            attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
         let (settlement, change) = lane.finished(end)
         keeper.count(change)

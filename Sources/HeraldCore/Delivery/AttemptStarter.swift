@@ -37,6 +37,8 @@ final class AttemptStarter {
     static let maxStarts = 16
     /// Maximum number of events that one lane reads per turn, for lanes that want few of them.
     private static let maxReads = 512
+    /// Maximum number of events among which a probe looks for one of another type.
+    private static let maxPeeks: LogPosition = 64
 
     private let sender: any CallbackSender
     private let lanes: LaneTable
@@ -204,6 +206,7 @@ final class AttemptStarter {
     private func startPending(_ lane: Lane) -> Bool {
         var starts = quantum
         var reads = Self.maxReads
+        var probe: LogPosition = 0
         while starts > 0, reads > 0, hasRoom {
             guard lane.mayStart(now: now), let source = lane.nextSource() else { return false }
             guard mayHaveSlot(lane) else {
@@ -230,7 +233,8 @@ final class AttemptStarter {
                 lane.pass(next)
                 ledger.touched(lane)
                 if lane.wants(event, next, isRouted: false, { log.view(of: event) }) {
-                    start(event, next, lane)
+                    if next >= probe, lane.isDoubtfulProbe(event) { probe = betterProbe(after: next, lane) ?? 0 }
+                    start(event, next, lane, isPostponed: next < probe)
                     starts -= 1
                 }
             case .replay(let next):
@@ -270,11 +274,32 @@ final class AttemptStarter {
         lane.delegate.selection.matches(event) { log.view(of: event) }
     }
 
-    private func start(_ event: Event, _ sequence: LogPosition, _ lane: Lane) {
+    /// The first of the next events that is a better probe than those before it.
+    private func betterProbe(after sequence: LogPosition, _ lane: Lane) -> LogPosition? {
+        for next in stride(from: sequence + 1, through: min(sequence + Self.maxPeeks, log.routed), by: 1) {
+            guard let event = log.event(at: next) else { return nil }
+            if !lane.isDoubtfulProbe(event), lane.isWanted(event, next, isRouted: false, { log.view(of: event) }) {
+                return next
+            }
+        }
+        return nil
+    }
+
+    /// - Parameter isPostponed: the event waits in a row, since a later one is a better probe.
+    private func start(_ event: Event, _ sequence: LogPosition, _ lane: Lane, isPostponed: Bool = false) {
         if lane.adopt(sequence) { return ledger.touched(lane) }
         if mustWait(event, sequence, lane, isReplay: false) { return }
         ledger.touched(lane)
+        if isPostponed || lane.mustPostpone(event, now: now) { return postpone(event, sequence, lane) }
         begin(event, sequence, lane, attempts: 0, .log, isReplay: false)
+    }
+
+    private func postpone(_ event: Event, _ sequence: LogPosition, _ lane: Lane) {
+        let (turn, delay) = lane.postpone(event, sequence)
+        timers.insert(.retry(Retry(delegate: lane.key, event: sequence, turn: turn)), due: now + delay)
+        ledger.wait(
+            DeliveryKey(delegate: lane.key, event: sequence), attempts: 0, dueAt: timers.wall + delay / 1_000_000,
+            isReplay: false)
     }
 
     /// Returns whether an attempt was started.
@@ -310,7 +335,7 @@ final class AttemptStarter {
         _ event: Event, _ sequence: LogPosition, _ lane: Lane, attempts: Int, _ origin: Lane.Origin, isReplay: Bool,
         isFresh: Bool = false
     ) {
-        let start = lane.started(sequence, origin, now: now)
+        let start = lane.started(sequence, origin, type: event.type, now: now)
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),

@@ -44,6 +44,8 @@ extension Lane {
         let sequence: LogPosition
         let origin: Origin
         let subject: String?
+        /// The event type.
+        var type = ""
         /// Number of attempts before it.
         let attempts: Int
         let outcome: CallbackOutcome

@@ -32,6 +32,8 @@ final class Lane {
     /// Open first attempts, ascending.
     private var inFlight: [LogPosition] = []
     private var retriesInFlight = 0
+    /// Open attempts of event types that the receiver refuses.
+    private var refusedInFlight = 0
     /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
     var flow = FlowControl()
@@ -129,7 +131,8 @@ final class Lane {
     var open: Int { inFlight.count + retriesInFlight + replays.open }
     /// There is something to send, if the limits allow it.
     var hasWork: Bool { next != nil || waiting.dueCount > 0 || replays.hasWork }
-    var hasDueRetry: Bool { waiting.dueCount > 0 }
+    /// A retry is due that is to start before a new event.
+    var hasDueRetry: Bool { waiting.promisingCount > 0 }
     /// Caught up and without open first attempts: the lane is at the common position.
     var isSettled: Bool { next == nil && inFlight.isEmpty }
 
@@ -188,11 +191,38 @@ final class Lane {
     /// What to start next, if the limits allow it. Retries and first attempts alternate, and so do the log and a
     /// replay.
     func nextSource() -> Source? {
-        let retry = waiting.firstDue()
-        if let retry, turns.isRetrys(isFailing: isFailing) { return .retry(retry) }
+        let promising = waiting.firstDue()
+        let retry = promising ?? (mayTryRefused ? waiting.firstRefused() : nil)
+        // A failing receiver is not probed with an event that it refuses anyway, while there are others.
+        if let retry, promising != nil || !isFailing, turns.isRetrys(isFailing: isFailing) { return .retry(retry) }
         let replay = waiting.isFull ? nil : replays.next(oneByOne: ordering != .none)
         if let next, mayTakeNewEvent, !(turns.replayIsNext && replay != nil) { return .log(next) }
         return replay.map(Source.replay) ?? retry.map(Source.retry)
+    }
+
+    /// Events of refused types get a quarter of the open requests, so that those that the receiver answers late delay no
+    /// others.
+    private var mayTryRefused: Bool {
+        refusedInFlight < max(1, min(flow.concurrency.limit, limits.maxInFlight) / 4)
+    }
+
+    /// Whether a new event has to wait in a row although the lane may start an attempt.
+    func mustPostpone(_ event: Event, now: Int64) -> Bool {
+        ordering != .strict && !mayTryRefused && flow.refuses(event.type, now: now)
+    }
+
+    /// Whether a probe with another event says more about the receiver.
+    func isDoubtfulProbe(_ event: Event) -> Bool {
+        isFailing && ordering != .strict && flow.isDoubtful(event.type)
+    }
+
+    /// Gives a row to a new event that waits, without an attempt, for as long as after the first attempt.
+    /// - Returns: the plan for its first attempt, and the nanoseconds until then.
+    func postpone(_ event: Event, _ sequence: LogPosition) -> (turn: UInt32, delay: Int64) {
+        position = max(position, sequence)
+        waiting.keep(sequence, attempts: 0, isFirst: true, isRefused: true, subject: event.subject)
+        let seconds = delegate.settings.retrySchedule.first ?? WebhookSettings.defaultRetrySchedule.first ?? 0
+        return (waiting.replan(sequence) ?? 0, Int64(seconds * 1_000_000_000))
     }
 
     var mayTakeNewEvent: Bool {
@@ -296,8 +326,9 @@ final class Lane {
     // MARK: Attempts
 
     /// Records that an attempt starts.
+    /// - Parameter type: the event type.
     @discardableResult
-    func started(_ sequence: LogPosition, _ origin: Origin, now: Int64) -> FlowControl.Start {
+    func started(_ sequence: LogPosition, _ origin: Origin, type: String = "", now: Int64) -> FlowControl.Start {
         switch origin {
         case .log:
             inFlight.append(sequence)
@@ -307,14 +338,17 @@ final class Lane {
             retriesInFlight += 1
         case .replay: replays.started(sequence)
         }
-        turns.started(origin, due: waiting.dueCount)
-        return flow.started(limits, now: now)
+        turns.started(origin)
+        var start = flow.started(limits, now: now)
+        start.isRefused = flow.refuses(type, now: now)
+        if start.isRefused { refusedInFlight += 1 }
+        return start
     }
 
     /// Undoes the start of an attempt that was not made; its delivery waits.
     /// - Returns: the turn of its row; `nil` if it has no row any more, or one with its own plan.
     func returned(_ sequence: LogPosition, _ origin: Origin, subject: String?, start: FlowControl.Start) -> UInt32? {
-        close(sequence, origin)
+        close(sequence, origin, start)
         flow.returned(start)
         defer { reorderWhenIdle() }
         if isGone { return nil }
@@ -331,10 +365,10 @@ final class Lane {
 
     /// Records that an attempt has ended, and settles its delivery.
     func finished(_ end: End) -> (settlement: Settlement, breaker: Breaker.Change) {
-        close(end.sequence, end.origin)
+        close(end.sequence, end.origin, end.start)
         defer { reorderWhenIdle() }
         if end.outcome.isSuccess {
-            let change = flow.succeeded(end.start, limits, now: end.now)
+            let change = flow.succeeded(end.start, type: end.type, limits, now: end.now)
             // A row that was made during the attempt requests another delivery.
             if end.origin == .retry { waiting.remove(end.sequence) }
             waiting.release(end.subject)
@@ -347,7 +381,7 @@ final class Lane {
             return (settlement(ofFailure: end, .none), .none)
         }
         let change = flow.failed(
-            end.start, end.sequence, isAlone: ordering == .strict, end.outcome, limits, now: end.now,
+            end.start, end.sequence, type: end.type, isAlone: ordering == .strict, end.outcome, limits, now: end.now,
             wall: end.wall, random: end.random, reserve: end.reserve)
         if change == .opened { turns.opened() }
         return (settlement(ofFailure: end, change), change)
@@ -371,7 +405,8 @@ final class Lane {
             return retry(
                 end, after: 0, attempts: attempts, uncounted: uncounted + 1, excused: excused, isFresh: true)
         }
-        if change == .stayedOpen || change == .lost {
+        let isRefused = flow.refuses(end.type, now: end.now)
+        if change == .stayedOpen || change == .lost, !isRefused {
             if isPoison(end) { return giveUp(end, .exhausted(attempts: attempts, uncounted: uncounted + 1)) }
             waiting.keep(
                 end.sequence, attempts: attempts, uncounted: uncounted + 1, isFirst: isFirst, subject: end.subject)
@@ -401,7 +436,7 @@ final class Lane {
     ) -> Settlement {
         waiting.keep(
             end.sequence, attempts: attempts, uncounted: uncounted, excused: excused, isFresh: isFresh,
-            isFirst: end.origin == .log, subject: end.subject)
+            isFirst: end.origin == .log, isRefused: flow.refuses(end.type, now: end.now), subject: end.subject)
         return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts, turn: waiting.replan(end.sequence) ?? 0)
     }
 
@@ -415,7 +450,8 @@ final class Lane {
         return Double(end.wall - outage.since) >= schedule * 1_000
     }
 
-    private func close(_ sequence: LogPosition, _ origin: Origin) {
+    private func close(_ sequence: LogPosition, _ origin: Origin, _ start: FlowControl.Start) {
+        if start.isRefused { refusedInFlight -= 1 }
         switch origin {
         case .log:
             if let place = inFlight.firstIndex(of: sequence) { inFlight.remove(at: place) }

@@ -23,6 +23,8 @@ struct WaitingDeliveries {
         fileprivate(set) var isFirst: Bool
         /// An attempt is open.
         fileprivate(set) var isOpen = false
+        /// The receiver refuses the event's type: retries of other types come first.
+        fileprivate(set) var isRefused = false
         fileprivate let subject: String?
     }
 
@@ -34,6 +36,8 @@ struct WaitingDeliveries {
     private(set) var rows: [LogPosition: Row] = [:]
     /// Retries that are due and have not started yet.
     private var due = FIFO<Retry>()
+    /// Those of event types that the receiver refuses.
+    private var refused = FIFO<Retry>()
     private var lines = SubjectQueues()
 
     /// - Parameter limit: with this many rows the lane takes no new event until one is settled. Bounds memory.
@@ -44,30 +48,42 @@ struct WaitingDeliveries {
     }
 
     var isFull: Bool { rows.count >= limit }
-    var dueCount: Int { due.count }
+    var dueCount: Int { due.count + refused.count }
+    /// Number of due retries of event types that the receiver is not known to refuse.
+    var promisingCount: Int { due.count }
 
     // MARK: Retries
 
     /// Queues a due retry, which starts as soon as the limits allow it.
     mutating func hold(_ retry: Retry) {
-        if isCurrent(retry) { due.append(retry) }
+        if isCurrent(retry) { enqueue(retry) }
     }
 
     /// The same, for the plan that a row has now.
     mutating func hold(_ event: LogPosition) {
-        if let retry = retry(event) { due.append(retry) }
+        if let retry = retry(event) { enqueue(retry) }
     }
 
-    /// The next retry to start.
+    private mutating func enqueue(_ retry: Retry) {
+        if rows[retry.event]?.isRefused == true { refused.append(retry) } else { due.append(retry) }
+    }
+
+    /// The next retry to start, of the event types that the receiver is not known to refuse.
     mutating func firstDue() -> Retry? {
         while let retry = due.first, !isCurrent(retry) { due.removeFirst() }
         return due.first
     }
 
-    /// Records that the next retry starts.
+    /// The next retry of an event type that the receiver refuses.
+    mutating func firstRefused() -> Retry? {
+        while let retry = refused.first, !isCurrent(retry) { refused.removeFirst() }
+        return refused.first
+    }
+
+    /// Records that one of the next retries starts.
     mutating func started(_ event: LogPosition) {
         rows[event]?.isOpen = true
-        due.removeFirst()
+        if due.first?.event == event { due.removeFirst() } else if !refused.isEmpty { refused.removeFirst() }
     }
 
     mutating func ended(_ event: LogPosition) { rows[event]?.isOpen = false }
@@ -124,7 +140,7 @@ struct WaitingDeliveries {
     /// Gives a row to a delivery that could not be made. An existing row keeps its plan.
     mutating func keep(
         _ event: LogPosition, attempts: Int, uncounted: Int = 0, excused: Int? = nil, isFresh: Bool = false,
-        isFirst: Bool, subject: String?
+        isFirst: Bool, isRefused: Bool = false, subject: String?
     ) {
         if rows[event] == nil {
             rows[event] = Row(attempts: attempts, isReplay: !isFirst, isFirst: isFirst, subject: subject)
@@ -134,6 +150,7 @@ struct WaitingDeliveries {
         rows[event]?.uncounted = uncounted
         rows[event]?.isFresh = isFresh
         if let excused { rows[event]?.excused = excused }
+        rows[event]?.isRefused = isRefused
     }
 
     /// Removes the row of a delivery that has ended. The lane releases its subject.
@@ -154,6 +171,7 @@ struct WaitingDeliveries {
         let removed = rows.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         rows = [:]
         due.removeAll()
+        refused.removeAll()
         lines = SubjectQueues()
         return removed
     }
@@ -174,7 +192,7 @@ struct WaitingDeliveries {
         guard ordering == .subject, let subject else { return }
         while let next = lines.leave(subject) {
             guard let retry = retry(next) else { continue }
-            due.append(retry)
+            enqueue(retry)
             return
         }
     }

@@ -50,7 +50,10 @@ struct Breaker: Equatable {
     /// The first deliveries of the series, at most `openAfter`.
     private var deliveries: [LogPosition] = []
     /// When the attempt of the newest success began.
-    private var newestSuccess: Int64?
+    private(set) var newestSuccess: Int64?
+    /// The event type of all failures of the series; empty if there are several, or none.
+    private(set) var seriesType = ""
+    private var hasSeveralTypes = false
 
     init() {}
 
@@ -102,10 +105,13 @@ struct Breaker: Equatable {
     private mutating func endRow() {
         state = .closed(failures: 0, since: 0)
         deliveries.removeAll(keepingCapacity: true)
+        (seriesType, hasSeveralTypes) = ("", false)
     }
 
     /// - Parameters:
     ///   - delivery: the event of the delivery.
+    ///   - type: the event type of the delivery.
+    ///   - isRefused: the receiver refuses this type and accepts others, so the failure is not of the receiver.
     ///   - countsRepeats: it counts even if it is already in the series.
     ///   - startedAt: when the attempt began.
     ///   - isProbe: it was started while the breaker was open.
@@ -116,7 +122,7 @@ struct Breaker: Equatable {
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
     mutating func failed(
-        _ delivery: LogPosition, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
+        _ delivery: LogPosition, type: String = "", isRefused: Bool = false, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
         minimumDelay: Int64, patience: Int64, random: Double,
         reserve: (Int64) -> Int64
     ) -> (change: Change, counts: Bool) {
@@ -124,7 +130,8 @@ struct Breaker: Equatable {
         switch state {
         case .closed(let failures, let since):
             if let newestSuccess, startedAt <= newestSuccess { return (.none, false) }
-            let isNew = note(delivery)
+            if isRefused { return (.none, false) }
+            let isNew = note(delivery, type)
             guard isNew || countsRepeats || deliveries.count >= Self.openAfter else { return (.none, true) }
             let since = failures == 0 ? startedAt : min(since, startedAt)
             guard failures + 1 >= Self.openAfter, now - since >= Self.openAge else {
@@ -139,9 +146,11 @@ struct Breaker: Equatable {
         case .open(var outage):
             // Attempts that were open when the breaker opened end here too: only a probe moves the next probe.
             guard isProbe else { return (.stayedOpen, true) }
-            _ = note(delivery)
             outage.isProbing = false
-            outage.pause = min(outage.pause * 2, Self.longestPause)
+            if !isRefused {
+                _ = note(delivery, type)
+                outage.pause = min(outage.pause * 2, Self.longestPause)
+            }
             outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
             state = .open(outage)
             return (wall - outage.since >= patience ? .lost : .stayedOpen, true)
@@ -149,7 +158,12 @@ struct Breaker: Equatable {
     }
 
     /// - Returns: whether the delivery is new in the series.
-    private mutating func note(_ delivery: LogPosition) -> Bool {
+    private mutating func note(_ delivery: LogPosition, _ type: String) -> Bool {
+        if deliveries.isEmpty, !hasSeveralTypes {
+            seriesType = type
+        } else if seriesType != type {
+            (seriesType, hasSeveralTypes) = ("", true)
+        }
         guard deliveries.count < Self.openAfter, !deliveries.contains(delivery) else { return false }
         deliveries.append(delivery)
         return true

@@ -11,6 +11,8 @@ struct FlowControl: Equatable {
         let window: UInt32
         /// The breaker was open.
         let isProbe: Bool
+        /// The receiver refuses the event's type.
+        var isRefused = false
     }
 
     /// The limits of the delegate's settings.
@@ -30,6 +32,7 @@ struct FlowControl: Equatable {
     private(set) var breaker = Breaker()
     private(set) var rate = RateControl()
     private(set) var concurrency = Concurrency()
+    private(set) var refused = RefusedTypes()
     private var nextStart: Int64 = 0
     /// Its open requests that occupy slots; see `Slots`.
     var held: Int32 = 0
@@ -96,7 +99,9 @@ struct FlowControl: Equatable {
         if start.isProbe { breaker.probeReturned() }
     }
 
-    mutating func succeeded(_ start: Start, _ limits: Limits, now: Int64) -> Breaker.Change {
+    /// - Parameter type: the event type.
+    mutating func succeeded(_ start: Start, type: String = "", _ limits: Limits, now: Int64) -> Breaker.Change {
+        refused.succeeded(type)
         let wasSuspect = breaker.isSuspect
         let change = breaker.succeeded(startedAt: start.at, now: now)
         answered(isRejection: false, start, now: now)
@@ -110,17 +115,23 @@ struct FlowControl: Equatable {
     }
 
     /// - Parameters:
+    ///   - type: the event type.
     ///   - isAlone: the lane tries no other delivery before this one has ended.
     ///   - wall, random, reserve: as in `Breaker.failed`.
     mutating func failed(
-        _ start: Start, _ delivery: LogPosition, isAlone: Bool, _ outcome: CallbackOutcome, _ limits: Limits,
+        _ start: Start, _ delivery: LogPosition, type: String = "", isAlone: Bool, _ outcome: CallbackOutcome, _ limits: Limits,
         now: Int64, wall: Int64, random: Double, reserve: (Int64) -> Int64
     ) -> Breaker.Change {
         let meaning = outcome.meaning
+        let concernsType = outcome.mayConcernType
+        if concernsType { refused.failed(type, outcome.reason, wall: wall) }
+        let isRefused = concernsType && refuses(type, now: now)
         let wasSuspect = breaker.isSuspect
-        if meaning.isAnswer { answered(isRejection: meaning == .rejection, start, now: now) }
+        // A rejection of a type that the receiver refuses anyway says nothing about the rate.
+        if meaning.isAnswer, !isRefused { answered(isRejection: meaning == .rejection, start, now: now) }
         let (change, counts) = breaker.failed(
-            delivery, countsRepeats: isAlone || meaning == .unreachable, startedAt: start.at, isProbe: start.isProbe,
+            delivery, type: concernsType ? type : "", isRefused: isRefused,
+            countsRepeats: isAlone || meaning == .unreachable, startedAt: start.at, isProbe: start.isProbe,
             now: now, wall: wall,
             minimumDelay: Int64(outcome.retryAfter ?? 0) * 1_000_000_000, patience: limits.patience, random: random,
             reserve: reserve)
@@ -134,6 +145,17 @@ struct FlowControl: Equatable {
         let isLifted = rate.answered(isRejection: isRejection, window: start.window, now: now)
         if isLifted { nextStart = min(nextStart, now) }
     }
+
+    // MARK: Event types
+
+    /// Whether the receiver refuses this type and accepts others.
+    func refuses(_ type: String, now: Int64) -> Bool {
+        guard let newest = breaker.newestSuccess, now - newest <= RefusedTypes.staleAfter else { return false }
+        return refused.contains(type)
+    }
+
+    /// Whether a probe with an event of another type says more about the receiver.
+    func isDoubtful(_ type: String) -> Bool { breaker.seriesType == type || refused.contains(type) }
 
     // MARK: What operators say
 

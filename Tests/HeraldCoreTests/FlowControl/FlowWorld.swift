@@ -44,6 +44,10 @@ final class FlowWorld {
         /// There from the start.
         var backlog = 0
         var subject: ((inout SeededRandom) -> String)?
+        /// The last part of an event's type, if it has one.
+        var kind: ((inout SeededRandom) -> String)?
+        /// What happens to a request besides what happens to all of the receiver.
+        var trouble: (Event) -> SimulatedReceiver.Trouble? = { _ in nil }
         var change: (inout WebhookSettings) -> Void = { _ in }
     }
 
@@ -91,7 +95,7 @@ final class FlowWorld {
         for (index, lane) in lanes.enumerated() {
             engine.set(
                 WebhookDelegate(DelegateKey(index + 1)) { settings in
-                    settings.events = [.exact("lane.l\(index)")]
+                    settings.events = [lane.kind == nil ? .exact("lane.l\(index)") : .prefix("lane.l\(index).")]
                     lane.change(&settings)
                 })
         }
@@ -152,8 +156,9 @@ final class FlowWorld {
     private func publish(_ count: Int, to index: Int) {
         var events: [Event] = []
         for _ in 0..<count {
+            let kind = lanes[index].kind.map { ".\($0(&random))" } ?? ""
             let event = Event(
-                "lane.l\(index)", id: "e\(log.count + 1)", subject: lanes[index].subject?(&random))
+                "lane.l\(index)\(kind)", id: "e\(log.count + 1)", subject: lanes[index].subject?(&random))
             log.append((event, time, index))
             events.append(event)
         }
@@ -165,7 +170,10 @@ final class FlowWorld {
     private func begin(_ callback: Callback) {
         let index = Int(callback.delegate.key) - 1
         count(&records[index].attempts)
-        let (delay, outcome) = lanes[lanes[index].host ?? index].receiver.answer(at: time, using: &random)
+        let host = lanes[index].host ?? index
+        let (delay, outcome) =
+            lanes[index].trouble(callback.event).map { lanes[host].receiver.result(of: $0) }
+            ?? lanes[host].receiver.answer(at: time, using: &random)
         let second = Int(time)
         while mostOpen.count <= second { mostOpen.append(0) }
         mostOpen[second] = max(mostOpen[second], engine.open)
@@ -207,6 +215,7 @@ final class FlowWorld {
     func waiting(_ index: Int = 0) -> Int { lane(index)?.rows.count ?? 0 }
     private func lane(_ index: Int) -> HeraldCore.Lane? { engine.lane(DelegateKey(index + 1)) }
     func subject(of event: LogPosition) -> String? { log[Int(event) - 1].event.subject }
+    func published(_ isCounted: (Event) -> Bool) -> Int { log.count { isCounted($0.event) } }
     var published: Int { log.count }
 }
 

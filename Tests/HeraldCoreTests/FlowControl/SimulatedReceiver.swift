@@ -68,7 +68,7 @@ struct SimulatedReceiver {
         return (latency * Double.random(in: 0.9...1.1, using: &random), .answered(200))
     }
 
-    private func result(of trouble: Trouble) -> (Double, CallbackOutcome) {
+    func result(of trouble: Trouble) -> (Double, CallbackOutcome) {
         switch trouble {
         case .rejects(let retryAfter): (latency, .answered(retryAfter == nil ? 503 : 429, retryAfter: retryAfter))
         case .fails: (latency, .answered(500))
