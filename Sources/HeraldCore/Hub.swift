@@ -199,6 +199,9 @@ public final class Hub: Sendable {
                 }
                 if !taken { answer(nil) }
             },
+            readRows: { [readers] query, answer in
+                if !readers.submit({ reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
+            },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
             permit: permit, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
             runMaintenance: number == 0 ? runMaintenance : nil)

@@ -380,6 +380,10 @@ extension Reader {
         try run(Self.waitingOfEvent) { $0.add(event) }.map { row throws(StoreError) in try WaitingDelivery(row) }
     }
 
+    func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery] {
+        try run(WaitingList.request(query)).map { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
     /// Runs one statement for each state.
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
         try WaitingList.page(query) { request throws(StoreError) in try run(request) }

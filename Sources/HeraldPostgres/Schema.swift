@@ -414,5 +414,9 @@ enum Schema {
         -- The part of `attempts` that used up no step of the retry schedule.
         ALTER TABLE waiting ADD COLUMN uncounted bigint NOT NULL DEFAULT 0;
         """,
+        """
+        -- Retries of a delegate in the order of their times, for a lane with more of them than are in memory.
+        CREATE INDEX waiting_by_time ON waiting (delegate, due_at, event) WHERE state = 1;
+        """,
     ]
 }

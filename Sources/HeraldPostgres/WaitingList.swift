@@ -56,6 +56,43 @@ enum WaitingList {
         return count
     }
 
+    // MARK: A part of the rows of one delegate
+
+    private static func rows(_ condition: String, by order: String) -> Statement {
+        Statement(
+            """
+            SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
+            WHERE delegate = $1 AND state = 1 AND \(condition) ORDER BY \(order) LIMIT $2
+            """)
+    }
+
+    private static let dueRows = rows("(due_at, event) > ($3, $4)", by: "due_at, event")
+    private static let rowsOfSubject = rows(
+        "event >= $3 AND (SELECT subject FROM events WHERE sequence = waiting.event) = $4", by: "event")
+    private static let rowsThrough = rows("event <= $3", by: "event")
+
+    static func request(_ query: StoredRowsQuery) -> Request {
+        let statement =
+            switch query.part {
+            case .due: dueRows
+            case .subject: rowsOfSubject
+            case .through: rowsThrough
+            }
+        return Request(statement) { parameters in
+            parameters.add(query.delegate)
+            parameters.add(query.limit)
+            switch query.part {
+            case .due(let time, let event):
+                parameters.add(time)
+                parameters.add(event)
+            case .subject(let subject, let first):
+                parameters.add(first)
+                parameters.add(subject)
+            case .through(let last): parameters.add(last)
+            }
+        }
+    }
+
     private static func add(
         _ query: DeliveryQuery, _ state: WaitingDelivery.State, through last: LogPosition,
         to parameters: inout Parameters

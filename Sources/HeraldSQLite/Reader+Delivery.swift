@@ -7,6 +7,7 @@ struct DeliveryQueries {
     let attemptsAfter, lastOfAttempts, waitingOfEvent, statistics: Statement
     let settled, lanes, replays, allReplays, waitingEvents: Statement
     let waitingList: WaitingList
+    let dueRows, rowsOfSubject, rowsThrough: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -21,6 +22,9 @@ struct DeliveryQueries {
         waitingOfEvent = try prepare(
             "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
         waitingList = try WaitingList(connection)
+        dueRows = try prepare(DeliveryQueries.dueRows)
+        rowsOfSubject = try prepare(DeliveryQueries.rowsOfSubject)
+        rowsThrough = try prepare(DeliveryQueries.rowsThrough)
         lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
         replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
         settled = try prepare("SELECT settled FROM progress")
@@ -29,6 +33,21 @@ struct DeliveryQueries {
         statistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
     }
+
+    /// Rows of delegate ?1, at most ?4.
+    static let dueRows = """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting INDEXED BY waiting_by_time
+        WHERE delegate = ?1 AND state = 1 AND (due_at, event) > (?2, ?3) ORDER BY due_at, event LIMIT ?4
+        """
+    static let rowsOfSubject = """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting INDEXED BY waiting_of_delegate
+        WHERE delegate = ?1 AND state = 1 AND event >= ?2
+        AND (SELECT subject FROM events WHERE sequence = waiting.event) = ?3 ORDER BY event LIMIT ?4
+        """
+    static let rowsThrough = """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting INDEXED BY waiting_of_delegate
+        WHERE delegate = ?1 AND state = 1 AND event <= ?2 ORDER BY event LIMIT ?4
+        """
 
     static let waitingEvents = """
         SELECT DISTINCT event FROM waiting INDEXED BY waiting_by_state
@@ -88,6 +107,27 @@ extension Reader {
         connection.startClock()
         deliveries.waitingOfEvent.bind(1, event)
         return try deliveries.waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery] {
+        connection.startClock()
+        let statement: Statement
+        switch query.part {
+        case .due(let time, let event):
+            statement = deliveries.dueRows
+            statement.bind(2, time)
+            statement.bind(3, event)
+        case .subject(let subject, let first):
+            statement = deliveries.rowsOfSubject
+            statement.bind(2, first)
+            statement.bind(3, subject)
+        case .through(let last):
+            statement = deliveries.rowsThrough
+            statement.bind(2, last)
+        }
+        statement.bind(1, query.delegate)
+        statement.bind(4, Int64(query.limit))
+        return try statement.rows { row throws(StoreError) in try WaitingDelivery(row) }
     }
 
     /// Runs one statement for each state.

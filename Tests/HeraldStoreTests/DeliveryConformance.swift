@@ -25,6 +25,28 @@ struct DeliveryConformance {
         return fixture
     }
 
+    @Test("of one delegate are read by time, by subject and by event, in parts", arguments: StoreKind.allCases)
+    func parts(_ kind: StoreKind) throws {
+        let rows = [
+            row(1, 1, .retrying, dueAt: 70), row(1, 2, .retrying, dueAt: 60, subject: "order:2"),
+            row(1, 3, .retrying, dueAt: 60), row(1, 4, .exhausted, dueAt: 60),
+        ]
+        let fixture = try fixture(kind, rows + [row(2, 2, .retrying, dueAt: 1, subject: "order:2")])
+        let reader = try fixture.store.makeReader()
+        func read(_ part: StoredRowsQuery.Part, limit: Int = 10) throws -> [WaitingDelivery] {
+            try reader.rows(StoredRowsQuery(delegate: 1, part: part, limit: limit))
+        }
+        #expect(try read(.due(after: .min, event: .min)) == [rows[1], rows[2], rows[0]])
+        #expect(try read(.due(after: .min, event: .min), limit: 2) == [rows[1], rows[2]])
+        #expect(try read(.due(after: 60, event: 2)) == [rows[2], rows[0]])
+        #expect(try read(.due(after: 70, event: 1)) == [])
+        #expect(try read(.subject("order:2", from: 1)) == [rows[1]])
+        #expect(try read(.subject("order:2", from: 3)) == [])
+        #expect(try read(.subject("other", from: 1)) == [])
+        #expect(try read(.through(2)) == [rows[0], rows[1]])
+        #expect(try read(.through(.max), limit: 1) == [rows[0]])
+    }
+
     @Test("are listed newest event first, by state, delegate and event, page by page", arguments: StoreKind.allCases)
     func lists(_ kind: StoreKind) throws {
         let rows = [

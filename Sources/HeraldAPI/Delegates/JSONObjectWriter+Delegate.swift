@@ -72,6 +72,17 @@ extension JSONObjectWriter {
         member("concurrency", flow.concurrency)
         member("rate", flow.rate.map { ($0 * 100).rounded() / 100 })
         member("tolerated_rejections", (flow.toleratedRejections * 1000).rounded() / 1000)
+        array("refused_types") { types in
+            for refused in flow.refusedTypes {
+                types.object {
+                    $0.member("type", refused.type)
+                    $0.member("since", .timestamp(refused.since))
+                    $0.member("failures", refused.failures)
+                    $0.member("reason", refused.reason)
+                }
+            }
+        }
+        member("blocked_subject", flow.blockedSubject)
     }
 
     mutating func members(of delegate: InMemoryDelegate) {

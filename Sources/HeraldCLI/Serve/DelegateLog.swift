@@ -48,6 +48,7 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
             switch event.type {
             case "herald.delegate.failing": write(.info, "delegate failing", event)
             case "herald.delegate.recovered": write(.info, "delegate recovered", event)
+            case "herald.delegate.refusing": write(.warning, "delegate refuses an event type", event)
             case "herald.delivery.dropped": write(.warning, "delegate missed events", event)
             case "herald.delivery.exhausted": write(.warning, "delivery exhausted", event)
             default: break

@@ -64,7 +64,7 @@ extension DelegateLifecycle.Cause {
         case .leaseEnded: self = .leaseEnded
         case .verified(let url, let ratePerMinute): self = .verified(url: url, ratePerMinute: ratePerMinute)
         case .notVerified(let reason): self = .notVerified(reason: reason)
-        case .exhausted, .fellBehind: return nil
+        case .refusing, .exhausted, .fellBehind: return nil
         }
     }
 }

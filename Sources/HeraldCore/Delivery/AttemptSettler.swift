@@ -38,7 +38,11 @@ final class AttemptSettler {
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
+        let knew = lane.flow.refused.contains(end.type)
         let (settlement, change) = lane.finished(end)
+        if !knew, lane.mayAnnounceRefusal(of: end.type, now: timers.now) {
+            ledger.note(lane.key, .refusing(type: end.type, reason: outcome.reason))
+        }
         keeper.count(change)
         write(settlement, callback, origin)
         starter.endReplays(lane)
@@ -61,8 +65,8 @@ final class AttemptSettler {
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)
             ledger.wait(
-                key, attempts: attempts, uncounted: row?.uncounted ?? 0, dueAt: timers.wall + delay / 1_000_000,
-                isReplay: isReplay, isNamed: isNamed)
+                callback.lane, key.event, attempts: attempts, uncounted: row?.uncounted ?? 0,
+                dueAt: timers.wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed)
         case .exhausted(let attempts, let uncounted):
             counters.exhausted()
             ledger.giveUp(
@@ -77,8 +81,8 @@ final class AttemptSettler {
                     traceParent: callback.event.traceParent))
         case .held:
             ledger.wait(
-                key, attempts: row?.attempts ?? callback.attempts + 1, uncounted: row?.uncounted ?? 1,
-                dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
+                callback.lane, key.event, attempts: row?.attempts ?? callback.attempts + 1,
+                uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
             ledger.giveUp(key, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
         }
@@ -122,7 +126,7 @@ final class AttemptSettler {
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)
             let row = lane.rows[callback.sequence]
             ledger.wait(
-                callback.key, attempts: row?.attempts ?? callback.attempts, uncounted: row?.uncounted ?? 0,
+                lane, callback.sequence, attempts: row?.attempts ?? callback.attempts, uncounted: row?.uncounted ?? 0,
                 dueAt: timers.exactWall, isReplay: row?.isReplay ?? callback.isReplay, isNamed: row?.isNamed ?? false)
         }
         starter.endReplays(lane)

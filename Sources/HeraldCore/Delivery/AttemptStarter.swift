@@ -226,8 +226,12 @@ final class AttemptStarter {
             }
             switch source {
             case .retry(let retry):
-                startRetry(retry, event, lane)
                 starts -= 1
+                if lane.mustPutBack(event, retry, now: now) {
+                    lane.putBack(retry)
+                } else {
+                    startRetry(retry, event, lane)
+                }
             case .log(let next):
                 reads -= 1
                 lane.pass(next)
@@ -297,9 +301,7 @@ final class AttemptStarter {
     private func postpone(_ event: Event, _ sequence: LogPosition, _ lane: Lane) {
         let (turn, delay) = lane.postpone(event, sequence)
         timers.insert(.retry(Retry(delegate: lane.key, event: sequence, turn: turn)), due: now + delay)
-        ledger.wait(
-            DeliveryKey(delegate: lane.key, event: sequence), attempts: 0, dueAt: timers.wall + delay / 1_000_000,
-            isReplay: false)
+        ledger.wait(lane, sequence, attempts: 0, dueAt: timers.wall + delay / 1_000_000, isReplay: false)
     }
 
     /// Returns whether an attempt was started.
@@ -325,8 +327,7 @@ final class AttemptStarter {
 
     private func mustWait(_ event: Event, _ sequence: LogPosition, _ lane: Lane, isReplay: Bool) -> Bool {
         guard lane.mustWait(event, sequence, isReplay: isReplay) else { return false }
-        let key = DeliveryKey(delegate: lane.key, event: sequence)
-        ledger.wait(key, attempts: 0, dueAt: timers.exactWall, isReplay: isReplay)
+        ledger.wait(lane, sequence, attempts: 0, dueAt: timers.exactWall, isReplay: isReplay)
         ledger.touched(lane)
         return true
     }

@@ -97,6 +97,8 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
+    func isPending(_ key: DeliveryKey) -> Bool { waiting[key] != nil || ended.contains(key) }
+
     mutating func wait(
         _ key: DeliveryKey, attempts: Int, uncounted: Int, dueAt: Int64, isReplay: Bool, isNamed: Bool, now: Int64
     ) {

@@ -17,6 +17,8 @@ final class DeliveryEngine {
         let clock: Clock
         /// Requests the page after a position, which arrives as `LoopMessage.page`.
         let readPage: (LogPosition) -> Void
+        /// Requests rows of a delegate, which arrive as `LoopMessage.rows`.
+        var readRows: (StoredRowsQuery) -> Void = { _ in }
         /// Submits a checkpoint to the writer, which replies with `LoopMessage.checkpointEnded`.
         let submit: (Checkpoint) -> Void
         /// In the range 0..<1.
@@ -43,6 +45,7 @@ final class DeliveryEngine {
     private let keeper: LaneKeeper
     private let distributor: EventDistributor
     private let settler: AttemptSettler
+    private let loader: RowLoader
     private let shards: ShardKeeper
     private let runMaintenance: (() -> Void)?
 
@@ -75,6 +78,9 @@ final class DeliveryEngine {
         settler = AttemptSettler(
             starter: starter, keeper: keeper, ledger: ledger, timers: timers, awaited: awaited, counters: counters,
             random: ports.random)
+        loader = RowLoader(
+            lanes: lanes, starter: starter, distributor: distributor, ledger: ledger, timers: timers, awaited: awaited,
+            read: ports.readRows)
         self.shards = ShardKeeper(
             shards, lanes: lanes, log: log, starter: starter, keeper: keeper, ledger: ledger, distributor: distributor,
             timers: timers)
@@ -134,6 +140,7 @@ final class DeliveryEngine {
             case .verify(let key): if let lane = lanes[key] { calls.verifyIsDue(lane) }
             case .leaseEnds(let key): keeper.leaseEnds(key)
             case .tellMissed(let key): distributor.tellMissed(key)
+            case .loadRows(let key): loader.load(key)
             case .readAgain(let after): log.readAgain(after: after)
             case .expire(let watch): awaited.expire(watch)
             case .runMaintenance:
@@ -187,8 +194,13 @@ final class DeliveryEngine {
         case .erase(let events): erase(events)
         case .trim(let through, let gone, let cause): distributor.trim(through: through, gone: gone, cause)
         case .page(let after, let page): distributor.pageArrived(after: after, page)
+        case .rows(let key, let part, let rows): loader.arrived(key, part, rows)
         case .checkpointEnded(let succeeded):
             ledger.ended(succeeded: succeeded)
+            if succeeded {
+                loader.checkpointWritten()
+                for lane in ledger.idleFailing { keeper.endOutageOfIdle(lane) }
+            }
             if succeeded { shards.checkpointWritten() }
         case .test(let delegate, let answer): test(delegate, answer)
         case .expire(let watch, let time): expire(watch, at: time)
@@ -221,14 +233,15 @@ final class DeliveryEngine {
         if let retry = lane.take(delivery) { lane.hold(retry) }
         // Writes the row again: a checkpoint made before this message arrived may have ended it.
         ledger.wait(
-            key, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
+            lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
             isNamed: delivery.isNamed)
         changed(lane)
     }
 
     /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
-        guard let lane = lanes[key.delegate], let row = lane.drop(key.event) else { return }
+        guard let lane = lanes[key.delegate] else { return }
+        guard let row = lane.drop(key.event) else { return changed(lane) }
         // Writes the row again: a checkpoint made before this message arrived may have reset it.
         ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
         if !row.isOpen { awaited.withdraw(key) }
@@ -258,7 +271,9 @@ final class DeliveryEngine {
     /// Stops deliveries of erased events. Open requests are not cancelled.
     private func erase(_ events: Set<LogPosition>) {
         log.erase(events)
-        for lane in lanes.all where !lane.rows.isEmpty {
+        for lane in lanes.all where lane.waitingCount > 0 || !lane.rows.isEmpty {
+            lane.withWaiting { $0.erased(events) }
+            if lane.isCrowded { ledger.touched(lane) }
             for event in lane.rows.keys where events.contains(event) {
                 guard let row = lane.drop(event) else { continue }
                 let key = DeliveryKey(delegate: lane.key, event: event)

@@ -10,12 +10,16 @@ final class DeliveryLedger {
     private let submit: (Checkpoint) -> Void
     private var checkpoints: CheckpointBuilder
     private var touchedLanes: [Lane] = []
+    /// Lanes that were failing and had nothing to send at the last checkpoint.
+    private(set) var idleFailing: [Lane] = []
     /// Changes that the board shows once the checkpoint is written. Before that, the store lacks the outcome of events
     /// that a lane has passed.
     private var boardChanges: [(lane: Lane, entry: LaneSnapshots.Entry?)] = []
     /// When the statistics are due to be written; `nil` if there are none.
     private var statisticsDue: Int64?
     private var statisticsAreLeaving = false
+    /// The delegates whose lanes have, or had, more rows than are to be in memory.
+    var crowded: Set<DelegateKey> = []
 
     init(
         settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: Hub.LoopLimits,
@@ -57,12 +61,17 @@ final class DeliveryLedger {
         board.count(attempt.delegate, succeeded: succeeded, duration: attempt.duration, at: timers.wall)
     }
 
+    /// Writes the row of a delivery.
     /// - Parameters:
     ///   - uncounted: the attempts that used up no step of the schedule.
     ///   - time: milliseconds since 1970 UTC.
     func wait(
-        _ key: DeliveryKey, attempts: Int, uncounted: Int = 0, dueAt time: Int64, isReplay: Bool, isNamed: Bool = false
+        _ lane: Lane, _ event: LogPosition, attempts: Int, uncounted: Int = 0, dueAt time: Int64, isReplay: Bool,
+        isNamed: Bool = false
     ) {
+        lane.withWaiting { $0.written(event, dueAt: time) }
+        if lane.isCrowded { crowded.insert(lane.key) }
+        let key = DeliveryKey(delegate: lane.key, event: event)
         checkpoints.wait(
             key, attempts: attempts, uncounted: uncounted, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)
     }
@@ -80,6 +89,9 @@ final class DeliveryLedger {
 
     /// Records that a row is no longer needed.
     func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
+
+    /// Whether a row, or its end, is in the next checkpoint. Ask when none is being written.
+    func isPending(_ key: DeliveryKey) -> Bool { checkpoints.isPending(key) }
 
     /// Records that what was requested of deliveries is known up to this change of a shared store.
     func known(change: Int64) { checkpoints.known = change }
@@ -99,6 +111,7 @@ final class DeliveryLedger {
     /// Forgets a removed lane.
     func forget(_ key: DelegateKey) {
         checkpoints.forget(key)
+        crowded.remove(key)
         board.remove(key)
     }
 
@@ -147,6 +160,7 @@ final class DeliveryLedger {
     private func write(settled: LogPosition, of given: Shards?, _ isParked: (Lane) -> Bool) {
         var places: [(DelegateKey, CheckpointBuilder.Place)] = []
         places.reserveCapacity(touchedLanes.count)
+        idleFailing = touchedLanes.filter { $0.isFailing && $0.isIdle && !$0.isRemoved }
         for lane in touchedLanes where !lane.isRemoved && lane.untouch() {
             boardChanges.append((lane, entry(lane, isParked(lane))))
             places.append((lane.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))

@@ -39,6 +39,7 @@ final class DeliveryLoop: EventDelegate {
     /// block; the results may arrive on any thread.
     struct Services: Sendable {
         let readPage: @Sendable (_ after: LogPosition, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
+        let readRows: @Sendable (StoredRowsQuery, _ answer: @escaping @Sendable ([WaitingDelivery]?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
         /// Attempts start while it lasts.
         var permit = DeliveryPermit()
@@ -113,6 +114,9 @@ final class DeliveryLoop: EventDelegate {
             ports: .init(
                 sender: sender, recentEvents: recentEvents, clock: clock,
                 readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
+                readRows: { query in
+                    services.readRows(query) { mailbox.post(.rows(query.delegate, query.part, $0)) }
+                },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
                 permit: services.permit,

@@ -1,7 +1,8 @@
 /// Brings new events to the lanes of a delivery loop and pages of the log to the lanes that wait for them, and handles
 /// events that were removed from the log. Confined to one thread.
 final class EventDistributor {
-    private static let hour: Int64 = 3_600_000_000_000
+    /// How often missed deliveries of one delegate are announced, in nanoseconds.
+    private static let interval: Int64 = 60_000_000_000
     /// Waits for pages in place of the lanes on a detour. No delegate has this key.
     static let detourKey: DelegateKey = 0
 
@@ -12,7 +13,7 @@ final class EventDistributor {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let counters: DeliveryCounters
-    /// Delegates whose missed deliveries were announced within the last hour, with the number missed since.
+    /// Delegates whose missed deliveries were announced within the last minute, with the number missed since.
     private var missed: [DelegateKey: Int] = [:]
 
     init(
@@ -146,10 +147,13 @@ final class EventDistributor {
         var missed = missed
         if lane.trim(through: last) { ledger.touched(lane) }
         starter.endReplays(lane)
-        for event in lane.rows.keys.filter({ $0 <= last }).sorted() {
+        let rows = lane.rows.keys.filter { $0 <= last }.sorted()
+        for event in rows {
             let wasWanted = stillWants(event, gone, lane)
             if drop(event, of: lane), wasWanted { missed += 1 }
         }
+        lane.withWaiting { $0.end(through: last) }
+        if !rows.isEmpty || lane.isCrowded { ledger.touched(lane) }
         note(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
@@ -174,9 +178,9 @@ final class EventDistributor {
         return starter.stillWants(gone[low].event, sequence, lane)
     }
 
-    /// Counts missed deliveries. Announces them at most once an hour per delegate: when the log is full, each new event
+    /// Counts missed deliveries. Announces them at most once a minute per delegate: when the log is full, each new event
     /// removes another.
-    private func note(missed count: Int, of key: DelegateKey, _ cause: Removal.Cause) {
+    func note(missed count: Int, of key: DelegateKey, _ cause: Removal.Cause) {
         guard count > 0 else { return }
         counters.missed(count)
         ledger.missed(Removal(.deliveries, cause, count: count))
@@ -192,7 +196,7 @@ final class EventDistributor {
         missed[key] = 0
         ledger.unannounced(0, of: key)
         ledger.note(key, .fellBehind(events: count))
-        timers.insert(.tellMissed(key), due: timers.now + Self.hour)
+        timers.insert(.tellMissed(key), due: timers.now + Self.interval)
     }
 
     /// Announces what was not announced before the process ended.
@@ -205,7 +209,7 @@ final class EventDistributor {
         announce(missed: pending, of: key)
     }
 
-    /// Announces the counts that still wait for their hour, so that every missed delivery is announced.
+    /// Announces the counts that still wait for their minute, so that every missed delivery is announced.
     func announceMissed() {
         for (key, pending) in missed where pending > 0 { announce(missed: pending, of: key) }
     }

@@ -33,11 +33,13 @@ final class Lane {
     private var inFlight: [LogPosition] = []
     private var retriesInFlight = 0
     /// Open attempts of event types that the receiver refuses.
-    private var refusedInFlight = 0
+    private(set) var refusedInFlight = 0
+    /// When a refused type may be announced again; monotonic nanoseconds.
+    var nextAnnouncement = Int64.min
     /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
     var flow = FlowControl()
-    private var waiting: WaitingDeliveries
+    private(set) var waiting: WaitingDeliveries
     private(set) var replays = ReplayQueue()
     /// The last event that was started or skipped by reading.
     private(set) var position: LogPosition
@@ -127,8 +129,10 @@ final class Lane {
     }
 
     var isActive: Bool { delegate.status == .active && !isHalted && !isGone && !isLeaving }
-    private var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
+    var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + retriesInFlight + replays.open }
+    /// It has nothing to send, now or later, that it knows of.
+    var isIdle: Bool { next == nil && rows.isEmpty && waitingCount <= 0 && open == 0 && replays.isEmpty }
     /// There is something to send, if the limits allow it.
     var hasWork: Bool { next != nil || waiting.dueCount > 0 || replays.hasWork }
     /// A retry is due that is to start before a new event.
@@ -200,22 +204,6 @@ final class Lane {
         return replay.map(Source.replay) ?? retry.map(Source.retry)
     }
 
-    /// Events of refused types get a quarter of the open requests, so that those that the receiver answers late delay no
-    /// others.
-    private var mayTryRefused: Bool {
-        refusedInFlight < max(1, min(flow.concurrency.limit, limits.maxInFlight) / 4)
-    }
-
-    /// Whether a new event has to wait in a row although the lane may start an attempt.
-    func mustPostpone(_ event: Event, now: Int64) -> Bool {
-        ordering != .strict && !mayTryRefused && flow.refuses(event.type, now: now)
-    }
-
-    /// Whether a probe with another event says more about the receiver.
-    func isDoubtfulProbe(_ event: Event) -> Bool {
-        isFailing && ordering != .strict && flow.isDoubtful(event.type)
-    }
-
     /// Gives a row to a new event that waits, without an attempt, for as long as after the first attempt.
     /// - Returns: the plan for its first attempt, and the nanoseconds until then.
     func postpone(_ event: Event, _ sequence: LogPosition) -> (turn: UInt32, delay: Int64) {
@@ -227,7 +215,7 @@ final class Lane {
 
     var mayTakeNewEvent: Bool {
         guard !waiting.isFull else { return false }
-        return ordering != .strict || open == 0 && !rows.values.contains { $0.isFirst }
+        return ordering != .strict || open == 0 && waiting.stored == nil && !rows.values.contains { $0.isFirst }
     }
 
     // MARK: Reading
@@ -302,6 +290,21 @@ final class Lane {
 
     /// Queues a due retry, which starts as soon as the limits allow it.
     func hold(_ retry: Retry) { waiting.hold(retry) }
+
+    /// Rows are to be left in the store, or to be loaded from it.
+    var isCrowded: Bool { waiting.isCrowded }
+
+    /// Number of deliveries that wait for a retry or for another one about their subject.
+    var waitingCount: Int { waiting.count }
+
+    /// For the rows that are only in the store.
+    func withWaiting<Answer>(_ change: (inout WaitingDeliveries) -> Answer) -> Answer { change(&waiting) }
+
+    /// Puts a due retry behind those of other event types.
+    func putBack(_ retry: Retry) { waiting.putBack(retry.event) }
+
+    /// Whether a retry is the newest plan of its row.
+    func isPlanned(_ retry: Retry) -> Bool { waiting.retry(retry.event) == retry }
 
     /// Called when the lane reads an event.
     /// - Returns: whether the event already has a row.

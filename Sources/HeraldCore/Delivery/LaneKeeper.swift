@@ -58,7 +58,7 @@ final class LaneKeeper {
         lane.isOnDetour = restored != nil && restored?.position == nil && lanes.detour(of: lane.key) != nil
         lanes.insert(lane)
         if lane.isFailing { probes.openLanes += 1 }
-        for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane) }
+        schedule(restored?.waiting ?? [], lane)
         lane.withReplays { replays in for replay in restored?.replays ?? [] { replays.append(replay) } }
         starter.endReplays(lane)
         if let restored {
@@ -117,16 +117,23 @@ final class LaneKeeper {
             maxWaiting: maxWaiting)
     }
 
-    /// Sets the timer of a row, unless the row is queued behind another one.
-    private func schedule(_ waiting: WaitingDelivery, _ lane: Lane) {
-        guard let retry = lane.take(waiting) else { return }
-        timers.insert(.retry(retry), due: timers.now + Self.nanoseconds(until: waiting.dueAt, from: timers.exactWall))
-    }
-
     /// The time until a stored time, at most two days. Stored times are wall-clock times: if the clock has jumped, nothing must
     /// be postponed for longer.
     private static func nanoseconds(until time: Int64, from wall: Int64) -> Int64 {
         min(max(0, time - wall), 86_400_000 * 2) * 1_000_000
+    }
+
+    /// Sets the timers of rows from before the start, unless they are queued behind others, or remain in the store.
+    private func schedule(_ waiting: [WaitingDelivery], _ lane: Lane) {
+        let plans = waiting.sorted { $0.event < $1.event }.compactMap { delivery in
+            lane.take(delivery).map { (retry: $0, dueAt: delivery.dueAt) }
+        }
+        if lane.isCrowded {
+            _ = lane.withWaiting { $0.leaveInStore { _ in true } }
+            ledger.crowded.insert(lane.key)
+            ledger.touched(lane)
+        }
+        for plan in plans where lane.isPlanned(plan.retry) { timers.insert(plan.retry, dueAt: plan.dueAt) }
     }
 
     /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.
@@ -138,7 +145,7 @@ final class LaneKeeper {
         ledger.forget(key)
         leaseTimers[key] = nil
         awaited.withdraw { $0.delegate == key }
-        timers.forget(lane.rows.count) { lanes.contains($0) }
+        timers.forget(lane.rows.count, lanes)
     }
 
     /// Starts nothing more for a lane whose shard is given away.
@@ -174,6 +181,7 @@ final class LaneKeeper {
                 at: timers.exactWall, isReplay: row.isReplay)
         }
         for replay in replays { ledger.endReplay(replay, of: lane.key) }
+        lane.withWaiting { $0.end(through: .max) }
         ledger.touched(lane)
     }
 
@@ -199,6 +207,15 @@ final class LaneKeeper {
         case .closed: probes.openLanes -= 1
         case .none, .stayedOpen, .lost: break
         }
+    }
+
+    /// Ends the outage of a failing lane that has nothing left to probe with: what waited has been removed or ended.
+    func endOutageOfIdle(_ lane: Lane) {
+        guard lane.isFailing, lane.isIdle, !lane.isRemoved else { return }
+        lane.flow.forget()
+        probes.openLanes -= 1
+        ledger.note(lane.key, .recovered)
+        ledger.touched(lane)
     }
 
     // MARK: Leases

@@ -141,14 +141,18 @@ extension LaneSnapshots.Entry {
     /// `nil` if the lane is up to date and nothing waits.
     /// - Parameters: see `FlowControl.status`.
     init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {
-        if lane.isSettled && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0 && lane.replays.isEmpty {
+        if lane.isSettled && lane.waitingCount <= 0 && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0
+            && lane.replays.isEmpty
+        {
             return nil
         }
         self.init(
-            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.rows.count,
+            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open,
+            retrying: max(lane.rows.count, lane.waitingCount),
             replays: lane.replays.all.count,
             flow: lane.flow.status(
-                open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked, now: now,
+                open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked,
+                heldBack: lane.heldBack, blockedSubject: lane.blockedSubject, now: now,
                 wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)
     }
 }

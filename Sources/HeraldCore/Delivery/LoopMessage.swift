@@ -17,6 +17,8 @@ enum LoopMessage: Sendable {
     case trim(through: LogPosition, gone: [LoggedEvent], Removal.Cause)
     /// A requested page; `nil` if it could not be read.
     case page(after: LogPosition, EventBatch?)
+    /// Requested rows of a delegate; `nil` if they could not be read.
+    case rows(DelegateKey, StoredRowsQuery.Part, [WaitingDelivery]?)
     case checkpointEnded(Bool)
     /// The delegate may belong to another process. The outcome is `nil` if it does not exist any more, or too many requests are open.
     case test(WebhookDelegate, answer: @Sendable (CallbackOutcome?) -> Void)
@@ -39,7 +41,7 @@ extension LoopMessage {
     var delegate: DelegateKey? {
         switch self {
         case .set(let delegate): delegate.key
-        case .remove(let key), .endReplay(_, let key): key
+        case .remove(let key), .endReplay(_, let key), .rows(let key, _, _): key
         case .redeliver(let delivery): delivery.delegate
         case .drop(let key): key.delegate
         case .replay(let replay): replay.delegate

@@ -11,6 +11,8 @@ final class LoopTimers {
         /// Missed deliveries of a delegate may be announced again.
         case tellMissed(DelegateKey)
         case readAgain(after: LogPosition)
+        /// Rows of a delegate may be loaded from the store again.
+        case loadRows(DelegateKey)
         case expire(DeliveryWatch)
         case runMaintenance
 
@@ -18,7 +20,9 @@ final class LoopTimers {
         fileprivate var delegate: DelegateKey? {
             switch self {
             case .retry(let retry): retry.delegate
-            case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key): key
+            case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key),
+                .loadRows(let key):
+                key
             case .readAgain, .expire, .runMaintenance: nil
             }
         }
@@ -65,6 +69,13 @@ final class LoopTimers {
 
     func insert(_ timer: Timer, due: Int64) { queue.insert(timer, due: due) }
 
+    /// - Parameter time: the stored time of the retry. If the clock has jumped, the retry must not be postponed beyond two
+    ///   days.
+    func insert(_ retry: Retry, dueAt time: Int64) {
+        let delay = min(max(0, time - exactWall), 86_400_000 * 2)
+        insert(.retry(retry), due: now + delay * 1_000_000)
+    }
+
     func popDue() -> Timer? { queue.popDue(now: now) }
 
     func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
@@ -72,14 +83,17 @@ final class LoopTimers {
     /// Removes the timers of all lanes of these shards.
     func forget(_ shards: Shards) { queue.removeAll { timer in timer.delegate.map { shards.contains($0) } ?? false } }
 
-    /// Invalidates the timers of a removed lane.
+    /// Invalidates the timers of a removed lane, or of rows that are only in the store.
     /// - Parameters:
     ///   - count: their approximate number.
-    ///   - isThere: whether a delegate still has a lane.
-    func forget(_ count: Int, isThere: (DelegateKey) -> Bool) {
+    ///   - lanes: the lanes that are left.
+    func forget(_ count: Int, _ lanes: LaneTable) {
         dead += count
         guard dead > 1024, dead > queue.count / 2 else { return }
         dead = 0
-        queue.removeAll { timer in timer.delegate.map { !isThere($0) } ?? false }
+        queue.removeAll { timer in
+            if case .retry(let retry) = timer { return !(lanes[retry.delegate]?.isPlanned(retry) ?? false) }
+            return timer.delegate.map { !lanes.contains($0) } ?? false
+        }
     }
 }

@@ -14,7 +14,7 @@ struct WaitingDeliveries {
         /// The next attempt must not use an open connection.
         fileprivate(set) var isFresh = false
         /// Number of plans made for the row: timers of earlier plans are ignored.
-        fileprivate var turn: UInt32 = 0
+        var turn: UInt32 = 0
         /// The delivery was requested again: its callbacks are marked as replays.
         let isReplay: Bool
         /// The delivery is made even if the delegate's settings no longer select the event.
@@ -25,29 +25,46 @@ struct WaitingDeliveries {
         fileprivate(set) var isOpen = false
         /// The receiver refuses the event's type: retries of other types come first.
         fileprivate(set) var isRefused = false
-        fileprivate let subject: String?
+        let subject: String?
+        /// When the next attempt is due as its row in the store says, in milliseconds since 1970 UTC.
+        fileprivate(set) var dueAt: Int64 = 0
+        /// It is queued behind another delivery about its subject.
+        var isQueued = false
     }
 
-    private let delegate: DelegateKey
-    private let limit: Int
-    private var ordering: WebhookSettings.Ordering
+    let delegate: DelegateKey
+    let limit: Int
+    private(set) var ordering: WebhookSettings.Ordering
     /// The ordering has changed: nothing starts until the open attempts have ended.
     private(set) var isReordering = false
-    private(set) var rows: [LogPosition: Row] = [:]
+    var rows: [LogPosition: Row] = [:]
     /// Retries that are due and have not started yet.
     private var due = FIFO<Retry>()
     /// Those of event types that the receiver refuses.
     private var refused = FIFO<Retry>()
-    private var lines = SubjectQueues()
+    var lines = SubjectQueues()
+    /// What is only in the store; `nil` if all rows are in memory.
+    var stored: StoredRows?
+    private var turns: UInt32 = 0
 
-    /// - Parameter limit: with this many rows the lane takes no new event until one is settled. Bounds memory.
+    /// - Parameter limit: the maximum number of rows in memory. From a half on, rows are left in the store; see
+    ///   `StoredRows`. At the limit the lane takes no new event until a checkpoint is written.
     init(_ delegate: WebhookDelegate, limit: Int) {
         self.limit = limit
         self.delegate = delegate.key
         ordering = delegate.settings.ordering
     }
 
-    var isFull: Bool { rows.count >= limit }
+    var isFull: Bool { rows.count >= limit || lines.count >= Self.maxSubjects }
+    /// Rows are to be left in the store, or to be loaded from it.
+    var isCrowded: Bool { rows.count > limit / 2 || stored != nil }
+    /// The subject with the longest queue.
+    var blockedSubject: String? { lines.longest }
+    /// Number of deliveries that wait, in memory and only in the store. Approximate while there are some in the store.
+    var count: Int { rows.count + (stored?.count ?? 0) }
+
+    /// The maximum number of subjects that wait for a delivery. They need little memory each.
+    static let maxSubjects = 50_000
     var dueCount: Int { due.count + refused.count }
     /// Number of due retries of event types that the receiver is not known to refuse.
     var promisingCount: Int { due.count }
@@ -91,8 +108,11 @@ struct WaitingDeliveries {
     /// Invalidates the current plan of a row.
     /// - Returns: the new turn; `nil` if there is no row.
     mutating func replan(_ event: LogPosition) -> UInt32? {
-        rows[event]?.turn &+= 1
-        return rows[event]?.turn
+        guard rows[event] != nil else { return nil }
+        // No turn is used again, even if the row leaves memory in between.
+        turns &+= 1
+        rows[event]?.turn = turns
+        return turns
     }
 
     func retry(_ event: LogPosition) -> Retry? {
@@ -104,7 +124,20 @@ struct WaitingDeliveries {
         return row.turn == retry.turn && !row.isOpen
     }
 
+    /// Puts a due retry behind those of other event types, because the receiver refuses its own.
+    mutating func putBack(_ event: LogPosition) {
+        guard let retry = retry(event) else { return }
+        rows[event]?.isRefused = true
+        if due.first?.event == event {
+            due.removeFirst()
+            refused.append(retry)
+        }
+    }
+
     // MARK: Rows
+
+    /// Records what the row in the store says.
+    mutating func written(_ event: LogPosition, dueAt time: Int64) { rows[event]?.dueAt = time }
 
     /// Adds a row from before a restart, or one made on request.
     /// - Returns: the plan for its next attempt; `nil` if it is queued behind another one about its subject, or is
@@ -116,14 +149,11 @@ struct WaitingDeliveries {
             attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             isFirst: known?.isFirst ?? false || !delivery.isReplay, isOpen: known?.isOpen ?? false,
-            subject: delivery.subject)
-        if known?.isOpen == true { return nil }
-        if ordering == .subject, !isReordering, let subject = delivery.subject {
-            if known == nil {
-                guard lines.enter(subject, event) else { return nil }
-            } else if lines.contains(event, subject) {
-                return nil
-            }
+            subject: delivery.subject, dueAt: delivery.dueAt, isQueued: known?.isQueued ?? false)
+        if known?.isOpen == true || known?.isQueued == true { return nil }
+        let wasCurrent = stored?.currents.removeValue(forKey: event) != nil
+        if ordering == .subject, !isReordering, known == nil, !wasCurrent, let subject = delivery.subject {
+            guard enter(subject, event) else { return nil }
         }
         _ = replan(event)
         return retry(event)
@@ -154,12 +184,20 @@ struct WaitingDeliveries {
     }
 
     /// Removes the row of a delivery that has ended. The lane releases its subject.
-    mutating func remove(_ event: LogPosition) { rows[event] = nil }
+    mutating func remove(_ event: LogPosition) {
+        rows[event] = nil
+        stored?.removed.insert(event)
+    }
 
     /// Ends a delivery on request.
     /// - Returns: its row, if it had one.
     mutating func drop(_ event: LogPosition) -> Row? {
-        guard let row = rows.removeValue(forKey: event) else { return nil }
+        stored?.removed.insert(event)
+        guard let row = rows.removeValue(forKey: event) else {
+            stored?.count -= 1
+            if let subject = stored?.currents.removeValue(forKey: event) { release(subject) }
+            return nil
+        }
         if !row.isOpen, let subject = row.subject, ordering == .subject, !lines.remove(event, subject) {
             release(subject)
         }
@@ -173,6 +211,7 @@ struct WaitingDeliveries {
         due.removeAll()
         refused.removeAll()
         lines = SubjectQueues()
+        stored?.forgetSubjects()
         return removed
     }
 
@@ -183,17 +222,31 @@ struct WaitingDeliveries {
     mutating func mustWait(_ event: LogPosition, _ subject: String?, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject else { return false }
         if lines.enter(subject, event) { return false }
-        rows[event] = Row(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject)
+        rows[event] = Row(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject, isQueued: true)
         return true
+    }
+
+    /// - Returns: whether the delivery, which has a row, is the current one about its subject. Otherwise it is queued.
+    mutating func enter(_ subject: String, _ event: LogPosition) -> Bool {
+        let isCurrent = lines.enter(subject, event)
+        rows[event]?.isQueued = !isCurrent
+        return isCurrent
     }
 
     /// Lets the next delivery about a subject start.
     mutating func release(_ subject: String?) {
         guard ordering == .subject, let subject else { return }
-        while let next = lines.leave(subject) {
-            guard let retry = retry(next) else { continue }
-            enqueue(retry)
-            return
+        while true {
+            switch lines.leave(subject) {
+            case .nothing: return
+            case .stored(let first):
+                stored?.wanted[subject] = first
+                return
+            case .delivery(let next):
+                guard let retry = retry(next) else { continue }
+                rows[next]?.isQueued = false
+                return enqueue(retry)
+            }
         }
     }
 
@@ -202,7 +255,10 @@ struct WaitingDeliveries {
     mutating func goesOn(_ event: LogPosition, isFirst: Bool, subject: String?) -> Bool {
         guard rows[event] != nil else { return false }
         if isFirst { rows[event]?.isFirst = true }
-        if let subject, lines.remove(event, subject) { hold(event) }
+        if let subject, lines.remove(event, subject) {
+            rows[event]?.isQueued = false
+            hold(event)
+        }
         return true
     }
 
@@ -210,8 +266,13 @@ struct WaitingDeliveries {
     /// attempt is open: attempts started without an order would violate the new one.
     mutating func reorder(_ new: WebhookSettings.Ordering) {
         if ordering == .subject {
-            for event in lines.standing { hold(event) }
+            for event in lines.standing {
+                rows[event]?.isQueued = false
+                hold(event)
+            }
             lines = SubjectQueues()
+            // What was queued in the store has no place in the order of due times that was loaded.
+            stored?.forgetSubjects()
         }
         ordering = new
         isReordering = true
@@ -222,7 +283,7 @@ struct WaitingDeliveries {
         isReordering = false
         guard ordering == .subject else { return }
         for event in rows.keys.sorted() {
-            if let subject = rows[event]?.subject, !lines.enter(subject, event) { _ = replan(event) }
+            if let subject = rows[event]?.subject, !enter(subject, event) { _ = replan(event) }
         }
     }
 }

@@ -7,6 +7,7 @@ enum ServiceFamily {
     enum Announcement {
         case failing(since: Int64, reason: String)
         case recovered(failingSince: Int64?)
+        case refusing(eventType: String, reason: String)
         case disabled(reason: String)
         case gone
         case expired(_ at: Int64)
@@ -19,6 +20,7 @@ enum ServiceFamily {
             switch kind {
             case .failing(let since, let reason): self = .failing(since: since, reason: reason)
             case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
+            case .refusing(let type, let reason): self = .refusing(eventType: type, reason: reason)
             case .disabled(let reason): self = .disabled(reason: reason)
             case .gone: self = .gone
             case .exhausted(_, let id, let type, let attempts, let traceParent):
@@ -37,6 +39,7 @@ enum ServiceFamily {
             switch self {
             case .failing: "herald.delegate.failing"
             case .recovered: "herald.delegate.recovered"
+            case .refusing: "herald.delegate.refusing"
             case .disabled: "herald.delegate.disabled"
             case .gone: "herald.delegate.gone"
             case .expired: "herald.delegate.expired"
@@ -66,6 +69,9 @@ enum ServiceFamily {
                 $0.member("since", .timestamp(since))
                 $0.member("reason", reason)
             case .recovered(let since): $0.member("failing_since", since.map { Timestamp(milliseconds: $0) })
+            case .refusing(let type, let reason):
+                $0.member("event_type", type)
+                $0.member("reason", reason)
             case .disabled(let reason): $0.member("reason", reason)
             case .gone: break
             case .expired(let time): $0.member("expired_at", .timestamp(time))

@@ -12,6 +12,28 @@ public struct FlowStatus: Equatable, Sendable {
         case circuitOpen = "circuit_open"
         /// The delivery loop's slots are occupied by receivers that do not respond.
         case slots
+        /// They wait for an earlier delivery, about the same subject or in strict order.
+        case ordering
+        /// Too many deliveries wait for a retry.
+        case waiting
+    }
+
+    /// An event type that the receiver refuses while it accepts others.
+    public struct RefusedType: Equatable, Sendable {
+        public let type: String
+        /// When the first of the failures ended, in milliseconds since 1970 UTC.
+        package let since: Int64
+        /// Since the last success of the type.
+        public let failures: Int
+        /// The newest failure, in words.
+        public let reason: String
+
+        package init(type: String, since: Int64, failures: Int, reason: String) {
+            self.type = type
+            self.since = since
+            self.failures = failures
+            self.reason = reason
+        }
     }
 
     /// Whether the receiver works.
@@ -37,10 +59,15 @@ public struct FlowStatus: Equatable, Sendable {
     public let rate: Double?
     /// The share of rejections that does not depend on the rate, 0–0.95.
     public let toleratedRejections: Double
+    /// The event types that the receiver refuses while it accepts others, at most 64.
+    public let refusedTypes: [RefusedType]
+    /// The subject with the most deliveries that wait for an earlier one.
+    public let blockedSubject: String?
 
     package init(
         limitedBy: Reason? = nil, circuit: Circuit = .closed, nextProbeAt: Int64? = nil, concurrency: Int = 1,
-        rate: Double? = nil, toleratedRejections: Double = 0
+        rate: Double? = nil, toleratedRejections: Double = 0, refusedTypes: [RefusedType] = [],
+        blockedSubject: String? = nil
     ) {
         self.limitedBy = limitedBy
         self.circuit = circuit
@@ -48,6 +75,8 @@ public struct FlowStatus: Equatable, Sendable {
         self.concurrency = concurrency
         self.rate = rate
         self.toleratedRejections = toleratedRejections
+        self.refusedTypes = refusedTypes
+        self.blockedSubject = blockedSubject
     }
 }
 
@@ -55,18 +84,25 @@ extension FlowControl {
     /// - Parameters:
     ///   - hasWork: the lane has something to start.
     ///   - isParked: it waits for a slot.
+    ///   - heldBack: what prevents starts if nothing else does.
+    ///   - blockedSubject: the subject with the longest queue.
     ///   - wallOffset: milliseconds since 1970 UTC minus the monotonic clock.
-    func status(open: Int, _ limits: Limits, hasWork: Bool, isParked: Bool, now: Int64, wallOffset: Int64) -> FlowStatus
-    {
+    func status(
+        open: Int, _ limits: Limits, hasWork: Bool, isParked: Bool, heldBack: FlowStatus.Reason? = nil,
+        blockedSubject: String? = nil, now: Int64, wallOffset: Int64
+    ) -> FlowStatus {
         let outage = breaker.outage
         return FlowStatus(
-            limitedBy: hasWork ? reason(open: open, limits, isParked: isParked, now: now) : nil,
+            limitedBy: (hasWork ? reason(open: open, limits, isParked: isParked, now: now) : nil) ?? heldBack,
             circuit: outage != nil ? .open : breaker.isSuspect ? .suspect : .closed,
             nextProbeAt: outage.flatMap { $0.isProbing ? nil : max($0.nextProbe, now) / 1_000_000 + wallOffset },
             concurrency: outage != nil ? 1 : min(concurrency.limit, limits.maxInFlight),
-            rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated)
+            rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated,
+            refusedTypes: refused.all.map {
+                .init(type: $0.type, since: $0.since, failures: $0.failures, reason: $0.reason)
+            }, blockedSubject: blockedSubject)
     }
 
     /// No limit of the receiver is known.
-    var isFree: Bool { !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite }
+    var isFree: Bool { !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite && refused.all.isEmpty }
 }

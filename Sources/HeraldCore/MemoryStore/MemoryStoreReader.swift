@@ -161,6 +161,23 @@ extension MemoryReader {
         }
     }
 
+    func rows(_ query: StoredRowsQuery) -> [WaitingDelivery] {
+        store.read { contents in
+            let rows = contents.waiting.values.filter { $0.delegate == query.delegate && $0.state == .retrying }
+            let found: [WaitingDelivery]
+            switch query.part {
+            case .due(let time, let event):
+                found = rows.filter { ($0.dueAt, $0.event) > (time, event) }
+                    .sorted { ($0.dueAt, $0.event) < ($1.dueAt, $1.event) }
+            case .subject(let subject, let first):
+                found = rows.filter { $0.event >= first && contents.event($0.event)?.subject == subject }
+                    .sorted { $0.event < $1.event }
+            case .through(let last): found = rows.filter { $0.event <= last }.sorted { $0.event < $1.event }
+            }
+            return found.prefix(query.limit).map(contents.withSubject)
+        }
+    }
+
     func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
         store.read { $0.deliveries(query) }
     }

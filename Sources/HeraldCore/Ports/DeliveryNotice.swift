@@ -5,6 +5,8 @@ package struct DeliveryNotice: Equatable, Sendable {
         case failing(since: Int64, reason: String)
         /// A probe succeeded.
         case recovered
+        /// Its receiver refuses an event type and accepts others.
+        case refusing(type: String, reason: String)
         /// Nothing more is sent: it failed for too long, or its receiver requested it.
         case disabled(reason: String)
         /// Its receiver responded with 410.

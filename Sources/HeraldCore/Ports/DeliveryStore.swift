@@ -54,6 +54,9 @@ package protocol DeliveryReader: AnyObject {
     func lastAttempt() throws(StoreError) -> Int64
     /// Waiting and ended deliveries of one event.
     func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery]
+    /// Deliveries of a delegate in state `retrying`, with their subjects: a part of those that its lane does not have in
+    /// memory.
+    func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery]
     /// Newest event first; within an event, the delegate that registered last first. With subjects.
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
     /// The number of matching deliveries, ignoring `before` and `limit`.

@@ -82,7 +82,7 @@ struct DeliveryLoopTests {
         try loop.start(
             name: "test", settled: 0, lanes: [],
             services: .init(
-                readPage: { _, answer in answer(nil) },
+                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
                 submit: { checkpoint, answer in
                     checkpoints.record(checkpoint)
                     answer(true)
@@ -151,7 +151,7 @@ struct DeliveryLoopTests {
         try loop.start(
             name: "test", settled: 0, lanes: [],
             services: .init(
-                readPage: { _, answer in answer(nil) },
+                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
                 submit: { checkpoint, answer in
                     checkpoints.record(checkpoint)
                     answer(true)

@@ -65,7 +65,7 @@ struct LaneTests {
 
     /// What waits is due.
     private func hold(_ lane: Lane, _ event: LogPosition) {
-        for turn: UInt32 in 0...2 { lane.hold(Retry(delegate: 1, event: event, turn: turn)) }
+        for turn: UInt32 in 0...20_000 { lane.hold(Retry(delegate: 1, event: event, turn: turn)) }
     }
 
     /// Starts the retry whose turn it is.
@@ -79,7 +79,7 @@ struct LaneTests {
         WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 0, state: .retrying)
     }
 
-    @Test("with 10,000 waiting deliveries it accepts no new event")
+    @Test("with 10,000 waiting deliveries in memory it accepts no new event until a checkpoint is written")
     func maxWaiting() {
         let lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
         for event in 1...LogPosition(Hub.LoopLimits().waitingDeliveries) { _ = lane.take(row(event)) }
@@ -88,6 +88,9 @@ struct LaneTests {
         #expect(startRetry(lane) == 3)
         _ = finish(lane, 3, isRetry: true, attempts: 1)
         #expect(lane.mayTakeNewEvent)
+        #expect(lane.withWaiting { $0.leaveInStore { _ in true } } > 5_000)
+        #expect(lane.rows.count <= 5_000)
+        #expect(lane.waitingCount == 9_999)
     }
 
     @Test("late retries get every fourth turn while there are new events, and all of them when there are none")

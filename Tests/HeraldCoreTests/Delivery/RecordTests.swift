@@ -17,13 +17,35 @@ struct RecordTests {
         #expect(lines.enter("b", 4) == true)
         #expect(lines.standing == [2, 3])
         #expect(lines.contains(3, "a") && !lines.contains(1, "a"))
-        #expect(lines.leave("a") == 2)
+        #expect(lines.leave("a") == .delivery(2))
         #expect(lines.remove(3, "a") == true)
         #expect(lines.remove(3, "a") == false)
-        #expect(lines.leave("a") == nil)
+        #expect(lines.leave("a") == .nothing)
         #expect(lines.enter("a", 5) == true)
-        #expect(lines.leave("b") == nil)
-        #expect(lines.leave("a") == nil)
+        #expect(lines.leave("b") == .nothing)
+        #expect(lines.leave("a") == .nothing)
+        #expect(lines.isEmpty)
+    }
+
+    @Test("a queue that is stored is loaded in its order, before what arrived after it")
+    func storedLines() {
+        var lines = SubjectQueues()
+        for event: LogPosition in 1...6 { _ = lines.enter("a", event) }
+        _ = lines.enter("b", 7)
+        // The row of 6 is not written yet.
+        #expect(lines.store(1) { $0 < 6 } == [2, 3, 4, 5])
+        #expect(lines.isStored("a") && lines.hasStored && lines.longest == "a")
+        #expect(lines.enter("a", 8) == false)
+        #expect(lines.leave("a") == .stored(from: 2))
+        lines.loaded("a", [2, 3], next: 4)
+        #expect(lines.leave("a") == .delivery(2))
+        #expect(lines.leave("a") == .delivery(3))
+        #expect(lines.leave("a") == .stored(from: 4))
+        lines.loaded("a", [4, 5], next: nil)
+        var order: [LogPosition] = []
+        while case .delivery(let next) = lines.leave("a") { order.append(next) }
+        #expect(order == [4, 5, 6, 8])
+        #expect(lines.leave("b") == .nothing)
         #expect(lines.isEmpty)
     }
 

@@ -12,7 +12,7 @@ struct TrimTests {
         world.process.loops.reduce(0) { $0 + $1.engine.counters.missed.load(ordering: .relaxed) }
     }
 
-    @Test("a paused lane misses events that retention removes; they are counted, and announced at most once an hour")
+    @Test("a paused lane misses events that retention removes; they are counted, and announced at most once a minute")
     func told() throws {
         let world = try World()
         let key = world.register()
@@ -25,7 +25,7 @@ struct TrimTests {
         }
         #expect(world.announced == ["herald.delivery.dropped"])
         #expect(missed(world) == 9)
-        world.advance(seconds: 3_600)
+        world.advance(seconds: 60)
         #expect(world.announced.count == 2)
         #expect(String(decoding: world.announcements[1].data, as: UTF8.self).contains(#""events_at_most":4"#))
         world.advance(seconds: 36_000)
@@ -139,6 +139,46 @@ struct TrimTests {
         #expect(world.rows(key).isEmpty && world.contents.replays.isEmpty)
         #expect(missed(world) == 3)
         #expect(world.announced == ["herald.delivery.dropped"])
+    }
+
+    @Test("rows of removed events that are only in the store end and are counted")
+    func storedRows() throws {
+        let world = try World(waiting: 16)
+        let key = world.register { $0.retrySchedule = [3_600, 3_600] }
+        world.answer = { Int($0.event.id.dropFirst()).map { $0 % 2 == 0 } == true ? .failure : .success }
+        for _ in 0..<20 {
+            world.publish(10)
+            world.settle()
+        }
+        #expect(world.rows(key).count == 100)
+        #expect(world.process.loops[0].engine.lane(key)?.rows.count ?? 0 <= 16)
+        world.trim(through: 100)
+        world.advance(seconds: 10)
+        #expect(world.rows(key).map(\.event) == (51...100).map { LogPosition($0 * 2) })
+        #expect(missed(world) == 50)
+        world.answer = { _ in .success }
+        world.advance(seconds: 10_000)
+        #expect(world.rows(key).isEmpty)
+        #expect(Set(world.arrivals(key)).count == 200)
+    }
+
+    @Test("a delegate that fails is not failing any more once nothing is left to send to it")
+    func outage() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in .failure }
+        for _ in 0..<8 {
+            world.publish()
+            world.settle()
+        }
+        #expect(world.delegate(key)?.state.failingSince != nil)
+        world.trim(through: 7)
+        world.manage(.cancel(DeliveryQuery([.retrying])))
+        world.advance(seconds: 100)
+        world.manage(.cancel(DeliveryQuery([.retrying])))
+        world.advance(seconds: 100)
+        #expect(world.delegate(key)?.state.failingSince == nil)
+        #expect(world.process.loops[0].engine.board.entry(key) == nil)
     }
 
     @Test("open deliveries of a removed event end normally")

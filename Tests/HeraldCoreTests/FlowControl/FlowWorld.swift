@@ -61,7 +61,9 @@ final class FlowWorld {
     private var log: [(event: Event, time: Double, lane: Int)] = []
     private var arrivals = TimerQueue<Arrival>()
     private var pages: [LogPosition] = []
-    private var checkpoints = 0
+    private var checkpoints: [Checkpoint] = []
+    private var rowReads: [StoredRowsQuery] = []
+    private var rows = StoredRowsTable()
     private var random: SeededRandom
     private var lanes: [Lane]
     private var delivered: Set<DeliveryKey> = []
@@ -75,7 +77,10 @@ final class FlowWorld {
 
     var time: Double { Double(clock.now - started) / 1e9 }
 
-    init(seed: UInt64, capacity: Int = 4_096, lanes: [Lane]) {
+    /// - Parameter waiting: the deliveries of one lane that wait for a retry and are in memory.
+    init(
+        seed: UInt64, capacity: Int = 4_096, waiting: Int = Hub.LoopLimits().waitingDeliveries, lanes: [Lane]
+    ) {
         started = clock.now
         random = SeededRandom(seed: seed)
         self.lanes = lanes
@@ -86,12 +91,13 @@ final class FlowWorld {
             ports: .init(
                 sender: sender, recentEvents: recentEvents, clock: clock.clock,
                 readPage: { [unowned self] in pages.append($0) },
+                readRows: { [unowned self] in rowReads.append($0) },
                 submit: { [unowned self] in
                     notices += $0.notices
-                    checkpoints += 1
+                    checkpoints.append($0)
                 }, random: { [unowned self] in Double.random(in: 0..<1, using: &random) }, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: 0)
+            settled: 0, limits: .window(8_192, waiting: waiting))
         for (index, lane) in lanes.enumerated() {
             engine.set(
                 WebhookDelegate(DelegateKey(index + 1)) { settings in
@@ -130,15 +136,19 @@ final class FlowWorld {
     /// - Returns: whether the engine had asked for something.
     private func answerStore() -> Bool {
         let wanted = pages
-        let isAsked = !wanted.isEmpty || checkpoints > 0
+        let isAsked = !wanted.isEmpty || !checkpoints.isEmpty || !rowReads.isEmpty
         pages = []
         for after in wanted {
             let events = log.dropFirst(Int(after)).prefix(PageCache.eventsPerPage).map(\.event)
             engine.receive(.page(after: after, EventBatch(first: after + 1, events: Array(events))))
         }
-        while checkpoints > 0 {
-            checkpoints -= 1
+        while !checkpoints.isEmpty {
+            rows.apply(checkpoints.removeFirst())
             engine.receive(.checkpointEnded(true))
+        }
+        while let query = rowReads.popLast() {
+            let found = rows.find(query) { [log] in log[Int($0) - 1].event.subject }
+            engine.receive(.rows(query.delegate, query.part, found))
         }
         return isAsked
     }
@@ -213,6 +223,7 @@ final class FlowWorld {
 
     func flow(_ index: Int = 0) -> FlowControl { lane(index)?.flow ?? FlowControl() }
     func waiting(_ index: Int = 0) -> Int { lane(index)?.rows.count ?? 0 }
+    func storedRows() -> Int { rows.count }
     private func lane(_ index: Int) -> HeraldCore.Lane? { engine.lane(DelegateKey(index + 1)) }
     func subject(of event: LogPosition) -> String? { log[Int(event) - 1].event.subject }
     func published(_ isCounted: (Event) -> Bool) -> Int { log.count { isCounted($0.event) } }
@@ -255,4 +266,55 @@ private final class FlowSender: CallbackSender, @unchecked Sendable {
     func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {}
     func wake() {}
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {}
+}
+
+/// The rows that wait for a retry, as a store has them.
+private struct StoredRowsTable {
+    private var rows: [DeliveryKey: WaitingDelivery] = [:]
+    /// By tens of seconds.
+    private var byTime: [Int64: Set<DeliveryKey>] = [:]
+    private static let slot: Int64 = 10_000
+
+    var count: Int { rows.count }
+
+    mutating func apply(_ checkpoint: Checkpoint) {
+        for row in checkpoint.waiting {
+            let key = DeliveryKey(delegate: row.delegate, event: row.event)
+            remove(key)
+            guard row.state == .retrying else { continue }
+            rows[key] = row
+            byTime[row.dueAt / Self.slot, default: []].insert(key)
+        }
+        for key in checkpoint.ended { remove(key) }
+    }
+
+    private mutating func remove(_ key: DeliveryKey) {
+        guard let row = rows.removeValue(forKey: key) else { return }
+        byTime[row.dueAt / Self.slot]?.remove(key)
+        if byTime[row.dueAt / Self.slot]?.isEmpty == true { byTime[row.dueAt / Self.slot] = nil }
+    }
+
+    func find(_ query: StoredRowsQuery, _ subject: (LogPosition) -> String?) -> [WaitingDelivery] {
+        var found: [WaitingDelivery] = []
+        switch query.part {
+        case .due(let time, let event):
+            for slot in byTime.keys.sorted() where slot >= time / Self.slot && found.count < query.limit {
+                found += (byTime[slot] ?? []).compactMap { rows[$0] }
+                    .filter { $0.delegate == query.delegate && ($0.dueAt, $0.event) > (time, event) }
+                    .sorted { ($0.dueAt, $0.event) < ($1.dueAt, $1.event) }
+            }
+        case .subject(let name, let first):
+            found = rows.values.filter {
+                $0.delegate == query.delegate && $0.event >= first && subject($0.event) == name
+            }.sorted { $0.event < $1.event }
+        case .through(let last):
+            found = rows.values.filter { $0.delegate == query.delegate && $0.event <= last }
+                .sorted { $0.event < $1.event }
+        }
+        return found.prefix(query.limit).map {
+            WaitingDelivery(
+                delegate: $0.delegate, event: $0.event, attempts: $0.attempts, dueAt: $0.dueAt, state: $0.state,
+                isReplay: $0.isReplay, isNamed: $0.isNamed, subject: subject($0.event))
+        }
+    }
 }

@@ -147,11 +147,14 @@ final class SimulatedLoop: @unchecked Sendable {
     var inbox: [LoopMessage] = []
     /// Pages that were asked for.
     var reads: [LogPosition] = []
+    /// Rows that were asked for.
+    var rowReads: [StoredRowsQuery] = []
 
     init(
         sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery, head: LogPosition,
         delegates: [WebhookDelegate],
-        shards: Shards, windowEvents: Int, permit: DeliveryPermit, isShared: Bool, random: @escaping () -> Double,
+        shards: Shards, size: SimulatedProcess.Size, permit: DeliveryPermit, isShared: Bool,
+        random: @escaping () -> Double,
         submit: @escaping (Checkpoint, SimulatedLoop) -> Void
     ) {
         self.sender = sender
@@ -159,10 +162,12 @@ final class SimulatedLoop: @unchecked Sendable {
             ports: .init(
                 sender: sender, recentEvents: recentEvents, clock: clock,
                 readPage: { [unowned self] in reads.append($0) },
+                readRows: { [unowned self] in rowReads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 permit: permit, runMaintenance: nil),
             settled: shards.isEmpty ? head : recovery.settled.earliest(of: shards), shards: shards,
-            limits: .window(windowEvents, positionInterval: isShared ? 1_000_000_000 : 0))
+            limits: .window(
+                size.windowEvents, positionInterval: isShared ? 1_000_000_000 : 0, waiting: size.waiting))
         for lane in recovery.lanes(of: shards, delegates) {
             engine.set(lane.delegate, restored: .init(lane))
         }
@@ -204,9 +209,13 @@ final class SimulatedProcess: @unchecked Sendable {
         let capacity: Int
         let maxRecentEvents: Int
         let windowEvents: Int
+        /// Deliveries of one delegate that wait for a retry and are in memory.
+        var waiting = Hub.LoopLimits().waitingDeliveries
 
         func with(loops: Int) -> Size {
-            Size(loops: loops, capacity: capacity, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
+            Size(
+                loops: loops, capacity: capacity, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents,
+                waiting: waiting)
         }
     }
 
@@ -259,7 +268,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     clock: clock,
                     recovery: lanes, head: recovery.head, delegates: recovery.delegates,
                     shards: Shards(ofLoop: number, among: size.loops).intersection(shards),
-                    windowEvents: size.windowEvents, permit: permit, isShared: store.leases != nil,
+                    size: size, permit: permit, isShared: store.leases != nil,
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }

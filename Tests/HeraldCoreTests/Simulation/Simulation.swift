@@ -18,6 +18,8 @@ final class Simulation: @unchecked Sendable {
 
     private enum Receiver: CaseIterable {
         case healthy, flaky, down, overloaded, leaving
+        /// It refuses one type.
+        case picky
     }
 
     let seed: UInt64
@@ -61,7 +63,7 @@ final class Simulation: @unchecked Sendable {
         random = SeededRandom(seed: seed)
         size = SimulatedProcess.Size(
             loops: random.number(1...3), capacity: random.number(1...40), maxRecentEvents: random.number(4...64),
-            windowEvents: random.number(4...64))
+            windowEvents: random.number(4...64), waiting: random.chance(0.7) ? random.number(8...40) : 10_000)
         changesLoops = random.chance(0.5)
         try start()
     }
@@ -242,6 +244,10 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func answerReads(_ loop: SimulatedLoop) {
+        if !loop.rowReads.isEmpty {
+            let query = loop.rowReads.remove(at: random.number(0...loop.rowReads.count - 1))
+            loop.inbox.append(.rows(query.delegate, query.part, try? store.makeReader().rows(query)))
+        }
         guard !loop.reads.isEmpty else { return }
         let after = loop.reads.remove(at: random.number(0...loop.reads.count - 1))
         let page = try? store.makeReader().events(after: after, limit: random.number(1...20), maxBytes: 1 << 20)
@@ -261,6 +267,7 @@ final class Simulation: @unchecked Sendable {
             case .flaky: random.chance(0.6)
             case .overloaded: random.chance(0.3)
             case .down, .leaving: false
+            case .picky: callback.event.type != "a.x"
             }
         if isSuccess {
             let key = self.key(callback)
@@ -364,13 +371,13 @@ final class Simulation: @unchecked Sendable {
             var isBusy = false
             for loop in process.loops {
                 loop.readInbox()
-                while !loop.reads.isEmpty { answerReads(loop) }
+                while !loop.reads.isEmpty || !loop.rowReads.isEmpty { answerReads(loop) }
                 if let next = loop.engine.turn() { due.append(next) }
                 while !loop.sender.open.isEmpty {
                     finish(loop, loop.sender.take(0))
                     isBusy = true
                 }
-                isBusy = isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty
+                isBusy = isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty || !loop.rowReads.isEmpty
             }
             if let failure { throw failure }
             if isBusy || process.unanswered > 0 { continue }

@@ -130,10 +130,11 @@ extension FlowControl {
 
 extension Hub.LoopLimits {
     /// With so many recent events for the lanes.
-    static func window(_ events: Int, positionInterval: Int64 = 0) -> Self {
+    static func window(_ events: Int, positionInterval: Int64 = 0, waiting: Int = Self().waitingDeliveries) -> Self {
         var limits = Self()
         limits.recentEvents = events
         limits.positionInterval = positionInterval
+        limits.waitingDeliveries = waiting
         return limits
     }
 }

@@ -42,13 +42,15 @@ final class World: @unchecked Sendable {
     init(
         loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore(),
         clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e",
-        node: UInt32? = nil
+        node: UInt32? = nil, waiting: Int = Hub.LoopLimits().waitingDeliveries
     ) throws {
         store = RefusingStore(memory, node: node.map { NodeKey(rawValue: $0) })
         self.clock = clock
         self.shards = node == nil ? shards : []
         self.prefix = prefix
-        size = .init(loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
+        size = .init(
+            loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents,
+            waiting: waiting)
         try start()
     }
 
@@ -161,14 +163,17 @@ final class World: @unchecked Sendable {
             var isBusy = false
             var due: [Int64] = []
             for loop in process.loops {
-                isBusy = isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty
+                isBusy = isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty || !loop.rowReads.isEmpty
                 loop.readInbox()
+                while let query = loop.rowReads.popLast() {
+                    loop.inbox.append(.rows(query.delegate, query.part, try? store.makeReader().rows(query)))
+                }
                 while let after = loop.reads.popLast() {
                     let page = try? store.makeReader().events(after: after, limit: 256, maxBytes: 1 << 20)
                     loop.inbox.append(.page(after: after, page))
                 }
                 if let next = loop.engine.turn() { due.append(next) }
-                isBusy = finish(loop) || isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty
+                isBusy = finish(loop) || isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty || !loop.rowReads.isEmpty
             }
             if isBusy || process.unanswered > 0 || due.contains(where: { $0 <= clock.now }) { continue }
             return due.min()

@@ -16,10 +16,16 @@ const limits = {
   throttled: (each) => each.rate === null ? "failures in a row" : `rejections, ${count(Math.round(each.rate))}/s`,
   circuit_open: (each) => each.next_probe_at ? ["open circuit, next probe ", moment(each.next_probe_at)] : "open circuit, probing",
   slots: () => "slots of the server",
+  ordering: (each) => each.blocked_subject === null ? "an earlier delivery" : `an earlier delivery about ${each.blocked_subject}`,
+  waiting: () => "deliveries that wait for a retry",
 };
 
 // What prevents deliveries that are due from starting.
 const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
+
+// The event types that the receiver refuses while it accepts others.
+const refused = (each) => each.refused_types.length === 0 ? "none"
+  : each.refused_types.map(({ type, reason, failures }) => `${type} (${count(failures)} times: ${reason})`).join(", ");
 
 function open(title, signal, ...content) {
   const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
@@ -107,6 +113,7 @@ export function drawer(id, changed, signal) {
       numbers && h("dl", { class: "numbers" }, [
         ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
         ["Limited by", flow(delegate.flow)],
+        ["Refused types", refused(delegate.flow)],
         ["Delivered, last hour", count(numbers.last_hour.delivered)], ["Failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),

@@ -1,0 +1,64 @@
+/// Which rows of a lane are only in the store. There is one for a lane with more rows than may be in memory.
+///
+/// - Rows that wait for a time: those whose due times are later than `horizon`.
+/// - Rows that are queued behind another delivery about their subject: see `SubjectQueues`.
+///
+/// A row leaves memory once the store has it as it is, and no load is under way. So each load finds every row that had left
+/// before it.
+struct StoredRows {
+    /// The order in which rows that wait for a time are loaded.
+    struct Due: Comparable {
+        /// Milliseconds since 1970 UTC.
+        let time: Int64
+        let event: LogPosition
+
+        static let first = Due(time: .min, event: .min)
+
+        static func < (one: Due, other: Due) -> Bool { (one.time, one.event) < (other.time, other.event) }
+    }
+
+    /// `nil` if all rows that wait for a time are in memory.
+    var horizon: Due?
+    /// Deliveries that block their subject and are only in the store.
+    var currents: [LogPosition: String] = [:]
+    /// Subjects whose queue has to be loaded, from these events on.
+    var wanted: [String: LogPosition] = [:]
+    /// Deliveries that have ended, while the store may still have their rows.
+    var removed: Set<LogPosition> = []
+    /// The rows of all events up to this one are to be ended.
+    var ended: LogPosition?
+    /// The load that is under way.
+    var loading: StoredRowsQuery.Part?
+    /// Approximate number of rows that are only in the store.
+    var count = 0
+
+    /// The rows are loaded by their times, all of them again.
+    mutating func forgetSubjects() {
+        currents = [:]
+        wanted = [:]
+        horizon = .first
+    }
+}
+
+/// A part of the rows of one delegate that wait for a retry.
+package struct StoredRowsQuery: Equatable, Sendable {
+    package enum Part: Equatable, Sendable {
+        /// Those that are due after this one, by time and event.
+        case due(after: Int64, event: LogPosition)
+        /// Those of events with this subject, from an event on, by event.
+        case subject(String, from: LogPosition)
+        /// Those of events up to this one, by event.
+        case through(LogPosition)
+    }
+
+    package let delegate: DelegateKey
+    package let part: Part
+    /// ≥ 1.
+    package let limit: Int
+
+    package init(delegate: DelegateKey, part: Part, limit: Int) {
+        self.delegate = delegate
+        self.part = part
+        self.limit = limit
+    }
+}
