@@ -106,9 +106,14 @@ final class AttemptStarter {
 
     private func mayHaveSlot(_ lane: Lane) -> Bool { slots.roomForAny > 0 || lane.flow.mayTakeReserve }
 
-    /// Marks the requests that have become held.
+    /// Marks the requests that have become held or late.
     func ageSlots() {
-        slots.age(now: now, slept: slept) { token in callbacks[token]?.lane.flow.held += 1 }
+        slots.age(now: now, slept: slept) { token, age in
+            switch age {
+            case .held: callbacks[token]?.lane.flow.held += 1
+            case .late: callbacks[token]?.lane.flow.late += 1
+            }
+        }
     }
 
     // MARK: Aborting
@@ -367,7 +372,9 @@ final class AttemptStarter {
         callbacks[token] = nil
         freeTokens.append(token)
         line.ended(callback.lane.share)
-        if slots.end(token) { callback.lane.flow.held -= 1 }
+        let (isHeld, isLate) = slots.end(token)
+        if isHeld { callback.lane.flow.held -= 1 }
+        if isLate { callback.lane.flow.late -= 1 }
         return callback
     }
 }

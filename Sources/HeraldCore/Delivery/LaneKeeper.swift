@@ -13,6 +13,9 @@ final class LaneKeeper {
     /// Nanoseconds until a lease that has ended is checked once more.
     private static let leaseLook: Int64 = 60_000_000_000
 
+    /// A lane with more waiting deliveries than this begins with a low rate.
+    private static let fewRetries = 10
+
     private let lanes: LaneTable
     private let log: LoopLog
     private let starter: AttemptStarter
@@ -99,10 +102,12 @@ final class LaneKeeper {
     private func restore(_ delegate: WebhookDelegate, _ restored: Restored) -> Lane {
         if restored.position != nil { ledger.hasRow(delegate.key) }
         let now = timers.now
-        return Lane(
+        let lane = Lane(
             delegate, next: restored.position.map { $0.cursor + 1 },
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now), maxWaiting: maxWaiting)
+        if restored.waiting.count > Self.fewRetries { lane.flow.resumed(now: now) }
+        return lane
     }
 
     /// Where a lane is that the common position of its shard applies to.

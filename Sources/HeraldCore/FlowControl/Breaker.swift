@@ -69,10 +69,13 @@ struct Breaker: Equatable {
 
     var isOpen: Bool { outage != nil }
 
-    var isSuspect: Bool {
-        if case .closed(let failures, _) = state { return failures >= Self.suspectAfter }
-        return false
+    /// The length of the series; 0 while it is open.
+    var failures: Int {
+        if case .closed(let failures, _) = state { return failures }
+        return 0
     }
+
+    var isSuspect: Bool { failures >= Self.suspectAfter }
 
     /// It has responded, and has not failed since.
     var isProven: Bool {

@@ -33,9 +33,14 @@ struct FlowControl: Equatable {
     private(set) var rate = RateControl()
     private(set) var concurrency = Concurrency()
     private(set) var refused = RefusedTypes()
+    private var pause = RequestedPause()
     private var nextStart: Int64 = 0
+    /// When the newest attempt began that succeeded.
+    private var newestSuccess = Int64.min / 2
     /// Its open requests that occupy slots; see `Slots`.
     var held: Int32 = 0
+    /// Its open requests that are late; see `Slots`.
+    var late: Int32 = 0
 
     init() {}
 
@@ -50,26 +55,44 @@ struct FlowControl: Equatable {
     var mayTakeReserve: Bool { held == 0 && breaker.isProven }
 
     func mayStart(open: Int, _ limits: Limits, now: Int64) -> Bool {
-        hasRoom(open: open, limits) && now >= earliestStart(limits)
+        hasRoom(open: open, limits, now: now) && now >= earliestStart(limits)
     }
 
     /// When an attempt may start that waits only for a time.
     func startTime(open: Int, _ limits: Limits, now: Int64) -> Int64? {
-        guard hasRoom(open: open, limits) else { return nil }
+        guard hasRoom(open: open, limits, now: now) else {
+            // A request that becomes late makes room for another one.
+            return held > 0 && mayPassOver(limits, now: now) ? now + Slots.heldAge : nil
+        }
         let start = earliestStart(limits)
         return start > now ? start : nil
     }
 
-    private func hasRoom(open: Int, _ limits: Limits) -> Bool {
+    private func hasRoom(open: Int, _ limits: Limits, now: Int64) -> Bool {
         if case .open(let outage) = breaker.state { return !outage.isProbing && open < limits.maxInFlight }
-        return open < min(concurrency.limit, limits.maxInFlight)
+        return open - passedOver(open: open, limits, now: now) < concurrency(limits)
+    }
+
+    /// The number of requests that may be open, without those that hang.
+    func concurrency(_ limits: Limits) -> Int {
+        breaker.isOpen ? 1 : min(concurrency.limit, limits.maxInFlight, rate.open.requests ?? .max)
+    }
+
+    /// The number of open requests that hang: they are late, and the receiver has responded to newer ones. They leave
+    /// their room to others, up to three times `maxInFlight`. If nothing gets a response, none is passed over.
+    private func passedOver(open: Int, _ limits: Limits, now: Int64) -> Int {
+        mayPassOver(limits, now: now) ? min(Int(late), open, 3 * limits.maxInFlight) : 0
+    }
+
+    private func mayPassOver(_ limits: Limits, now: Int64) -> Bool {
+        limits.maxInFlight > 1 && now - newestSuccess < Slots.lateAge
     }
 
     private func earliestStart(_ limits: Limits) -> Int64 {
         let interval = interval(limits)
         let spaced = interval < Self.tolerance ? nextStart - Self.tolerance : nextStart
         if case .open(let outage) = breaker.state { return max(outage.nextProbe, spaced) }
-        return spaced
+        return max(spaced, pause.end)
     }
 
     /// The interval between two starts, in nanoseconds.
@@ -103,6 +126,8 @@ struct FlowControl: Equatable {
     mutating func succeeded(_ start: Start, type: String = "", _ limits: Limits, now: Int64) -> Breaker.Change {
         refused.succeeded(type)
         let wasSuspect = breaker.isSuspect
+        newestSuccess = max(newestSuccess, start.at)
+        pause.succeeded(startedAt: start.at)
         let change = breaker.succeeded(startedAt: start.at, now: now)
         answered(isRejection: false, start, now: now)
         if case .closed(let outage) = change {
@@ -129,20 +154,32 @@ struct FlowControl: Equatable {
         let wasSuspect = breaker.isSuspect
         // A rejection of a type that the receiver refuses anyway says nothing about the rate.
         if meaning.isAnswer, !isRefused { answered(isRejection: meaning == .rejection, start, now: now) }
+        let minimumDelay = Int64(outcome.retryAfter ?? 0) * 1_000_000_000
+        if meaning == .rejection, !breaker.isOpen, !isRefused {
+            switch pause.requested(minimumDelay, startedAt: start.at, now: now) {
+            case .ignored: break
+            case .noted: return .none
+            case .begun:
+                concurrency.collapse()
+                return .none
+            }
+        }
         let (change, counts) = breaker.failed(
             delivery, type: concernsType ? type : "", isRefused: isRefused,
             countsRepeats: isAlone || meaning == .unreachable, startedAt: start.at, isProbe: start.isProbe,
-            now: now, wall: wall,
-            minimumDelay: Int64(outcome.retryAfter ?? 0) * 1_000_000_000, patience: limits.patience, random: random,
+            now: now, wall: wall, minimumDelay: minimumDelay, patience: limits.patience, random: random,
             reserve: reserve)
-        if counts, meaning == .hang || breaker.isSuspect || breaker.isOpen { concurrency.collapse() }
+        if counts, meaning == .hang && breaker.failures >= Breaker.openAfter || breaker.isSuspect || breaker.isOpen {
+            concurrency.collapse()
+        }
         if change == .opened { rate.interrupted() }
         if breaker.isSuspect, !wasSuspect { nextStart = max(nextStart, now + Breaker.suspectInterval) }
         return change
     }
 
     private mutating func answered(isRejection: Bool, _ start: Start, now: Int64) {
-        let isLifted = rate.answered(isRejection: isRejection, window: start.window, now: now)
+        let isLifted = rate.answered(
+            isRejection: isRejection, window: start.window, duration: now - start.at, now: now)
         if isLifted { nextStart = min(nextStart, now) }
     }
 
@@ -157,6 +194,9 @@ struct FlowControl: Equatable {
     /// Whether a probe with an event of another type says more about the receiver.
     func isDoubtful(_ type: String) -> Bool { breaker.seriesType == type || refused.contains(type) }
 
+    /// Many retries have become due while the process was not running. They are not sent all at once.
+    mutating func resumed(now: Int64) { rate.recovered(after: .max, now: now) }
+
     // MARK: What operators say
 
     /// The delegate's rate limit has changed: the planned start is no longer valid.
@@ -164,9 +204,9 @@ struct FlowControl: Equatable {
 
     /// The receiver has changed: what was learned is no longer valid. Open requests stay counted.
     mutating func forget() {
-        let held = held
+        let (held, late) = (held, late)
         self = FlowControl()
-        self.held = held
+        (self.held, self.late) = (held, late)
     }
 
     /// The operator resumed the delegate.
@@ -178,8 +218,9 @@ struct FlowControl: Equatable {
     /// - Parameter isParked: it waits for a slot.
     func reason(open: Int, _ limits: Limits, isParked: Bool, now: Int64) -> FlowStatus.Reason? {
         if breaker.isOpen { return .circuitOpen }
-        if !hasRoom(open: open, limits) { return .concurrency }
+        if !hasRoom(open: open, limits, now: now) { return .concurrency }
         if now < earliestStart(limits) {
+            if now < pause.end { return .throttled }
             return Self.interval(limits.rateLimit) >= interval(limits) ? .rateLimit : .throttled
         }
         return isParked ? .slots : nil
@@ -189,7 +230,7 @@ struct FlowControl: Equatable {
 /// How many requests may be open at once, up to the delegate's own limit. Pure.
 ///
 /// An unknown receiver gets one. Each success doubles that, up to the delegate's `max_in_flight`; a receiver that hangs
-/// or fails many times in a row is back at one, so that it occupies few slots.
+/// five times or fails many times in a row is back at one, so that it occupies few slots.
 struct Concurrency: Equatable {
     private var requests: UInt32 = 1
 

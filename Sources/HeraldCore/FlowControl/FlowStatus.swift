@@ -96,7 +96,7 @@ extension FlowControl {
             limitedBy: (hasWork ? reason(open: open, limits, isParked: isParked, now: now) : nil) ?? heldBack,
             circuit: outage != nil ? .open : breaker.isSuspect ? .suspect : .closed,
             nextProbeAt: outage.flatMap { $0.isProbing ? nil : max($0.nextProbe, now) / 1_000_000 + wallOffset },
-            concurrency: outage != nil ? 1 : min(concurrency.limit, limits.maxInFlight),
+            concurrency: concurrency(limits),
             rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated,
             refusedTypes: refused.all.map {
                 .init(type: $0.type, since: $0.since, failures: $0.failures, reason: $0.reason)
@@ -104,5 +104,8 @@ extension FlowControl {
     }
 
     /// No limit of the receiver is known.
-    var isFree: Bool { !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite && refused.all.isEmpty }
+    var isFree: Bool {
+        !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite && rate.open.requests == nil
+            && refused.all.isEmpty
+    }
 }

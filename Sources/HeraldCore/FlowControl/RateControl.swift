@@ -33,6 +33,8 @@ struct RateControl: Equatable {
     private var growth = slowGrowth
     private var trial: Trial?
     private var lastWasBad = false
+    /// How many requests may be open, if the receiver gets slower when more are.
+    private(set) var open = OpenLimit()
     /// Accepted attempts per second in windows that were not bad, with a slow decay.
     private var recentlyAccepted = 0.0
     private var window = Window()
@@ -50,6 +52,8 @@ struct RateControl: Equatable {
         var started: UInt32 = 0
         var accepted: UInt32 = 0
         var rejected: UInt32 = 0
+        /// Of the accepted attempts, in microseconds.
+        var duration: Int64 = 0
     }
 
     /// The interval between two starts under the limit, in nanoseconds.
@@ -64,11 +68,18 @@ struct RateControl: Equatable {
     }
 
     /// An attempt got a response.
-    /// - Parameter number: the window in which it began.
+    /// - Parameters:
+    ///   - number: the window in which it began.
+    ///   - duration: how long it took, in nanoseconds.
     /// - Returns: whether a limit was lifted that prevented attempts from starting.
-    mutating func answered(isRejection: Bool, window number: UInt32, now: Int64) -> Bool {
+    mutating func answered(isRejection: Bool, window number: UInt32, duration: Int64 = 0, now: Int64) -> Bool {
         guard number == window.number, let start = window.start else { return false }
-        if isRejection { window.rejected += 1 } else { window.accepted += 1 }
+        if isRejection {
+            window.rejected += 1
+        } else {
+            window.accepted += 1
+            window.duration += max(0, duration) / 1_000
+        }
         let answers = window.accepted + window.rejected
         let length = now - start
         guard length >= Self.windowLength, answers >= Self.fewAnswers,
@@ -80,6 +91,7 @@ struct RateControl: Equatable {
     /// The number of responses that a window needs. With a limit of a few attempts per second, fifty would take a
     /// minute, and growth would take hours.
     private var enoughAnswers: UInt32 {
+        if open.isTrial { return OpenLimit.trialAnswers }
         guard limit.isFinite, trial == nil else { return Self.windowAnswers }
         if growth >= 1 { return Self.fewAnswers }
         return UInt32(min(max(2 * limit, Double(Self.fewAnswers)), Double(Self.windowAnswers)))
@@ -92,32 +104,66 @@ struct RateControl: Equatable {
         let rejected = Double(closed.rejected) / answers
         let accepted = Double(closed.accepted) / seconds
 
-        if let trial {
-            self.trial = nil
-            if rejected - tolerated > (trial.rejectedBefore - tolerated) / 2 {
-                tolerated = min(0.95, (trial.rejectedBefore + rejected) / 2)
-                toleratedSince = now
-                limit = trial.limitBefore
-                return true
-            }
+        if trial != nil {
+            if end(rejected: rejected, now: now) { return true }
         } else if tolerated > 0, now - toleratedSince > Self.toleratedFor {
             tolerated = 0
             toleratedSince = now
         }
 
         let noise = 2 * (max(rejected * (1 - rejected), 0.01) / answers).squareRoot()
-        if rejected - tolerated > max(Self.slack, noise) {
-            // One bad window may be a burst that the receiver tolerates.
-            guard lastWasBad else {
-                lastWasBad = true
-                return false
-            }
+        let isBad = rejected - tolerated > max(Self.slack, noise)
+        let result = OpenLimit.Window(
+            accepted: accepted, excess: rejected - tolerated, isBad: isBad,
+            open: Double(closed.duration) / 1e6 / seconds)
+        switch open.closed(result, now: now) {
+        case .undone:
             lastWasBad = false
-            trial = Trial(rejectedBefore: rejected, limitBefore: limit)
-            limit = max(Self.slowest, accepted / (1 - tolerated))
-            growth = Self.slowGrowth
+            return true
+        case .limited:
+            lastWasBad = false
             return false
+        case .none: break
         }
+        if isBad {
+            cut(result, rejected: rejected, now: now)
+        } else {
+            grow(closed, rejected: rejected, accepted: accepted, seconds: seconds)
+        }
+        return false
+    }
+
+    /// Ends a trial of a lower rate.
+    /// - Returns: whether the cut is undone.
+    private mutating func end(rejected: Double, now: Int64) -> Bool {
+        guard let trial else { return false }
+        self.trial = nil
+        guard rejected - tolerated > (trial.rejectedBefore - tolerated) / 2 else { return false }
+        tolerated = min(0.95, (trial.rejectedBefore + rejected) / 2)
+        toleratedSince = now
+        limit = trial.limitBefore
+        return true
+    }
+
+    /// Called after a bad window. Tries fewer open requests, or a lower rate.
+    private mutating func cut(_ window: OpenLimit.Window, rejected: Double, now: Int64) {
+        // One bad window may be a burst that the receiver tolerates.
+        guard lastWasBad else {
+            lastWasBad = true
+            return
+        }
+        lastWasBad = false
+        growth = Self.slowGrowth
+        if open.isOverloaded(window, now: now) {
+            // The open requests limit the rate.
+            limit = .infinity
+            return
+        }
+        trial = Trial(rejectedBefore: rejected, limitBefore: limit)
+        limit = max(Self.slowest, window.accepted / (1 - tolerated))
+    }
+
+    private mutating func grow(_ closed: Window, rejected: Double, accepted: Double, seconds: Double) {
         lastWasBad = false
         recentlyAccepted = max(accepted, 0.9 * recentlyAccepted)
         if rejected < tolerated { tolerated -= (tolerated - rejected) / 4 }
@@ -126,13 +172,13 @@ struct RateControl: Equatable {
             growth = min(1, growth * 1.25)
             if limit > Self.fastest { limit = .infinity }
         }
-        return false
     }
 
     /// The breaker opened: the trial has no result.
     mutating func interrupted() {
         trial = nil
         lastWasBad = false
+        open.interrupted()
     }
 
     /// An outage is over: the backlog is not sent all at once. The rate starts at ten per second and doubles; after

@@ -8,11 +8,19 @@
 /// - *Held*: a request that is older than a quarter of a second, or whose receiver is unproven: it has not responded
 ///   yet, or has failed since. When half of the slots are held, only proven lanes without a held slot get more. So
 ///   receivers that do not respond leave the other half to those that do.
+/// - *Late*: a request that is older than a second. `FlowControl` decides whether it hangs.
 struct Slots {
     static let youngAge: Int64 = 2_000_000
     static let maxYoung = 64
     static let maxYoungUnproven = 8
     static let heldAge: Int64 = 250_000_000
+    static let lateAge: Int64 = 1_000_000_000
+
+    /// What a request becomes with age.
+    enum Age {
+        case held
+        case late
+    }
 
     private struct Slot {
         var previous = -1
@@ -21,17 +29,20 @@ struct Slots {
         var isYoung = false
         var isProven = false
         var isHeld = false
+        var isLate = false
         var startedAt: Int64 = 0
         /// On the clock that runs while the loop sleeps (`CallbackSender.slept`).
         var sleptAt: Int64 = 0
     }
 
     let capacity: Int
-    /// By token. Those that are not old yet form a list in the order of their starts.
+    /// By token. Those that are not late form a list in the order of their starts.
     private var slots: [Slot] = []
     private var oldest = -1
     private var newest = -1
     private var oldestYoung = -1
+    /// The oldest request that is younger than `heldAge`.
+    private var oldestRecent = -1
 
     private(set) var open = 0
     private(set) var young = 0
@@ -59,6 +70,7 @@ struct Slots {
         if newest >= 0 { slots[newest].next = token } else { oldest = token }
         newest = token
         if oldestYoung < 0 { oldestYoung = token }
+        if oldestRecent < 0 { oldestRecent = token }
         open += 1
         young += 1
         if !isProven {
@@ -67,30 +79,36 @@ struct Slots {
         }
     }
 
-    /// - Returns: whether it was held.
-    mutating func end(_ token: Int) -> Bool {
+    /// - Returns: whether it was held, and whether it was late.
+    mutating func end(_ token: Int) -> (isHeld: Bool, isLate: Bool) {
         let slot = slots[token]
         if slot.isYoung { grow(token) }
         if slot.isListed { unlist(token) }
         open -= 1
         if slot.isHeld { held -= 1 }
         slots[token] = Slot()
-        return slot.isHeld
+        return (slot.isHeld, slot.isLate)
     }
 
     /// Advances the time.
-    /// - Parameter becameHeld: called with each request that becomes held.
-    mutating func age(now: Int64, slept: Int64, becameHeld: (_ token: Int) -> Void) {
+    /// - Parameter became: called with each request that becomes held or late.
+    mutating func age(now: Int64, slept: Int64, became: (_ token: Int, Age) -> Void) {
         while oldestYoung >= 0, slots[oldestYoung].sleptAt + Self.youngAge <= slept { grow(oldestYoung) }
-        while oldest >= 0, slots[oldest].startedAt + Self.heldAge <= now {
-            let token = oldest
+        while oldestRecent >= 0, slots[oldestRecent].startedAt + Self.heldAge <= now {
+            let token = oldestRecent
             // If the loop had no time to sleep for so long, the processor's cache is not the bottleneck.
             if slots[token].isYoung { grow(token) }
-            unlist(token)
+            oldestRecent = slots[token].next
             if slots[token].isHeld { continue }
             slots[token].isHeld = true
             held += 1
-            becameHeld(token)
+            became(token, .held)
+        }
+        while oldest >= 0, slots[oldest].startedAt + Self.lateAge <= now {
+            let token = oldest
+            unlist(token)
+            slots[token].isLate = true
+            became(token, .late)
         }
     }
 
@@ -104,6 +122,7 @@ struct Slots {
 
     private mutating func unlist(_ token: Int) {
         let (previous, next) = (slots[token].previous, slots[token].next)
+        if oldestRecent == token { oldestRecent = next }
         if previous >= 0 { slots[previous].next = next } else { oldest = next }
         if next >= 0 { slots[next].previous = previous } else { newest = previous }
         slots[token].isListed = false

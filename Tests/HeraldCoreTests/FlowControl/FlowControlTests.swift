@@ -111,17 +111,66 @@ struct FlowControlTests {
         #expect(flow.mayStart(open: 19, limits, now: 1))
     }
 
-    @Test("a receiver that hangs gets one request at a time, unless it has responded since the request started")
+    @Test("a receiver that only hangs gets one request at a time; a share of hanging requests changes nothing")
     func hangs() {
         var flow = FlowControl()
         for now: Int64 in 0...9 { succeed(&flow, limits(), at: now) }
-        let old = flow.started(limits(), now: 5)
-        let new = flow.started(limits(), now: 100)
         let timeout = CallbackOutcome.failed(.timeout)
+        let old = flow.started(limits(), now: 5)
+        let new = (0..<5).map { flow.started(limits(), now: 100 + $0) }
         fail(&flow, limits(), old, timeout, at: 200)
+        for start in new.dropLast() { fail(&flow, limits(), start, timeout, at: 200) }
         #expect(flow.mayStart(open: 31, limits(), now: 200))
-        fail(&flow, limits(), new, timeout, at: 200)
+        fail(&flow, limits(), new[4], timeout, at: 200)
         #expect(!flow.mayStart(open: 1, limits(), now: 200))
+    }
+
+    @Test("requests that hang leave their room to others while the receiver responds to these")
+    func passesOver() {
+        var flow = FlowControl()
+        let limits = limits(4)
+        for now: Int64 in 0...9 { succeed(&flow, limits, at: now) }
+        flow.held = 4
+        #expect(!flow.mayStart(open: 4, limits, now: 9))
+        #expect(flow.startTime(open: 4, limits, now: 9) != nil)
+        flow.late = 3
+        #expect(flow.mayStart(open: 4, limits, now: 9))
+        #expect(flow.mayStart(open: 6, limits, now: 9))
+        #expect(!flow.mayStart(open: 7, limits, now: 9))
+        flow.late = 100
+        #expect(!flow.mayStart(open: 16, limits, now: 9))
+        // Without a response to a newer request, nothing shows that only these hang.
+        #expect(!flow.mayStart(open: 4, limits, now: 10 + second))
+        #expect(flow.startTime(open: 4, limits, now: 10 + second) == nil)
+        // One at a time is one at a time.
+        #expect(!flow.mayStart(open: 1, self.limits(1), now: 9))
+    }
+
+    @Test("ten rejections in a row with Retry-After are a pause, and five pauses without a success are failures")
+    func requestedPause() {
+        var flow = FlowControl()
+        let outcome = CallbackOutcome.answered(429, retryAfter: 10)
+        succeed(&flow, limits(), at: 0)
+        for now: Int64 in 1...9 { fail(&flow, limits(), at: now, outcome) }
+        #expect(flow.mayStart(open: 0, limits(), now: 10))
+        fail(&flow, limits(), at: 10, outcome)
+        #expect(flow.startTime(open: 0, limits(), now: 11) == 10 + 10 * second)
+        let status = flow.status(
+            open: 0, limits(), hasWork: true, isParked: false, now: 11, wallOffset: 0)
+        #expect(status.limitedBy == .throttled && status.circuit == .closed)
+        // After a pause one request is open, and its rejection begins the next pause.
+        var now = 10 + 10 * second
+        for _ in 2...5 {
+            #expect(!flow.mayStart(open: 1, limits(), now: now))
+            fail(&flow, limits(), at: now, outcome)
+            now += 10 * second
+        }
+        var change = Breaker.Change.none
+        for _ in 1...5 {
+            change = fail(&flow, limits(), at: now, outcome)
+            now += second
+        }
+        #expect(change == .opened)
     }
 
     @Test("a suspect receiver gets one request at a time, ten a second")

@@ -67,9 +67,14 @@ struct FlowScenarioTests {
         },
         Scenario(
             name: "3,000 in each minute, with Retry-After", duration: 300, measured: 60, useful: 49...51,
-            staysActive: false
+            attempts: 0...55
         ) {
             $0.quota = { _ in .init(perSecond: 50, kind: .window(seconds: 60, tellsRetryAfter: true)) }
+        },
+        Scenario(
+            name: "500 in each 10 s, with Retry-After", duration: 170, measured: 60, useful: 48...52, attempts: 0...60
+        ) {
+            $0.quota = { _ in .init(perSecond: 50, kind: .window(seconds: 10, tellsRetryAfter: true)) }
         },
         // A limit that was cut to almost nothing grows again within a window or two.
         Scenario(name: "500 in each 10 s", duration: 300, measured: 60, useful: 30...52, staysActive: false) {
@@ -91,12 +96,17 @@ struct FlowScenarioTests {
         Scenario(name: "queue of 50/s, room for 10", useful: 42...52, attempts: 0...75) {
             $0.queue = .init(workers: 2, serviceTime: 0.04, room: 10)
         },
-        // 50/s while it is calm, 25/s under load.
-        Scenario(name: "queue whose capacity halves under load", duration: 120, useful: 16...52, attempts: 0...75) {
+        // 50/s while it is calm, 25/s under load; then the double.
+        Scenario(name: "queue whose capacity halves under load", duration: 150, measured: 60, useful: 42...52) {
             $0.queue = .init(workers: 2, serviceTime: 0.04, room: 10, halvesUnderLoad: true)
         },
+        Scenario(name: "100/s, and half of that under load", duration: 150, measured: 60, useful: 85...104) {
+            $0.queue = .init(workers: 10, serviceTime: 0.1, room: 50, halvesUnderLoad: true)
+        },
         Scenario(name: "1 % hang", useful: 165...230, receiver: hanging(0.01)),
-        Scenario(name: "5 % hang", useful: 32...60, receiver: hanging(0.05)),
+        // 150 would hang at once: more than four times `max_in_flight`.
+        Scenario(name: "5 % hang", useful: 120...200, receiver: hanging(0.05)),
+        Scenario(name: "5 % hang, 100/s", rate: 100, useful: 90...105, lag: 5, receiver: hanging(0.05)),
         Scenario(
             name: "10 s up, 10 s down with 503", duration: 300, useful: 110...210, staysActive: false,
             receiver: down(10, every: 20, .rejects(retryAfter: nil))),

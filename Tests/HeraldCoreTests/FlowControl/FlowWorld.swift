@@ -155,6 +155,8 @@ final class FlowWorld {
 
     // MARK: Events
 
+    func publishOne() { publish(1, to: 0) }
+
     func stopPublishing() { for index in lanes.indices { lanes[index].rate = 0 } }
 
     private func planArrival(_ index: Int) {

@@ -14,16 +14,16 @@ struct SlotsTests {
         slots.start(1, isProven: true, now: 0, slept: 200_000)
         #expect(slots.young == 2)
         #expect(slots.nextGrown == age)
-        var wasHeld = slots.end(0)
+        var wasHeld = slots.end(0).isHeld
         #expect(!wasHeld)
         #expect(slots.young == 1)
-        slots.age(now: 0, slept: 200_000 + age - 1) { _ in }
+        slots.age(now: 0, slept: 200_000 + age - 1) { _, _ in }
         #expect(slots.young == 1)
         #expect(slots.nextGrown == 200_000 + age)
-        slots.age(now: 0, slept: 200_000 + age) { _ in }
+        slots.age(now: 0, slept: 200_000 + age) { _, _ in }
         #expect(slots.young == 0)
         #expect(slots.nextGrown == nil)
-        wasHeld = slots.end(1)
+        wasHeld = slots.end(1).isHeld
         #expect(!wasHeld)
         #expect(slots.young == 0 && slots.open == 0)
     }
@@ -36,13 +36,13 @@ struct SlotsTests {
         slots.start(1, isProven: false, now: 10, slept: 0)
         slots.start(2, isProven: true, now: 20, slept: 0)
         #expect(slots.held == 1)
-        slots.age(now: Slots.heldAge, slept: 0) { told.append($0) }
+        slots.age(now: Slots.heldAge, slept: 0) { token, _ in told.append(token) }
         #expect(told == [0])
         #expect(slots.held == 2)
-        slots.age(now: Slots.heldAge + 20, slept: 0) { told.append($0) }
+        slots.age(now: Slots.heldAge + 20, slept: 0) { token, _ in told.append(token) }
         #expect(told == [0, 2])
         #expect(slots.held == 3)
-        let wereHeld = [1, 0, 2].map { slots.end($0) }
+        let wereHeld = [1, 0, 2].map { slots.end($0).isHeld }
         #expect(wereHeld == [true, true, true])
         #expect(slots.held == 0)
     }
@@ -63,17 +63,17 @@ struct SlotsTests {
         var random = SystemRandomNumberGenerator()
         var slots = Slots(capacity: 64)
         var open: [Int: (isProven: Bool, now: Int64)] = [:]
-        var heldTokens: Set<Int> = []
+        var late: Set<Int> = []
         var now: Int64 = 0
         for _ in 0..<20_000 {
             now += Int64.random(in: 0...20_000_000, using: &random)
-            slots.age(now: now, slept: now) { heldTokens.insert($0) }
+            slots.age(now: now, slept: now) { token, age in if age == .late { late.insert(token) } }
             let token = Int.random(in: 0..<64, using: &random)
             if let was = open.removeValue(forKey: token) {
-                let isHeld = !was.isProven || now - was.now >= Slots.heldAge
-                let wasHeld = slots.end(token)
-                #expect(wasHeld == isHeld)
-                heldTokens.remove(token)
+                let ended = slots.end(token)
+                #expect(ended.isHeld == (!was.isProven || now - was.now >= Slots.heldAge))
+                #expect(ended.isLate == (now - was.now >= Slots.lateAge))
+                late.remove(token)
             } else {
                 let isProven = Bool.random(using: &random)
                 open[token] = (isProven, now)
@@ -82,6 +82,7 @@ struct SlotsTests {
             #expect(slots.open == open.count)
             #expect(slots.held == open.values.count { !$0.isProven || now - $0.now >= Slots.heldAge })
             #expect(slots.young == open.values.count { now - $0.now < Slots.youngAge })
+            #expect(late == Set(open.filter { now - $0.value.now >= Slots.lateAge }.keys))
         }
     }
 
