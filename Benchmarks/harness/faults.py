@@ -99,12 +99,14 @@ def lanes(repeats):
         yield Lane(f"503 with `Retry-After: 1`, {percent} %", f"/status/503/retry-after/1/share/{percent}", "share", RATE * least)
     yield Lane("bucket of 50/s, 429 beyond", "/rate/50/burst/2", "bucket", 45, 75, plot=True)
     yield Lane("1 % hang", "/hang/share/1", "hang", RATE * 0.9, repeats=repeats, plot=True)
-    yield Lane("5 % hang", "/hang/share/5", "hang", 38, repeats=repeats, plot=True)
+    # At most 128 hang at once, four times `max_in_flight`: 170 a second.
+    yield Lane("5 % hang", "/hang/share/5", "hang", 120, repeats=repeats, plot=True)
     # What has no goal in the table is shown.
     yield Lane("bucket of 50/s, 50 at once", "/rate/50/burst/50", "bucket", 45, 75)
     yield Lane("50 in each second", "/rate/50/window/1", "shown")
     yield Lane("500 in each 10 s, with `Retry-After`", "/rate/50/window/10/announce", "shown")
     yield Lane("queue of 50/s, room for 10", "/workers/4/delay/0.08/room/10", "shown")
+    yield Lane("queue of 100/s, half of it under load", "/workers/10/delay/0.1/room/50/strain/10", "shown")
     yield Lane("slow start: 20 to 200/s in 60 s", "/rate/200/slow-start/60", "shown")
     yield Lane("10 s up, 10 s down (503)", "/status/503/for/10/every/20", "shown", plot=True)
     yield Lane("down 3 s each minute", "/status/503/for/3/every/60", "shown")

@@ -92,6 +92,7 @@ public final class Hub: Sendable {
         var limits = configuration.loop
         // A database that others use, too, writes a row for each lane and shard.
         if store.leases != nil { limits.positionInterval = 1_000_000_000 }
+        let origins = OriginRates()
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
@@ -99,7 +100,7 @@ public final class Hub: Sendable {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(
                 try DeliveryLoop(
-                    sender: sender, recentEvents: recentEvents, limits: limits, clock: clock))
+                    sender: sender, recentEvents: recentEvents, limits: limits, origins: origins, clock: clock))
         }
         self.loops = loops
         // Created after everything that can fail, because it starts threads.

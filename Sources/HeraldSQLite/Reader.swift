@@ -111,7 +111,7 @@ final class Reader: StoreReader {
     func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         connection.startClock()
         appState.bind(1, app.rawValue)
-        return try appState.row { AppState($0) }
+        return try appState.row { row throws(StoreError) in try AppState(row) }
     }
 
     /// One statement for each.

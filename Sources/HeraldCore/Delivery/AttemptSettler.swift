@@ -38,6 +38,9 @@ final class AttemptSettler {
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
+        if let window = start.originWindow, outcome.meaning.isAnswer, !start.isRefused {
+            lane.origin?.answered(isRejection: outcome.meaning == .rejection, window: window, now: timers.now)
+        }
         let knew = lane.flow.refused.contains(end.type)
         let (settlement, change) = lane.finished(end)
         if !knew, lane.mayAnnounceRefusal(of: end.type, now: timers.now) {

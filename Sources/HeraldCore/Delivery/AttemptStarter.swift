@@ -53,6 +53,7 @@ final class AttemptStarter {
     private var slots: Slots
     /// Lanes that wait until fewer slots are held, in order of arrival.
     private var parked = RoundRobin()
+    private let origins: OriginQueues
     /// No further attempts or calls start.
     private(set) var isStopping = false
     /// All that was open was aborted since the permit ended.
@@ -70,6 +71,7 @@ final class AttemptStarter {
         self.awaited = awaited
         self.permit = permit
         slots = Slots(capacity: sender.capacity)
+        origins = OriginQueues(lanes: lanes, timers: timers)
     }
 
     func stop() { isStopping = true }
@@ -135,7 +137,7 @@ final class AttemptStarter {
 
     /// Queues a lane that may start something now, or sets the timer that queues it.
     func enqueue(_ lane: Lane) {
-        guard lane.hasWork else { return }
+        guard lane.hasWork, !lane.waitsForTurn else { return }
         if lane.mayStart(now: now) {
             if mayHaveSlot(lane) { standInLine(lane) } else { park(lane) }
         } else {
@@ -168,8 +170,17 @@ final class AttemptStarter {
         timers.insert(.wake(lane.key), due: time)
     }
 
+    /// Lets lanes start attempts at an origin, as many as its rate allows now.
+    func serve(_ origin: OriginRate) { origins.serve(origin) { enqueue($0) } }
+
+    /// Called before the lane gets another origin.
+    func leaveOrigin(_ lane: Lane) { origins.forget(lane) }
+
     /// Called when the lane has been removed.
-    func forget(_ lane: Lane) { parked.remove(lane.index) }
+    func forget(_ lane: Lane) {
+        parked.remove(lane.index)
+        origins.forget(lane)
+    }
 
     // MARK: Starting
 
@@ -179,7 +190,7 @@ final class AttemptStarter {
             lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) })
         else { return }
         if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine, mayHaveSlot(lane),
-            !slots.isBusyWithUnproven || isProven(lane)
+            !slots.isBusyWithUnproven || isProven(lane), origins.mayStart(lane)
         {
             start(event, sequence, lane)
         } else {
@@ -229,6 +240,8 @@ final class AttemptStarter {
                 log.read(source.sequence, for: lane.key)
                 return false
             }
+            // The lane is queued again when it has its turn.
+            guard origins.mayStart(lane) else { return false }
             switch source {
             case .retry(let retry):
                 starts -= 1
@@ -341,7 +354,10 @@ final class AttemptStarter {
         _ event: Event, _ sequence: LogPosition, _ lane: Lane, attempts: Int, _ origin: Lane.Origin, isReplay: Bool,
         isFresh: Bool = false
     ) {
-        let start = lane.started(sequence, origin, type: event.type, now: now)
+        var start = lane.started(sequence, origin, type: event.type, now: now)
+        start.originWindow = lane.origin?.started(now: now)
+        start.background = Float(lane.origin?.background ?? 0)
+        lane.hasTurn = false
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),

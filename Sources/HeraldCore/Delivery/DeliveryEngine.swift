@@ -27,6 +27,8 @@ final class DeliveryEngine {
         let makeID: () -> String
         /// Attempts start while it lasts.
         var permit = DeliveryPermit()
+        /// Shared with the other loops.
+        var origins = OriginRates()
         /// Called every second; `nil` if another loop runs the maintenance.
         let runMaintenance: (() -> Void)?
     }
@@ -36,7 +38,7 @@ final class DeliveryEngine {
 
     let counters: DeliveryCounters
     private let timers: LoopTimers
-    private let lanes = LaneTable()
+    private let lanes: LaneTable
     private let log: LoopLog
     private let ledger: DeliveryLedger
     private let awaited = AwaitedAttempts()
@@ -59,6 +61,7 @@ final class DeliveryEngine {
     ) {
         self.counters = counters
         timers = LoopTimers(ports.clock)
+        lanes = LaneTable(origins: ports.origins)
         log = LoopLog(
             settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
@@ -141,6 +144,7 @@ final class DeliveryEngine {
             case .leaseEnds(let key): keeper.leaseEnds(key)
             case .tellMissed(let key): distributor.tellMissed(key)
             case .loadRows(let key): loader.load(key)
+            case .originTurn(let origin): starter.serve(origin)
             case .readAgain(let after): log.readAgain(after: after)
             case .expire(let watch): awaited.expire(watch)
             case .runMaintenance:

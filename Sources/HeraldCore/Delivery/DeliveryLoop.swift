@@ -9,6 +9,7 @@ final class DeliveryLoop: EventDelegate {
     private let sender: any CallbackSender
     private let recentEvents: RecentEvents
     private let limits: Hub.LoopLimits
+    private let origins: OriginRates
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeup: CoalescingWakeup
@@ -22,13 +23,15 @@ final class DeliveryLoop: EventDelegate {
     private let mayClose: Semaphore
 
     init(
-        sender: any CallbackSender, recentEvents: RecentEvents, limits: Hub.LoopLimits = .init(), clock: Clock
+        sender: any CallbackSender, recentEvents: RecentEvents, limits: Hub.LoopLimits = .init(),
+        origins: OriginRates = OriginRates(), clock: Clock
     ) throws(SystemError) {
         hasFlushed = try Semaphore()
         mayClose = try Semaphore()
         self.sender = sender
         self.recentEvents = recentEvents
         self.limits = limits
+        self.origins = origins
         self.clock = clock
         let wakeup = CoalescingWakeup(sender)
         self.wakeup = wakeup
@@ -119,7 +122,7 @@ final class DeliveryLoop: EventDelegate {
                 },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
-                permit: services.permit,
+                permit: services.permit, origins: origins,
                 runMaintenance: services.runMaintenance),
             settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {

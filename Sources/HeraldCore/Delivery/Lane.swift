@@ -36,6 +36,12 @@ final class Lane {
     private(set) var refusedInFlight = 0
     /// When a refused type may be announced again; monotonic nanoseconds.
     var nextAnnouncement = Int64.min
+    /// It may start one attempt at its origin.
+    var hasTurn = false
+    /// It is queued for such a turn; see `OriginQueues`.
+    var waitsForTurn = false
+    /// What is known of its origin; `nil` until the lane is in the table.
+    var origin: OriginRate?
     /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
     var flow = FlowControl()
@@ -175,6 +181,9 @@ final class Lane {
         guard isActive, !waiting.isReordering else { return false }
         return flow.mayStart(open: open, limits, now: now)
     }
+
+    /// Whether it would start an attempt now if it had its turn.
+    func isReady(now: Int64) -> Bool { hasWork && mayStart(now: now) }
 
     /// When an attempt may start, if only time prevents it now; monotonic nanoseconds.
     func startTime(now: Int64) -> Int64? {

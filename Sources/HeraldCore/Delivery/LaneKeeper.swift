@@ -50,6 +50,7 @@ final class LaneKeeper {
         if let lane = lanes[delegate.key] {
             let old = lane.delegate
             let wasFailing = lane.isFailing
+            if old.settings.url != delegate.settings.url { starter.leaveOrigin(lane) }
             lanes.change(lane, to: delegate)
             if wasFailing, !lane.isFailing { probes.openLanes -= 1 }
             introduce(lane)

@@ -152,7 +152,7 @@ extension LaneSnapshots.Entry {
             replays: lane.replays.all.count,
             flow: lane.flow.status(
                 open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked,
-                heldBack: lane.heldBack, blockedSubject: lane.blockedSubject, now: now,
+                heldBack: lane.heldBack, blockedSubject: lane.blockedSubject, waitsForTurn: lane.waitsForTurn, now: now,
                 wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)
     }
 }

@@ -3,6 +3,7 @@
 final class LaneTable {
     /// Finds the lanes for an event, and the lane whose turn it is.
     let scheduler = FairScheduler()
+    private let origins: OriginRates
     private var lanes: [Lane?] = []
     private var places: [DelegateKey: Int] = [:]
     private var freePlaces: [Int] = []
@@ -10,6 +11,9 @@ final class LaneTable {
     private(set) var activeDelegates = 0
     /// By the number of the shard; `nil` if its lanes are at the loop's place in the log.
     private var detours: [Detour?] = Array(repeating: nil, count: Shards.count)
+
+    /// - Parameter origins: those of all loops.
+    init(origins: OriginRates = OriginRates()) { self.origins = origins }
 
     subscript(key: DelegateKey) -> Lane? { places[key].flatMap { lanes[$0] } }
 
@@ -30,6 +34,7 @@ final class LaneTable {
         let place = freePlaces.popLast() ?? lanes.count
         if place == lanes.count { lanes.append(lane) } else { lanes[place] = lane }
         lane.join(place, share: scheduler.join(lane.delegate.app))
+        lane.origin = origins.join(lane.delegate)
         places[lane.key] = place
         count(lane.delegate, 1)
     }
@@ -54,6 +59,7 @@ final class LaneTable {
         lanes[place] = nil
         freePlaces.append(place)
         scheduler.leave(place, lane.share)
+        lane.origin.map(origins.leave)
         lane.leave()
         return lane
     }
@@ -126,7 +132,11 @@ final class LaneTable {
         ignore(lane)
         count(lane.delegate, -1)
         count(delegate, 1)
+        let isElsewhere = lane.delegate.settings.url != delegate.settings.url
         lane.change(to: delegate)
+        guard isElsewhere else { return }
+        lane.origin.map(origins.leave)
+        lane.origin = origins.join(delegate)
     }
 
     private func count(_ delegate: WebhookDelegate, _ change: Int) {

@@ -10,6 +10,8 @@ final class LoopTimers {
         case leaseEnds(DelegateKey)
         /// Missed deliveries of a delegate may be announced again.
         case tellMissed(DelegateKey)
+        /// A lane may start an attempt at an origin.
+        case originTurn(OriginRate)
         case readAgain(after: LogPosition)
         /// Rows of a delegate may be loaded from the store again.
         case loadRows(DelegateKey)
@@ -23,7 +25,7 @@ final class LoopTimers {
             case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key),
                 .loadRows(let key):
                 key
-            case .readAgain, .expire, .runMaintenance: nil
+            case .originTurn, .readAgain, .expire, .runMaintenance: nil
             }
         }
     }

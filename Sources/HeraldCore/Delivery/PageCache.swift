@@ -58,8 +58,10 @@ struct LogPageCache<Page: LogPage> {
     /// - Returns: the position after which to read now, if a read must start.
     mutating func want(_ sequence: LogPosition, for delegate: DelegateKey) -> LogPosition? {
         let after = sequence - 1
+        // The position is being read, or is queued, as long as a delegate waits for it.
+        let isRequested = waiters[after] != nil
         waiters[after, default: Waiters()].append(delegate)
-        if reading.contains(after) || queued.contains(after) { return nil }
+        if isRequested || reading.contains(after) { return nil }
         if reading.count >= Self.maxReads {
             queued.append(after)
             return nil

@@ -20,6 +20,17 @@ struct RoundRobin {
         return true
     }
 
+    /// The next lane, which stays queued.
+    var first: Int? {
+        mutating get {
+            while let lane = queue.first {
+                if queued.contains(lane) { return lane }
+                queue.removeFirst()
+            }
+            return nil
+        }
+    }
+
     mutating func next() -> Int? {
         while let lane = queue.popFirst() {
             if queued.remove(lane) != nil { return lane }

@@ -2,9 +2,9 @@
 ///
 /// Confined to one delivery loop. Lanes are identified by their index there.
 package struct Router {
-    private var any: [Int] = []
-    private var exact: [String: [Int]] = [:]
-    private var prefixes: [String: [Int]] = [:]
+    private var any = LaneList()
+    private var exact: [String: LaneList] = [:]
+    private var prefixes: [String: LaneList] = [:]
     /// Cached results of `exact` and `prefixes` per type, so that prefixes are not looked up for each event. Bounded.
     private var resolved: [String: [Int]] = [:]
     private var resolvedEntries = 0
@@ -22,8 +22,8 @@ package struct Router {
         for pattern in Set(patterns) {
             switch pattern {
             case .any: break
-            case .exact(let type): exact[type, default: []].append(lane)
-            case .prefix(let prefix): prefixes[prefix, default: []].append(lane)
+            case .exact(let type): exact[type, default: LaneList()].append(lane)
+            case .prefix(let prefix): prefixes[prefix, default: LaneList()].append(lane)
             }
         }
     }
@@ -32,7 +32,7 @@ package struct Router {
     mutating func remove(_ lane: Int, _ patterns: [EventPattern]) {
         forget()
         if patterns.contains(.any) {
-            any.removeAll { $0 == lane }
+            any.remove(lane)
             return
         }
         for pattern in Set(patterns) {
@@ -47,7 +47,7 @@ package struct Router {
     /// The lanes to offer an event of this type to: those that take all types (but not service events, which must be
     /// named), and those that name the type. No lane is in both lists, and none is listed twice.
     package mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
-        let any = ServiceFamily.isOne(type) ? [] : self.any
+        let any = ServiceFamily.isOne(type) ? [] : self.any.lanes
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }
         if let named = resolved[type] { return (any, named) }
         let named = resolve(type)
@@ -58,9 +58,9 @@ package struct Router {
     }
 
     private func resolve(_ type: String) -> [Int] {
-        var named = exact[type] ?? []
+        var named = exact[type]?.lanes ?? []
         for dot in type.utf8.indices where type.utf8[dot] == UInt8(ascii: ".") {
-            named += prefixes[String(type[...dot])] ?? []
+            named += prefixes[String(type[...dot])]?.lanes ?? []
         }
         return named.count < 2 ? named : Set(named).sorted()
     }
@@ -70,8 +70,30 @@ package struct Router {
         resolvedEntries = 0
     }
 
-    private static func remove(_ lane: Int, from table: inout [String: [Int]], _ key: String) {
-        table[key]?.removeAll { $0 == lane }
-        if table[key]?.isEmpty == true { table[key] = nil }
+    private static func remove(_ lane: Int, from table: inout [String: LaneList], _ key: String) {
+        table[key]?.remove(lane)
+        if table[key]?.lanes.isEmpty == true { table[key] = nil }
+    }
+}
+
+/// Lanes in any order. A lane is added and removed in constant time, since the status of all delegates of a type may
+/// change at once.
+private struct LaneList {
+    private(set) var lanes: [Int] = []
+    private var places: [Int: Int] = [:]
+
+    mutating func append(_ lane: Int) {
+        guard places[lane] == nil else { return }
+        places[lane] = lanes.count
+        lanes.append(lane)
+    }
+
+    /// The last lane takes its place.
+    mutating func remove(_ lane: Int) {
+        guard let place = places.removeValue(forKey: lane) else { return }
+        let last = lanes.removeLast()
+        guard last != lane else { return }
+        lanes[place] = last
+        places[last] = place
     }
 }

@@ -13,6 +13,10 @@ struct FlowControl: Equatable {
         let isProbe: Bool
         /// The receiver refuses the event's type.
         var isRefused = false
+        /// The window of `OriginRate`; `nil` if its origin has no other lane.
+        var originWindow: UInt32? = nil
+        /// The share of rejections at the origin if its rate is limited; otherwise 0.
+        var background: Float = 0
     }
 
     /// The limits of the delegate's settings.
@@ -179,7 +183,8 @@ struct FlowControl: Equatable {
 
     private mutating func answered(isRejection: Bool, _ start: Start, now: Int64) {
         let isLifted = rate.answered(
-            isRejection: isRejection, window: start.window, duration: now - start.at, now: now)
+            isRejection: isRejection, window: start.window, duration: now - start.at,
+            background: Double(start.background), now: now)
         if isLifted { nextStart = min(nextStart, now) }
     }
 
@@ -215,9 +220,12 @@ struct FlowControl: Equatable {
     // MARK: What people see
 
     /// What prevents a lane with work from starting now.
-    /// - Parameter isParked: it waits for a slot.
-    func reason(open: Int, _ limits: Limits, isParked: Bool, now: Int64) -> FlowStatus.Reason? {
+    /// - Parameters:
+    ///   - isParked: it waits for a slot.
+    ///   - waitsForTurn: it waits for its turn at its origin.
+    func reason(open: Int, _ limits: Limits, isParked: Bool, waitsForTurn: Bool, now: Int64) -> FlowStatus.Reason? {
         if breaker.isOpen { return .circuitOpen }
+        if waitsForTurn { return .throttled }
         if !hasRoom(open: open, limits, now: now) { return .concurrency }
         if now < earliestStart(limits) {
             if now < pause.end { return .throttled }

@@ -83,17 +83,19 @@ public struct FlowStatus: Equatable, Sendable {
 extension FlowControl {
     /// - Parameters:
     ///   - hasWork: the lane has something to start.
-    ///   - isParked: it waits for a slot.
+    ///   - isParked, waitsForTurn: as in `reason`.
     ///   - heldBack: what prevents starts if nothing else does.
     ///   - blockedSubject: the subject with the longest queue.
     ///   - wallOffset: milliseconds since 1970 UTC minus the monotonic clock.
     func status(
         open: Int, _ limits: Limits, hasWork: Bool, isParked: Bool, heldBack: FlowStatus.Reason? = nil,
-        blockedSubject: String? = nil, now: Int64, wallOffset: Int64
+        blockedSubject: String? = nil, waitsForTurn: Bool = false, now: Int64, wallOffset: Int64
     ) -> FlowStatus {
         let outage = breaker.outage
+        let limit =
+            hasWork ? reason(open: open, limits, isParked: isParked, waitsForTurn: waitsForTurn, now: now) : nil
         return FlowStatus(
-            limitedBy: (hasWork ? reason(open: open, limits, isParked: isParked, now: now) : nil) ?? heldBack,
+            limitedBy: limit ?? heldBack,
             circuit: outage != nil ? .open : breaker.isSuspect ? .suspect : .closed,
             nextProbeAt: outage.flatMap { $0.isProbing ? nil : max($0.nextProbe, now) / 1_000_000 + wallOffset },
             concurrency: concurrency(limits),

@@ -78,7 +78,8 @@ struct OpenLimit: Equatable {
         let ratio = window.accepted / max(Double(trial.accepted), 0.001)
         let isFewer = window.excess <= max(Double(trial.excess) / 2, 0.02)
         // The first comparison is with a window in which few were accepted, the others are with trials.
-        let pays = trial.isDown ? isFewer && ratio >= (trial.limitBefore == nil ? 0.7 : 0.9) : !window.isBad && ratio >= 1.1
+        let pays =
+            trial.isDown ? isFewer && ratio >= (trial.limitBefore == nil ? 0.7 : 0.9) : !window.isBad && ratio >= 1.1
         guard pays else {
             limit = trial.limitBefore
             nextTrial = now + Self.firstPause << Int64(doublings)

@@ -28,6 +28,8 @@ struct RateControl: Equatable {
     private(set) var limit = Double.infinity
     /// The share of rejections that does not depend on the rate.
     private(set) var tolerated = 0.0
+    /// The share of rejections lately: the highest of recent windows, with a decay.
+    private(set) var share = 0.0
     private var toleratedSince: Int64 = 0
     /// The growth factor of a limit that is used and kept, at the end of a window.
     private var growth = slowGrowth
@@ -71,8 +73,11 @@ struct RateControl: Equatable {
     /// - Parameters:
     ///   - number: the window in which it began.
     ///   - duration: how long it took, in nanoseconds.
+    ///   - background: the share of rejections at a limited origin, which the lane's own rate does not affect.
     /// - Returns: whether a limit was lifted that prevented attempts from starting.
-    mutating func answered(isRejection: Bool, window number: UInt32, duration: Int64 = 0, now: Int64) -> Bool {
+    mutating func answered(
+        isRejection: Bool, window number: UInt32, duration: Int64 = 0, background: Double = 0, now: Int64
+    ) -> Bool {
         guard number == window.number, let start = window.start else { return false }
         if isRejection {
             window.rejected += 1
@@ -85,7 +90,7 @@ struct RateControl: Equatable {
         guard length >= Self.windowLength, answers >= Self.fewAnswers,
             answers >= enoughAnswers || length >= Self.longestWindow
         else { return false }
-        return close(seconds: Double(length) / 1e9, now: now)
+        return close(seconds: Double(length) / 1e9, background: background, now: now)
     }
 
     /// The number of responses that a window needs. With a limit of a few attempts per second, fifty would take a
@@ -97,12 +102,13 @@ struct RateControl: Equatable {
         return UInt32(min(max(2 * limit, Double(Self.fewAnswers)), Double(Self.windowAnswers)))
     }
 
-    private mutating func close(seconds: Double, now: Int64) -> Bool {
+    private mutating func close(seconds: Double, background: Double, now: Int64) -> Bool {
         let closed = window
         defer { window = Window(start: now, number: closed.number &+ 1) }
         let answers = Double(closed.accepted + closed.rejected)
         let rejected = Double(closed.rejected) / answers
         let accepted = Double(closed.accepted) / seconds
+        share = max(rejected, 0.9 * share)
 
         if trial != nil {
             if end(rejected: rejected, now: now) { return true }
@@ -112,7 +118,7 @@ struct RateControl: Equatable {
         }
 
         let noise = 2 * (max(rejected * (1 - rejected), 0.01) / answers).squareRoot()
-        let isBad = rejected - tolerated > max(Self.slack, noise)
+        let isBad = rejected - tolerated - background > max(Self.slack, noise)
         let result = OpenLimit.Window(
             accepted: accepted, excess: rejected - tolerated, isBad: isBad,
             open: Double(closed.duration) / 1e6 / seconds)
@@ -128,6 +134,8 @@ struct RateControl: Equatable {
         if isBad {
             cut(result, rejected: rejected, now: now)
         } else {
+            // At a limited origin the lane waits for its turn: a limit of its own is soon lifted.
+            if background > 0 { growth = 1 }
             grow(closed, rejected: rejected, accepted: accepted, seconds: seconds)
         }
         return false

@@ -11,6 +11,8 @@ struct FlowScenarioTests {
     static let seeds: ClosedRange<UInt64> =
         1...(ProcessInfo.processInfo.environment["HERALD_SEEDS"].flatMap { UInt64($0) } ?? 1)
 
+    private static let isReported = ProcessInfo.processInfo.environment["HERALD_SEEDS"] != nil
+
     struct Scenario: CustomTestStringConvertible, Sendable {
         let name: String
         var rate = 200.0
@@ -133,6 +135,8 @@ struct FlowScenarioTests {
             if scenario.staysActive { #expect(world.notices.isEmpty, "seed \(seed): \(world.notices)") }
         }
         let count = Double(Self.seeds.count)
+        // The figures of Documentation/delivery.md.
+        if Self.isReported { print("| \(scenario.name) | \(Int(useful / count)) | \(Int(attempts / count)) |") }
         #expect(scenario.useful.contains(useful / count))
         #expect(scenario.attempts.contains(attempts / count))
     }

@@ -41,8 +41,11 @@ final class FlowWorld {
         var rate: Double
         /// The lane whose receiver answers for this one, too; `nil`: it has its own.
         var host: Int?
+        var app = AppKey.default
         /// There from the start.
         var backlog = 0
+        /// Retries that were due before the start.
+        var retries = 0
         var subject: ((inout SeededRandom) -> String)?
         /// The last part of an event's type, if it has one.
         var kind: ((inout SeededRandom) -> String)?
@@ -99,16 +102,31 @@ final class FlowWorld {
                 runMaintenance: nil),
             settled: 0, limits: .window(8_192, waiting: waiting))
         for (index, lane) in lanes.enumerated() {
-            engine.set(
-                WebhookDelegate(DelegateKey(index + 1)) { settings in
-                    settings.events = [lane.kind == nil ? .exact("lane.l\(index)") : .prefix("lane.l\(index).")]
-                    lane.change(&settings)
-                })
+            let key = DelegateKey(index + 1)
+            let delegate = WebhookDelegate(
+                key, url: "https://host\(lane.host ?? index).example/\(index)", app: lane.app
+            ) { settings in
+                settings.events = [lane.kind == nil ? .exact("lane.l\(index)") : .prefix("lane.l\(index).")]
+                lane.change(&settings)
+            }
+            engine.set(delegate, restored: restored(index, key))
         }
         for (index, lane) in lanes.enumerated() {
             if lane.backlog > 0 { publish(lane.backlog, to: index) }
             if lane.rate > 0 { planArrival(index) }
         }
+    }
+
+    /// The state of a lane with retries, whose events are published here.
+    private func restored(_ index: Int, _ key: DelegateKey) -> LaneKeeper.Restored? {
+        guard lanes[index].retries > 0 else { return nil }
+        let first = LogPosition(log.count) + 1
+        publish(lanes[index].retries, to: index)
+        let last = LogPosition(log.count)
+        let waiting = (first...last).map {
+            WaitingDelivery(delegate: key, event: $0, attempts: 1, dueAt: 0, state: .retrying)
+        }
+        return .init(position: LanePosition(delegate: key, cursor: last, position: last), waiting: waiting)
     }
 
     // MARK: Time
@@ -155,8 +173,6 @@ final class FlowWorld {
 
     // MARK: Events
 
-    func publishOne() { publish(1, to: 0) }
-
     func stopPublishing() { for index in lanes.indices { lanes[index].rate = 0 } }
 
     private func planArrival(_ index: Int) {
@@ -170,7 +186,8 @@ final class FlowWorld {
         for _ in 0..<count {
             let kind = lanes[index].kind.map { ".\($0(&random))" } ?? ""
             let event = Event(
-                "lane.l\(index)\(kind)", id: "e\(log.count + 1)", subject: lanes[index].subject?(&random))
+                "lane.l\(index)\(kind)", id: "e\(log.count + 1)", subject: lanes[index].subject?(&random),
+                app: lanes[index].app)
             log.append((event, time, index))
             events.append(event)
         }

@@ -81,7 +81,7 @@ struct ManyLanesTests {
         #expect(world.mostOpen[200...].max() ?? 0 <= 20)
     }
 
-    @Test("a hundred delegates on one host behind one rate limit use all of it")
+    @Test("a hundred delegates on one host behind one rate limit use all of it, each its share")
     func sharedLimit() {
         func lane(_ index: Int) -> FlowWorld.Lane {
             .init(
@@ -90,9 +90,46 @@ struct ManyLanesTests {
                 }, rate: 10, host: index == 0 ? nil : 0)
         }
         let world = FlowWorld(seed: 1, lanes: (0..<100).map(lane))
-        world.run(until: 75)
-        let useful = world.records.reduce(0) { $0 + $1.useful(from: 45, to: 75) }
-        #expect(useful >= 180)
+        world.run(until: 135)
+        for start in [45, 75, 105] {
+            let useful = world.records.map { $0.useful(from: start, to: start + 30) }
+            let attempts = world.records.reduce(0) { $0 + $1.attempts(from: start, to: start + 30) }
+            let all = useful.reduce(0, +)
+            #expect(all >= 180, "from \(start) s: \(all)/s")
+            #expect(attempts <= 1.3 * all, "from \(start) s: \(attempts) attempts/s for \(all)/s")
+            #expect(useful.min() ?? 0 >= 1, "from \(start) s: \(useful.min() ?? 0)/s of 2/s")
+        }
+    }
+
+    @Test("receivers of one app that reject do not limit another app's on the same host")
+    func tenants() {
+        func lane(_ index: Int) -> FlowWorld.Lane {
+            let isBad = index < 4
+            return .init(
+                receiver: SimulatedReceiver {
+                    if isBad { $0.troubles = [(0.9, .rejects(retryAfter: nil))] }
+                }, rate: 50, app: AppKey(rawValue: isBad ? 7 : 8),
+                change: { $0.url = "https://shared.example/\(index)" })
+        }
+        let world = FlowWorld(seed: 1, lanes: (0..<8).map(lane))
+        world.run(until: 60)
+        for record in world.records[4...] {
+            #expect(record.useful(from: 10, to: 60) >= 48)
+            #expect(record.percentile(0.99) <= 3 * 0.0055)
+        }
+    }
+
+    @Test("retries that were due before the start are not sent all at once")
+    func restart() throws {
+        let world = FlowWorld(
+            seed: 1, lanes: [.init(receiver: SimulatedReceiver { $0.latency = 0.0005 }, rate: 0, retries: 10_000)])
+        world.run(until: 30)
+        let record = world.records[0]
+        #expect(record.useful[0] <= 15 && record.useful[1] <= 25)
+        for second in 2..<9 {
+            #expect(Double(record.useful[second]) <= 2.5 * Double(record.useful[second - 1]))
+        }
+        #expect(record.useful.reduce(0, +) == 10_000)
     }
 
     @Test("receivers that are slow but healthy get all events")
