@@ -106,7 +106,7 @@ def lanes(repeats):
     yield Lane("50 in each second", "/rate/50/window/1", "shown")
     yield Lane("500 in each 10 s, with `Retry-After`", "/rate/50/window/10/announce", "shown")
     yield Lane("queue of 50/s, room for 10", "/workers/4/delay/0.08/room/10", "shown")
-    yield Lane("queue of 100/s, half of it under load", "/workers/10/delay/0.1/room/50/strain/10", "shown")
+    yield Lane("queue of 100/s, half of it under load", "/workers/10/delay/0.1/room/12/strain/10", "shown")
     yield Lane("slow start: 20 to 200/s in 60 s", "/rate/200/slow-start/60", "shown")
     yield Lane("10 s up, 10 s down (503)", "/status/503/for/10/every/20", "shown", plot=True)
     yield Lane("down 3 s each minute", "/status/503/for/3/every/60", "shown")

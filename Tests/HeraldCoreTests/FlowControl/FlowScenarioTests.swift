@@ -102,8 +102,8 @@ struct FlowScenarioTests {
         Scenario(name: "queue whose capacity halves under load", duration: 150, measured: 60, useful: 42...52) {
             $0.queue = .init(workers: 2, serviceTime: 0.04, room: 10, halvesUnderLoad: true)
         },
-        Scenario(name: "100/s, and half of that under load", duration: 150, measured: 60, useful: 85...104) {
-            $0.queue = .init(workers: 10, serviceTime: 0.1, room: 50, halvesUnderLoad: true)
+        Scenario(name: "100/s, and half of that under load", duration: 200, measured: 60, useful: 85...104) {
+            $0.queue = .init(workers: 10, serviceTime: 0.1, room: 12, halvesUnderLoad: true)
         },
         Scenario(name: "1 % hang", useful: 165...230, receiver: hanging(0.01)),
         // 150 would hang at once: more than four times `max_in_flight`.
