@@ -132,7 +132,8 @@ let package = Package(
         // The description of the API and the dashboard, as bytes in the binary.
         .target(name: "CHeraldResources"),
         // What libmicrohttpd would answer by itself, and TLS sessions that it does not begin itself.
-        .target(name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd", "CHeraldGnuTLS"]),
+        .target(
+            name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd", "CHeraldGnuTLS", "CHeraldReads"]),
         cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
         // What libcurl may read from a connection.

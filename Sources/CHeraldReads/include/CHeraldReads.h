@@ -1,12 +1,13 @@
 // libcurl reads from a connection as long as there is something to read and the HTTP/2 frames or TLS records in it have
 // no response for it. A receiver that sends such frames without end keeps libcurl in one call: other callbacks wait, and
 // no timeout expires. There is no setting for that. But libcurl reads with `recv`, which it calls through the dynamic
-// linker. So this target defines that function. It bounds the reads of the sockets that are named here, and forwards all
-// other calls.
+// linker. So this target defines that function. It bounds the reads of the sockets that are named here, shows the other bytes
+// that are read without flags, and forwards all other calls. There can be one such function in a process.
 #ifndef HERALD_CREADS_H
 #define HERALD_CREADS_H
 
 #include <errno.h>
+#include <stddef.h>
 
 // The error of reads beyond the allowance. A socket has no such error of its own.
 static const int HERALD_READS_SPENT = EDQUOT;
@@ -22,5 +23,9 @@ void herald_reads_allow(int descriptor, int reads, long bytes);
 // Begins a turn: reads beyond the share of one turn find nothing until the next one. `now`: milliseconds of a clock
 // that never goes back.
 void herald_reads_turn(int descriptor, long long now);
+
+// Sets the function that is shown the bytes of each read without flags of a socket that is not bounded. Call it before
+// threads start. It is called by the thread that reads.
+void herald_reads_show(void (*observer)(int descriptor, const void *bytes, size_t count));
 
 #endif
