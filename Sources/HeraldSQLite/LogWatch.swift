@@ -21,6 +21,10 @@ struct LogWatch {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return true }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return true }
+        // The last page may be cut behind its header.
+        guard status.st_size >= LogFrame.place(ofPage: bound.pages + 1) else { return false }
         let first = seen.salts == bound.salts && (1...bound.pages).contains(seen.pages) ? seen.pages : 1
         var header = [UInt8](repeating: 0, count: LogFrame.headerSize)
         for page in first...bound.pages {

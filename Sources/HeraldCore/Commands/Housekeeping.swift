@@ -33,8 +33,8 @@ struct Housekeeping: StoreCommand {
         let now = writer.ages.now(forAge: Self.steps)
         let head = try transaction.head
         guard head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
-        let mark = LogMark(sequence: head, time: now + 1)
-        try transaction.addMark(LogMark(sequence: head - LogPosition(plan.events.count), time: now))
+        let mark = LogMark(sequence: head, time: now)
+        try transaction.addMark(LogMark(sequence: head - LogPosition(plan.events.count), time: now - 1))
         try transaction.addMark(mark)
         plan.mark = mark
     }

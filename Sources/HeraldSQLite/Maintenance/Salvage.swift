@@ -100,7 +100,12 @@ package enum Salvage {
         try to.execute(
             "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
                 + "INSERT INTO unchecked SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM unchecked);"
-                + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events);"
+                + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events)"
+                + " OR state NOT BETWEEN 1 AND 5;"
+                // What is missing now was removed by retention: all else has an entry.
+                + "DELETE FROM gaps; INSERT INTO gaps SELECT before + 1, sequence - 1"
+                + " FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)"
+                + " WHERE sequence > before + 1;"
                 + "UPDATE lanes SET cursor = min(cursor, (SELECT ifnull(max(sequence), 0) FROM events)),"
                 + " position = min(position, (SELECT ifnull(max(sequence), 0) FROM events));"
                 + "UPDATE progress SET settled = min(settled, (SELECT ifnull(max(sequence), 0) FROM events));"

@@ -70,6 +70,9 @@ struct AgeClockTests {
         try store.transaction { (transaction) throws(StoreError) in
             try transaction.append((1...9).map { Event(id: "e\($0)") })
             try transaction.addMark(LogMark(sequence: 8, time: clock.wall()))
+            var checkpoint = Checkpoint()
+            checkpoint.settled = 9
+            try transaction.write(checkpoint)
         }
         var retention = Hub.Retention()
         retention.events = 7 * day
