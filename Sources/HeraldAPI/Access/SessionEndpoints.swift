@@ -27,7 +27,7 @@ struct SessionEndpoints: Sendable {
         } catch {
             let head = call.request.head
             // Without credentials, there is nothing that another process may have made.
-            guard SessionCookie.id(in: head) != nil || head.bytes(of: "Authorization") != nil else {
+            guard !SessionCookie.ids(in: head).isEmpty || head.bytes(of: "Authorization") != nil else {
                 return show(nil, call, hold: access.counted(error, from: call.request.peer).holdMilliseconds)
             }
             afterLooking(call) { [self] in
