@@ -58,7 +58,10 @@ import Testing
         try #require(dup2(next, own) == own)
         close(next)
         if isReported { descriptors.want(own, read: false, write: false, nothing: true, .http1) }
-        defer { close(own) }
+        defer {
+            descriptors.forget(own)
+            close(own)
+        }
         descriptors.begin(own)
         descriptors.want(own, read: false, write: true, nothing: false, .http2)
         #expect(ready(descriptors) == [.http2])
