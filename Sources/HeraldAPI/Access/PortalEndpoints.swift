@@ -36,7 +36,7 @@ struct PortalEndpoints: Sendable {
                     }
                 case .done(.tooManyLinks):
                     call.send(
-                        .tooMany("There are \(Session.limit) links that have not ended. Wait for some to end."))
+                        .tooMany("There are \(hub.sessions.limit) links that have not ended. Wait for some to end."))
                 case .refused(let refusal): call.send(Problem(refusal.error))
                 case .done, .replayed:
                     call.send(Problem.notFound("The app was deleted, or the key was revoked, during the request."))

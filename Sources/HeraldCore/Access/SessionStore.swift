@@ -14,7 +14,7 @@ package final class SessionStore: Sendable {
     }
 
     /// The limit of links, and of sessions of both kinds: they take at most an eighth of the memory each.
-    var limit: Int { min(Session.limit, max(100, kept.limit / 8 / Session.keptBytes)) }
+    package var limit: Int { min(Session.limit, max(100, kept.limit / 8 / Session.keptBytes)) }
 
     /// - Parameter digest: SHA-256 of a text.
     package func find(_ digest: [UInt8], at time: Int64) -> Session? {
