@@ -179,7 +179,7 @@ struct FamilyTests {
         #expect(bench.bench.hub.head == 3)
         await bench.bench.stop()
         let again = try Bench(bench.bench.store)
-        #expect(again.bench.hub.appState.state(.default)?.eventID == "s3")
+        #expect(again.bench.hub.appState.version(.default) == "s3")
         await again.bench.stop()
     }
 }
