@@ -131,8 +131,8 @@ extension WaitingDeliveries {
 
     private mutating func add(_ delivery: WaitingDelivery) {
         rows[delivery.event] = Row(
-            attempts: delivery.attempts, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
-            isFirst: !delivery.isReplay, subject: delivery.subject, dueAt: delivery.dueAt)
+            attempts: delivery.attempts, uncounted: delivery.uncounted, isReplay: delivery.isReplay,
+            isNamed: delivery.isNamed, isFirst: !delivery.isReplay, subject: delivery.subject, dueAt: delivery.dueAt)
         stored?.count -= 1
     }
 

@@ -126,6 +126,7 @@ final class FlowWorld {
         let waiting = (first...last).map {
             WaitingDelivery(delegate: key, event: $0, attempts: 1, dueAt: 0, state: .retrying)
         }
+        for row in waiting { rows.set(row) }
         return .init(position: LanePosition(delegate: key, cursor: last, position: last), waiting: waiting)
     }
 
@@ -297,14 +298,16 @@ private struct StoredRowsTable {
     var count: Int { rows.count }
 
     mutating func apply(_ checkpoint: Checkpoint) {
-        for row in checkpoint.waiting {
-            let key = DeliveryKey(delegate: row.delegate, event: row.event)
-            remove(key)
-            guard row.state == .retrying else { continue }
-            rows[key] = row
-            byTime[row.dueAt / Self.slot, default: []].insert(key)
-        }
+        for row in checkpoint.waiting { set(row) }
         for key in checkpoint.ended { remove(key) }
+    }
+
+    mutating func set(_ row: WaitingDelivery) {
+        let key = DeliveryKey(delegate: row.delegate, event: row.event)
+        remove(key)
+        guard row.state == .retrying else { return }
+        rows[key] = row
+        byTime[row.dueAt / Self.slot, default: []].insert(key)
     }
 
     private mutating func remove(_ key: DeliveryKey) {
