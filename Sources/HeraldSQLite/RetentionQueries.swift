@@ -136,10 +136,9 @@ extension Reader {
             }
             statement.bind(6, window.ids.lowerBound)
             statement.bind(7, window.ids.upperBound)
-            // The statement of known ones has no parameter 8; SQLite then ignores the bind.
-            statement.bind(8, AcceptanceWindow.ids(at: time).first)
             return try position(statement)
         }
+        retention.acceptedSince.bind(8, AcceptanceWindow.ids(at: time).first)
         let late = try find(retention.acceptedSince, until: window.until) ?? window.end
         return (try find(retention.known, until: late).map { $0 + 1 } ?? window.after + 1, late)
     }

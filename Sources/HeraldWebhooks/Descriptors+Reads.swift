@@ -19,7 +19,7 @@ extension Descriptors {
     /// body that is cut off still arrives: on the same machine up to 4 MiB, which the system of the receiver holds.
     private static func allowance(_ multi: Multi.Kind) -> Allowance {
         switch multi {
-        case .http1: Allowance(reads: 1024, bytes: 24 << 10)
+        case .http1: Allowance(reads: 1024, bytes: 48 << 10)
         case .http2: Allowance(reads: 4096, bytes: 8 << 20)
         }
     }

@@ -45,7 +45,11 @@ final class Descriptors {
         if index >= entries.count {
             entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
         }
-        if nothing { return end(descriptor) }
+        if nothing {
+            // libcurl may read the next response outside of `serve`.
+            allowResponse(descriptor, multi)
+            return end(descriptor)
+        }
         entries[index].isWanted = true
         entries[index].multi = multi
         var interest: Epoll.Interest = []

@@ -130,7 +130,8 @@ struct LimitTests {
         /// - Parameter delegate: one whose receiver never responds.
         func occupy(_ port: UInt16, _ number: Int, _ delegate: String) throws -> RawHTTPClient {
             let isSpread = self == .halfOpenFromManyAddresses
-            let client = try RawHTTPClient(port: port, source: isSpread ? UInt8(2 + number % 200) : 1)
+            // Not the address of the others: each has a share.
+            let client = try RawHTTPClient(port: port, source: isSpread ? UInt8(2 + number % 200) : 2)
             switch self {
             case .halfOpen, .halfOpenFromManyAddresses: client.send("GET /v1/events HTTP/1.1\r\nHost: loc")
             case .unread: client.send("GET /v1/events?type=large.one&limit=200 HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -22,9 +22,11 @@ struct ProxyTests {
             func status(_ request: String) throws -> Int? {
                 try status(try RawHTTPClient(port: port, source: 7), request)
             }
-            let streams = try (0..<30).map { _ in try RawHTTPClient(port: port, source: 7) }
-            for stream in streams {
+            // One after the other: a connection counts until its stream has begun.
+            let streams = try (0..<30).map { _ in
+                let stream = try RawHTTPClient(port: port, source: 7)
                 #expect(try status(stream, "GET /v1/events/stream HTTP/1.1\r\n\(Self.head)\r\n") == 200)
+                return stream
             }
             #expect(try status("GET /v1/events HTTP/1.1\r\n\(Self.head)\r\n") == 200)
             // Posts, because a request that only reads would be ended for a new connection after five seconds.

@@ -41,7 +41,7 @@ struct SecretTests {
         let (one, two) = (
             try await herald.makeKey("manage", by: admin), try await herald.makeKey("manage", by: admin)
         )
-        let body = #"{"url": "http://127.0.0.1:9/hook"}"#
+        let body = #"{"url": "https://example.com/hook"}"#
         func register(_ key: MadeKey) async throws -> Answer {
             try await herald.post("/v1/delegates", body, key.headers.merging(["Idempotency-Key": "same"]) { $1 })
         }

@@ -63,9 +63,9 @@ struct SurroundingTests {
         let other = ["HERALD_MASTER_KEY": String(repeating: "B", count: 42) + "A="]
         #expect(try await refusal(url, 65, environment: other).contains("Provide the master key that encrypted them"))
         #expect(try await refusal(url, 65).contains("Provide the master key that encrypted them"))
-        try server.sql("UPDATE herald.meta SET version = 99, oldest_version = 98", url)
-        #expect(try await refusal(url, 65, environment: key).contains("has schema version 99"))
-        try server.sql("UPDATE herald.meta SET version = 1, oldest_version = 1", url)
+        try server.sql("UPDATE herald.meta SET version = version + 99, oldest_version = oldest_version + 99", url)
+        #expect(try await refusal(url, 65, environment: key).contains("has schema version 1"))
+        try server.sql("UPDATE herald.meta SET version = version - 99, oldest_version = oldest_version - 99", url)
         let second = try await start()
         #expect(try await second.get("/v1/events").data.count == 1)
         #expect(try await second.stop() == .exited(0))

@@ -73,26 +73,6 @@ import Testing
         #expect(receiver.connectionCount == 1)
     }
 
-    @Test("concurrent callbacks share one connection to a host whose first address drops packets")
-    func severalAddresses() async throws {
-        let addresses = try ["127.0.0.3", "127.0.0.1"].map { try #require(IPAddress($0)) }
-        let resolver = Resolver { _ in .addresses(addresses) }
-        let (receiver, loop) = try secure(resolver: resolver)
-        let hole = try BlackHole("127.0.0.3", port: receiver.port)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-            hole.close()
-        }
-        await withTaskGroup(of: CallbackOutcome.self) { group in
-            for _ in 0..<20 { group.addTask { await loop.send(delegate2("https://localhost:\(receiver.port)/")) } }
-            for await outcome in group { #expect(outcome.isSuccess, "\(outcome)") }
-        }
-        #expect(receiver.requests.count == 20)
-        #expect(receiver.connectionCount == 1)
-    }
-
     @Test("concurrent callbacks share one connection")
     func multiplexed() async throws {
         let gate = ReceiverGate()

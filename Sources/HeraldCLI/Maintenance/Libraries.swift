@@ -83,10 +83,10 @@ struct LibraryFault: Sendable {
 }
 
 extension Log {
-    /// A line for each fault of a library. Those that Herald avoids are no reason to act.
+    /// A line for each fault of a library. Those that Herald avoids are no reason to act: `herald doctor` lists them.
     func report(_ faults: [(library: Library, fault: LibraryFault)]) {
         for (library, fault) in faults {
-            write(fault.remedy == nil ? .warning : .info, "known fault of a library") {
+            write(fault.remedy == nil ? .warning : .debug, "known fault of a library") {
                 [
                     "library": "\(library.name) \(library.version)", "fault": fault.what, "avoided": fault.remedy,
                     "to_do": fault.remedy == nil ? "install a later version" : nil, "see": fault.source,
@@ -101,7 +101,7 @@ extension Command {
         name: "doctor", summary: "print the versions of the libraries, and their known faults",
         details: """
             A fault that Herald avoids is listed, and needs no action. Distributions also repair faults without a new version: the
-            list has none that Debian has repaired like this. `herald serve` logs the same at its start.
+            list has none that Debian has repaired like this. `herald serve` logs those that it cannot avoid at its start, and with `--log-level debug` all.
 
             Exit codes: 0 nothing is to do; 1 a library has a fault that Herald cannot avoid.
             """,

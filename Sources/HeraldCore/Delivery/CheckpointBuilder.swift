@@ -97,6 +97,11 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
+    /// The deliveries of a delegate whose rows are to be removed with the next checkpoint.
+    func pendingEnds(of delegate: DelegateKey) -> Set<LogPosition> {
+        Set(ended.lazy.filter { $0.delegate == delegate }.map(\.event))
+    }
+
     func isPending(_ key: DeliveryKey) -> Bool { waiting[key] != nil || ended.contains(key) }
 
     mutating func wait(

@@ -93,6 +93,9 @@ final class DeliveryLedger {
     /// Whether a row, or its end, is in the next checkpoint. Ask when none is being written.
     func isPending(_ key: DeliveryKey) -> Bool { checkpoints.isPending(key) }
 
+    /// The deliveries of a delegate that have ended, while the store still has their rows.
+    func pendingEnds(of delegate: DelegateKey) -> Set<LogPosition> { checkpoints.pendingEnds(of: delegate) }
+
     /// Records that what was requested of deliveries is known up to this change of a shared store.
     func known(change: Int64) { checkpoints.known = change }
 

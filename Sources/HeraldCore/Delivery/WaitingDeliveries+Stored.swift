@@ -2,14 +2,18 @@
 extension WaitingDeliveries {
     /// Leaves rows in the store if there are too many in memory: first the longest queues of subjects, then those that are
     /// due last. Call it when a checkpoint is written.
-    /// - Parameter isWritten: whether the store has the row as it is, or its end.
+    /// - Parameters:
+    ///   - ended: the deliveries that have ended, while the store still has their rows. Called for the first rows that leave.
+    ///   - isWritten: whether the store has the row as it is, or its end.
     /// - Returns: the number of rows that left memory.
-    mutating func leaveInStore(where isWritten: (LogPosition) -> Bool) -> Int {
+    mutating func leaveInStore(
+        ended: () -> Set<LogPosition> = { [] }, where isWritten: (LogPosition) -> Bool
+    ) -> Int {
         if stored?.loading != nil || isReordering || ordering == .strict { return 0 }
         if let pending = stored?.removed.filter({ !isWritten($0) }) { stored?.removed = pending }
         let before = rows.count
         if rows.count > limit / 2 {
-            if stored == nil { stored = StoredRows() }
+            if stored == nil { stored = StoredRows(removed: ended()) }
             storeQueues(isWritten)
         }
         storeLate(isWritten)

@@ -20,6 +20,7 @@ public struct FlowStatus: Equatable, Sendable {
 
     /// An event type that the receiver refuses while it accepts others.
     public struct RefusedType: Equatable, Sendable {
+        /// The event type.
         public let type: String
         /// When the first of the failures ended, in milliseconds since 1970 UTC.
         package let since: Int64
