@@ -87,7 +87,8 @@ let package = Package(
         module(
             "HeraldWebhooks",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares", "CHeraldSSL",
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares",
+                "CHeraldSSL",
             ]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(

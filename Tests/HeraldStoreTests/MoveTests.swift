@@ -201,7 +201,9 @@ struct MoveTests {
         for state in found.appStates { lines.append("\(String(describing: try reader.appState(state.app)))") }
         lines += [
             "\(found.head) \(found.first) \(found.nextDelegateKey) \(found.nextAppKey)", "\(found.appStates)",
-            "\(found.eventTypes)", "\(found.keys)", "\(found.sessions)", "\(found.apps)", "\(found.secret.bytes)",
+            // A store may encode a text longer than another one does, so their bytes differ.
+            "\(found.eventTypes.map { "\($0.app) \($0.type) \($0.check) \($0.hasSchema) \($0.version)" })",
+            "\(found.keys)", "\(found.sessions)", "\(found.apps)", "\(found.secret.bytes)",
             "\(String(describing: found.lastMark))", "\(found.settled) \(found.lanes)", "\(found.waiting)",
             "\(found.replays)", "\(found.unannounced)",
         ]

@@ -125,7 +125,8 @@ struct Breaker: Equatable {
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
     mutating func failed(
-        _ delivery: LogPosition, type: String = "", isRefused: Bool = false, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
+        _ delivery: LogPosition, type: String = "", isRefused: Bool = false, countsRepeats: Bool, startedAt: Int64,
+        isProbe: Bool, now: Int64, wall: Int64,
         minimumDelay: Int64, patience: Int64, random: Double,
         reserve: (Int64) -> Int64
     ) -> (change: Change, counts: Bool) {

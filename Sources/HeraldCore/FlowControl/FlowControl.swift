@@ -148,7 +148,8 @@ struct FlowControl: Equatable {
     ///   - isAlone: the lane tries no other delivery before this one has ended.
     ///   - wall, random, reserve: as in `Breaker.failed`.
     mutating func failed(
-        _ start: Start, _ delivery: LogPosition, type: String = "", isAlone: Bool, _ outcome: CallbackOutcome, _ limits: Limits,
+        _ start: Start, _ delivery: LogPosition, type: String = "", isAlone: Bool, _ outcome: CallbackOutcome,
+        _ limits: Limits,
         now: Int64, wall: Int64, random: Double, reserve: (Int64) -> Int64
     ) -> Breaker.Change {
         let meaning = outcome.meaning

@@ -32,7 +32,7 @@ async function send(method, path, body, headers = {}) {
   } catch {
     throw new Problem({ detail: "The response of the server was cut off." }, response.status);
   }
-  if (response.status === 401 && path !== session) dispatchEvent(new Event("unauthorized"));
+  if (response.status === 401 && path.split("?")[0] !== session) dispatchEvent(new Event("unauthorized"));
   if (!response.ok) throw new Problem(isJSON ? answer : {}, response.status);
   return { answer, etag: response.headers.get("ETag"), status: response.status };
 }
