@@ -101,7 +101,8 @@ extension Command {
         name: "doctor", summary: "print the versions of the libraries, and their known faults",
         details: """
             A fault that Herald avoids is listed, and needs no action. Distributions also repair faults without a new version: the
-            list has none that Debian has repaired like this. `herald serve` logs those that it cannot avoid at its start, and with `--log-level debug` all.
+            list has none that Debian has repaired like this. `herald serve` logs those that it cannot avoid at its start, and all of
+            them with `--log-level debug`.
 
             Exit codes: 0 nothing is to do; 1 a library has a fault that Herald cannot avoid.
             """,
