@@ -62,10 +62,10 @@ struct SignalTests {
     @Test("a log without a reader delays nothing: no request, no signal, and not the stop")
     func unreadLog() async throws {
         let folder = TemporaryFolder()
-        // The first line is read; then the pipe is filled, and nobody reads it any more.
+        // The lines of the start are read; then the pipe is filled, and nobody reads it any more.
         let script = """
             mkfifo "$0" && exec 9<>"$0" || exit 1
-            (head -n 1 <&9; dd if=/dev/zero of="$0" oflag=nonblock bs=4096 count=64 2>/dev/null; echo full) &
+            (sed -u '/listening/q' <&9; dd if=/dev/zero of="$0" oflag=nonblock bs=4096 count=64 2>/dev/null; echo full) &
             exec "$@" 2>&9
             """
         let herald = try await HeraldProcess.start(folder: folder, prefix: ["sh", "-c", script, folder.path + "/log"])
