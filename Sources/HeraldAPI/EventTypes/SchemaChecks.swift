@@ -39,7 +39,7 @@ final class SchemaChecks: Sendable {
         }
     }
 
-    /// What reading a schema from the store costs: so much that it is never done on the thread that serves small requests.
+    /// The cost of reading a schema from the store, in steps: so high that it is never done on the thread that serves small requests.
     private static let readSteps = 2_500
 
     /// In units of `JSONSchema.size`.

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Any thread. While something is pending, a timer of the hub fires every `interval`.
 final class ReadDeadlines: Sendable {
-    /// A response that is expected from the store. Whoever works on it holds the object: when it is gone, nothing is late.
+    /// A response that is expected from the store. The work holds the object, and its release cancels the deadline.
     final class Pending: Sendable {
         fileprivate let refuse: @Sendable () -> Void
 

@@ -45,7 +45,7 @@ enum Output {
     /// To standard error, without characters that control a terminal; errors are ignored.
     static func note(_ text: String) { control(text.printable(keepsLines: true)) }
 
-    /// The same with characters that control a terminal, for a text that has nothing from outside.
+    /// Writes a text with characters that control a terminal. The text must contain no input.
     static func control(_ text: String) {
         var text = text
         _ = text.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }

@@ -2,7 +2,7 @@ import Glibc
 
 /// A file with a key, which only Herald may read.
 enum SecretFile {
-    /// Who else may read the file, and the command that changes that; `nil` if no other user may. Pipes are not files.
+    /// The other users that may read the file, and the command that changes that; `nil` if no other user may. Pipes are not files.
     ///
     /// The group may read a file that belongs to root and was given to a server that runs as another user: that is how
     /// orchestrators provide secrets.

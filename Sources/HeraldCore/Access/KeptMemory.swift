@@ -25,7 +25,7 @@ package final class KeptMemory: Sendable {
     }
 
     private let sums = Mutex(Sums())
-    /// Of all kinds and apps together.
+    /// The sum over all kinds and apps.
     package let limit: Int
 
     package init(limit: Int = .max) { self.limit = limit }

@@ -26,7 +26,7 @@ extension Lane {
     /// The subject with the most deliveries that wait for an earlier one.
     var blockedSubject: String? { ordering == .subject ? waiting.blockedSubject : nil }
 
-    /// What prevents due deliveries from starting besides the limits of flow control.
+    /// The reason that due deliveries do not start, apart from the limits of flow control.
     var heldBack: FlowStatus.Reason? {
         guard isActive else { return nil }
         if next != nil, waiting.isFull { return .waiting }

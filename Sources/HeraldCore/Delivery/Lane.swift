@@ -40,7 +40,7 @@ final class Lane {
     var hasTurn = false
     /// It is queued for such a turn; see `OriginQueues`.
     var waitsForTurn = false
-    /// What is known of its origin; `nil` until the lane is in the table.
+    /// The measured rate of its origin; `nil` until the lane is in the table.
     var origin: OriginRate?
     /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.

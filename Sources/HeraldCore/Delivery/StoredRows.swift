@@ -43,7 +43,7 @@ struct StoredRows {
 /// A part of the rows of one delegate that wait for a retry.
 package struct StoredRowsQuery: Equatable, Sendable {
     package enum Part: Equatable, Sendable {
-        /// Those that are due after this one, by time and event.
+        /// Rows that are due after this one, by time and event.
         case due(after: Int64, event: LogPosition)
         /// Those of events with this subject, from an event on, by event.
         case subject(String, from: LogPosition)
