@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Simulated nodes")
 struct NodeSimulationTests {
-    private static let seeds = SeededRandom.seeds(variable: "HERALD_NODE_SEED", count: 500)
+    private static let seeds = SeededRandom.seeds(variable: "HERALD_NODE_SEED", count: 100)
     private static let steps = 120
 
     /// Processes come, die, sleep and lose their sessions at random, while events are published and receivers fail.

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Simulated runs of the service")
 struct SimulationTests {
-    private static let seeds = SeededRandom.seeds(variable: "HERALD_SEED", count: 500)
+    private static let seeds = SeededRandom.seeds(variable: "HERALD_SEED", count: 100)
     private static let steps = 400
 
     @Test("nothing is ever lost, and only deliveries in flight are repeated")
