@@ -49,7 +49,7 @@ struct ExampleTests {
         let (end, text) = try await ChildProcess.run(
             Self.programs.appending(path: "OrderServer").path, [folder.path],
             input: Array(requests.replacing("http://127.0.0.1:9000/hook", with: url).utf8))
-        #expect(end == .exited(0))
+        #expect(end == .exited(0), "\(text)")
         #expect(text.replacing(url, with: "http://127.0.0.1:9000/hook") == shown)
         #expect(await receiver.requests(1)[0].text.contains(#""type":"order.placed""#))
 
@@ -57,7 +57,7 @@ struct ExampleTests {
         let (again, more) = try await ChildProcess.run(
             Self.programs.appending(path: "OrderServer").path, [folder.path],
             input: Array(#"POST /orders {"id": 1003, "total": 1}"#.utf8))
-        #expect(again == .exited(0))
+        #expect(again == .exited(0), "\(more)")
         #expect(more.contains("Mail: Thank you for order 1003") && !more.contains("order 1001"))
     }
 
