@@ -103,9 +103,6 @@ extension LanePosition {
         self.init(
             delegate: try row.natural(0, "delegate"), cursor: try row.natural(1, "position"),
             position: try row.natural(2, "position"))
-        guard cursor <= position else {
-            throw .unreadable("lane", "of delegate \(delegate), from \(cursor) to \(position)")
-        }
     }
 }
 

@@ -72,6 +72,63 @@ struct RestartTests {
         #expect(receiver.requests.count == count)
     }
 
+    /// The database of a server that works holds nothing that a start refuses or `herald check` calls impossible.
+    @Test("whatever its delegates are in the middle of, it starts again", arguments: [false, true])
+    func anyState(isKilled: Bool) async throws {
+        var herald = try await HeraldProcess.start()
+        let accepting = try Receiver()
+        let rejecting = try Receiver { _ in .status(500) }
+        defer {
+            accepting.close()
+            rejecting.close()
+        }
+        let schedule = #""retry_schedule": [3600]"#
+        var ids: [String] = []
+        for (number, ordering) in ["none", "subject", "strict"].enumerated() {
+            for (receiver, events) in [
+                (accepting, "order.*"), (accepting, "*"), (rejecting, "order.*"), (rejecting, "*"),
+            ] {
+                ids.append(
+                    try await herald.register(
+                        receiver.url("/\(number)/\(events == "*" ? "all" : "orders")"), schedule,
+                        #""events": ["\#(events)"], "ordering": "\#(ordering)""#
+                    ).id)
+            }
+        }
+        func publish() async throws -> String {
+            let order = try await herald.publish("order.placed", #""subject": "order:1""#)
+            for _ in 0..<3 { _ = try await herald.publish("user.seen", #""subject": "user:1""#) }
+            return order
+        }
+        for round in 0..<3 {
+            _ = try await publish()
+            for id in ids.dropFirst(round).enumerated().filter({ $0.offset % 2 == 0 }).map(\.element) {
+                _ = try await herald.send("POST", "/v1/delegates/\(id)/pause")
+            }
+            let last = try await publish()
+            for id in ids.prefix(4) {
+                let replay = try await herald.post("/v1/delegates/\(id)/replay", #"{"from": "earliest"}"#)
+                #expect(replay.status == 202 || replay.status == 409, "\(replay.text)")
+            }
+            #expect(try await herald.post("/v1/deliveries/cancel?event=\(last)", "").status == 200)
+            for id in ids.enumerated().filter({ $0.offset % 3 == 0 }).map(\.element) {
+                _ = try await herald.send("POST", "/v1/delegates/\(id)/resume")
+            }
+            if round == 1 { #expect(try await herald.send("DELETE", "/v1/delegates/\(ids[11])").status == 204) }
+            if isKilled { try await herald.kill() } else { #expect(try await herald.stop() == .exited(0)) }
+            if TestStore.isFolder {
+                let check = try await Binary.run(["check", herald.folder.path + "/data"])
+                #expect(check.end == .exited(0), "\(check.text)")
+            }
+            herald = try await herald.restart()
+        }
+        for id in ids.dropLast() { _ = try await herald.send("POST", "/v1/delegates/\(id)/resume") }
+        let last = try await publish()
+        try await eventually("those that accept get the newest event") {
+            accepting.requests.count { $0.header("webhook-id") == last } == 6
+        }
+    }
+
     @Test("TERM under load: acknowledged events are delivered once, before or after")
     func cleanStop() async throws {
         let book = Book()

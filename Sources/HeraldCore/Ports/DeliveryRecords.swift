@@ -172,10 +172,13 @@ package struct LanePosition: Equatable, Sendable {
     package let cursor: LogPosition
     /// Events after this position were not processed. Between the two, some are in flight and others delivered.
     package let position: LogPosition
+
+    /// - Parameter position: one before the cursor stands for the cursor: a lane that is offered no event that it wants
+    ///   keeps the position of the last one that it wanted.
     package init(delegate: DelegateKey, cursor: LogPosition, position: LogPosition) {
         self.delegate = delegate
         self.cursor = cursor
-        self.position = position
+        self.position = max(cursor, position)
     }
 }
 

@@ -118,8 +118,7 @@ package enum DatabaseCheck {
         ).rows { ($0.text(0), $0.text(1)) }
         let limit = StoredNumber.limit
         return Dictionary(grouping: columns, by: \.0).sorted { $0.key < $1.key }.map { table, names in
-            var wrong = names.map { "\($0.1) NOT BETWEEN \(signed.contains($0.1) ? -limit : 0) AND \(limit)" }
-            if table == "lanes" { wrong.append("cursor > position") }
+            let wrong = names.map { "\($0.1) NOT BETWEEN \(signed.contains($0.1) ? -limit : 0) AND \(limit)" }
             return (table, wrong.joined(separator: " OR "))
         }
     }
