@@ -9,6 +9,9 @@ static const unsigned char openapi_json[] = {
 static const unsigned char openapi_yaml[] = {
 #embed "../HeraldAPI/Server/openapi.yaml"
 };
+static const unsigned char problems_md[] = {
+#embed "../HeraldAPI/Server/problems.md"
+};
 static const unsigned char api_js[] = {
 #embed "../HeraldAPI/Dashboard/Pages/api.js"
 };
@@ -90,6 +93,7 @@ static const unsigned char svg_js[] = {
 static const struct herald_resource resources[] = {
     FILE_NAMED("openapi.json", openapi_json),
     FILE_NAMED("openapi.yaml", openapi_yaml),
+    FILE_NAMED("problems.md", problems_md),
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),
     FILE_NAMED("attempt.js", attempt_js),

@@ -59,6 +59,8 @@ final class ClientConnection: @unchecked Sendable {
     var usesReserve = false
     /// Whether the client of the current request accepts only an event stream (`ServerLoop.withholds`).
     var wantsEventStream = false
+    /// The `Origin` of the current request.
+    var origin: String?
     /// The run of the library in which the last request ended.
     var finishedIn: UInt64 = 0
     /// The number of the loop's last read when the last request ended.
@@ -115,6 +117,7 @@ final class ClientConnection: @unchecked Sendable {
         chunks = nil
         isLast = false
         wantsEventStream = false
+        origin = nil
         immediate = nil
         bridge = nil
         target.removeAll(keepingCapacity: target.capacity <= 1024)

@@ -6,7 +6,8 @@ public protocol RequestHandler: Sendable {
 
     /// The response to an error that the server found, so that all errors have the same form. The server adds
     /// `Connection: close` and `Retry-After` if the failure requires them.
-    func failure(_ failure: RequestFailure) -> Response
+    /// - Parameter origin: the `Origin` of the request, if its header section was read and has one.
+    func failure(_ failure: RequestFailure, for origin: String?) -> Response
 
     /// Called only while `maxWaiting` requests wait. Returns `false` for a request that never waits, so that it is
     /// served even then.

@@ -8,15 +8,15 @@ extension ServerLoop {
     /// - Parameter response: `nil` if the responder was released.
     func answer(_ connection: ClientConnection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
-            connection.immediate = response ?? failure(.unanswered)
+            connection.immediate = response ?? failure(.unanswered, of: connection)
         } else {
             post(.answer(connection, request: request, response))
         }
     }
 
     /// The application's response to a failure, with the required fields.
-    func failure(_ failure: RequestFailure) -> Response {
-        var response = handler.failure(failure)
+    func failure(_ failure: RequestFailure, of connection: ClientConnection) -> Response {
+        var response = handler.failure(failure, for: connection.origin)
         if failure.closesConnection { response.closesConnection = true }
         if let seconds = failure.retryAfterSeconds, !response.headers.contains(where: { $0.isNamed("Retry-After") }) {
             response.headers.append(Response.Field("Retry-After", "\(seconds)"))
@@ -78,7 +78,7 @@ extension ServerLoop {
     func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
         // The response to a request that changed something is sent in any case: its client must not repeat it.
         let isRefused = connection.onlyReads && !count(response.body.count, of: connection)
-        let response = isRefused ? failure(.overloaded) : response
+        let response = isRefused ? failure(.overloaded, of: connection) : response
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         if withholds(response, from: connection) { return false }

@@ -65,14 +65,16 @@ extension ServerLoop {
         if connection.isClosing { return false }
         let head: RequestHead
         do {
-            head = try rules.check(try rawHead(connection, method, version, layout))
+            let raw = try rawHead(connection, method, version, layout)
+            connection.origin = raw.value(of: "Origin").map { String(decoding: raw.bytes[$0], as: UTF8.self) }
+            head = try rules.check(raw)
         } catch {
-            return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
+            return leave(connection, failure(error, of: connection), isToHead: method.elementsEqual("HEAD".utf8))
         }
         connection.wantsEventStream = head.acceptsOnlyEventStream
         if connection.usesReserve, !mayUseReserve(connection, head) {
             addresses.countRefusal(of: connection.peer)
-            return leave(connection, failure(.tooManyOfAddress), isToHead: head.method == .head)
+            return leave(connection, failure(.tooManyOfAddress, of: connection), isToHead: head.method == .head)
         }
         switch handler.authorize(head, from: connection.peer) {
         case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
@@ -131,13 +133,15 @@ extension ServerLoop {
     func take(_ connection: ClientConnection, _ data: RawHead.Bytes) -> Bool {
         hasAdvanced = true
         if connection.phase == .body, connection.chunks?.areKept == false {
-            return leave(connection, failure(.malformed(.chunk)))
+            return leave(connection, failure(.malformed(.chunk), of: connection))
         }
         switch connection.phase {
         case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
             connection.body.append(contentsOf: data)
-            if !count(connection.body.count, of: connection) { return leave(connection, failure(.overloaded)) }
-        case .body: return leave(connection, failure(.bodyTooLarge))
+            if !count(connection.body.count, of: connection) {
+                return leave(connection, failure(.overloaded, of: connection))
+            }
+        case .body: return leave(connection, failure(.bodyTooLarge, of: connection))
         default: break
         }
         return true
@@ -148,14 +152,16 @@ extension ServerLoop {
         switch connection.phase {
         case .body:
             hasAdvanced = true
-            if connection.chunks?.areKept == false { return leave(connection, failure(.malformed(.chunk))) }
+            if connection.chunks?.areKept == false {
+                return leave(connection, failure(.malformed(.chunk), of: connection))
+            }
         case .waiting: return keepWaiting(connection)
         case .refused, .held: return connection.immediate.take().map { queue(connection, $0) } ?? false
         default: return false
         }
         guard let head = connection.head.take(), let admitted = connection.admitted.take() else { return false }
-        if isStopping { return queue(connection, failure(.stopping)) }
-        if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
+        if isStopping { return queue(connection, failure(.stopping, of: connection)) }
+        if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded, of: connection)) }
 
         var body: [UInt8] = []
         swap(&body, &connection.body)

@@ -114,7 +114,7 @@ extension ServerLoop {
     private func close(_ candidate: Candidate) {
         let connection = candidate.connection
         guard connection.isWaiting else { return cut(connection, isLate: true) }
-        var response = failure(.overloaded)
+        var response = failure(.overloaded, of: connection)
         response.closesConnection = true
         resume(connection, response)
     }

@@ -222,7 +222,7 @@ final class ServerLoop: @unchecked Sendable {
         switch mail {
         case .answer(let connection, let request, let response):
             guard connection.request == request, connection.isWaiting else { break }
-            let response = response ?? failure(.unanswered)
+            let response = response ?? failure(.unanswered, of: connection)
             if response.holdMilliseconds == 0 || isStopping { return resume(connection, response) }
             if connection.phase == .suspended { return hold(suspended: connection, response) }
             // It will be suspended in the next run.
@@ -244,7 +244,7 @@ final class ServerLoop: @unchecked Sendable {
             arrivals = []
             stopLimit = Clock.system.monotonic() + Self.flushNanoseconds
             for connection in connections where connection.isWaiting {
-                resume(connection, failure(.stopping))
+                resume(connection, failure(.stopping, of: connection))
             }
             for connection in connections where connection.phase == .held { release(connection) }
             for connection in connections { connection.bridge?.resume(isOver: true) }
@@ -300,7 +300,7 @@ extension ServerLoop {
 
     private func expire(_ connection: ClientConnection) {
         if connection.isWaiting {
-            resume(connection, failure(.timedOut))
+            resume(connection, failure(.timedOut, of: connection))
         } else if connection.phase == .idle, connection.isUnseen {
             connection.isUnseen = false
             let isOver = hasEnded(herald_mhd_descriptor(connection.handle))
@@ -343,10 +343,10 @@ extension ServerLoop {
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     private func detach(_ connection: ClientConnection, _ start: StreamStart) {
-        if isStopping { return resume(connection, failure(.stopping)) }
+        if isStopping { return resume(connection, failure(.stopping, of: connection)) }
         if connection.certificate != nil { return openBridge(connection, start) }
         let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
-        guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
+        guard descriptor >= 0 else { return resume(connection, failure(.overloaded, of: connection)) }
         endWait(of: connection)
         counters.countAnswer(200)
         connection.phase = .detached

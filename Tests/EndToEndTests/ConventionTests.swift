@@ -297,6 +297,10 @@ struct ConventionTests {
         #expect(metrics.text.contains("# TYPE herald_events_published_total counter"))
         #expect(try await herald.get("/openapi.yaml").text.contains("\nopenapi: 3."))
         #expect(try await herald.get("/openapi.json").string("openapi")?.hasPrefix("3.") == true)
+        let problem = try await herald.post("/v1/events", "{}")
+        let page = try await herald.get(try #require(problem.string("type")))
+        #expect(page.status == 200 && page.text.hasPrefix("\(problem.status): "), "\(page.text)")
+        #expect(try await herald.get("/problems/none").status == 404)
     }
 
     @Test("sequential and pipelined requests work on one connection")

@@ -111,6 +111,15 @@ struct OriginTests {
         ] {
             #expect(answer.status >= 400 && answer.header("access-control-allow-origin") == "https://shop.example")
         }
+        // Also what the HTTP server refuses before the service sees it.
+        let fields = "Origin: https://shop.example\r\nContent-Length"
+        for (head, status) in [
+            ("Host: localhost\r\n\(fields): 999999999", 413), ("Host: evil.example\r\n\(fields): 2", 421),
+            ("Host: localhost\r\nExpect: wonders\r\n\(fields): 2", 417),
+        ] {
+            let refused = try await herald.sendRaw("POST /v1/events HTTP/1.1\r\n\(head)\r\n\r\n")
+            #expect(refused.status == status && refused.header("access-control-allow-origin") == "https://shop.example")
+        }
         // Its cookie is the dashboard's, whoever was named.
         let signIn = try await herald.post("/v1/session", #"{"key": "\#(MadeKey.admin.text)"}"#, shop)
         #expect(signIn.status == 403 && signIn.header("set-cookie") == nil)

@@ -186,6 +186,10 @@ struct SpecificationTests {
         #expect(Set(inService).isDisjoint(with: inHub))
         let inStartup = try names("Sources/HeraldCLI/Serve/StartupHandler.swift", [#/problems\/([a-z-]+)/#])
         #expect(Set(listed) == Set((inService + inHub + inStartup).map { "/problems/" + $0 }))
+        #expect(Set(listed) == Set(ProblemPage.sections.keys.map { "/problems/" + $0 }))
+        for (name, text) in ProblemPage.sections {
+            #expect(text.contains(#/^[1-5][0-9]{2}: .+\.\n$/#.dotMatchesNewlines()), "\(name)")
+        }
     }
 
     private func names(_ file: String, _ patterns: [Regex<(Substring, Substring)>]) throws -> [String] {

@@ -78,7 +78,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         }
     }
 
-    func failure(_ failure: RequestFailure) -> Response {
+    func failure(_ failure: RequestFailure, for origin: String?) -> Response {
         .text(failure.status, "failure: \(failure.reason)")
     }
 

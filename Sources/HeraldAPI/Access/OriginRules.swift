@@ -1,4 +1,4 @@
-import HeraldHTTP
+public import HeraldHTTP
 
 /// Where a request comes from. Browsers state it in `Sec-Fetch-Site`, or, if they don't trust the server's address
 /// (plain `http` that is not local), in `Origin`; pages can forge neither. Other programs send neither.
@@ -42,7 +42,7 @@ public struct OriginRules: Sendable {
     private let named: Set<String>
 
     /// - Parameter named: each satisfies `isOrigin`.
-    init(_ named: [String]) {
+    public init(_ named: [String]) {
         self.named = Set(named)
     }
 
@@ -83,12 +83,15 @@ public struct OriginRules: Sendable {
         if RequestSource(head) == .otherPage, namedOrigin(of: head) == nil { throw .foreignOrigin }
     }
 
+    func fields(for head: RequestHead) -> [Response.Field] { fields(for: namedOrigin(of: head)) }
+
     /// The headers that allow a page to read the response.
-    func fields(for head: RequestHead) -> [Response.Field] {
+    /// - Parameter origin: the `Origin` of the request.
+    public func fields(for origin: String?) -> [Response.Field] {
         if named.isEmpty { return [] }
         // A cache must not give the response to a page of another origin.
         let vary = Response.Field("Vary", "Origin")
-        guard let origin = namedOrigin(of: head) else { return [vary] }
+        guard let origin, named.contains(origin) else { return [vary] }
         // Without `Allow-Credentials`: the session's cookie is for the dashboard only. These pages send keys.
         return [
             vary, .init("Access-Control-Allow-Origin", origin), .init("Access-Control-Expose-Headers", "*"),

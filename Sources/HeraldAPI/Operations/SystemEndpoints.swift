@@ -25,6 +25,16 @@ struct SystemEndpoints: Sendable {
                         body: APIDescription.yaml))
             },
             Route(.get, "/openapi.json", needs: nil) { call in call.send([], APIDescription.json) },
+            Route(.get, "/problems/{name}", needs: nil) { call throws(Problem) in
+                _ = try call.query()
+                guard let section = ProblemPage.sections[call.parameters[0]] else {
+                    throw .notFound("There is no problem of this name.")
+                }
+                call.send(
+                    Response(
+                        status: 200, headers: [.init("Content-Type", "text/plain; charset=utf-8")],
+                        body: Array(section.utf8)))
+            },
         ]
     }
 

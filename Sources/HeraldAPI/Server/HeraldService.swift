@@ -118,7 +118,11 @@ public final class HeraldService: RequestHandler {
 
     public func roundEnded() { hub.flush() }
 
-    public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
+    public func failure(_ failure: RequestFailure, for origin: String?) -> Response {
+        var response = answer(Problem(failure, bodyLimit: maxBodyBytes))
+        response.headers += origins.fields(for: origin)
+        return response
+    }
 
     /// Handles a request with a large body on a thread of the pool, because a loop's thread serves all its connections.
     func handleLarge(_ call: Call, _ route: Route) throws(Problem) {

@@ -379,6 +379,12 @@ extension Problem {
         case .overloaded, .tooManyOfAddress, .timedOut:
             self = .unavailable(.busy, Self.sentence(failure.reason))
         case .stopping: self = .unavailable(.stopping, "Try again in a second.")
+        case .misdirected:
+            self.init(
+                status: failure.status, name: "misdirected-request", title: "The host is not served",
+                detail:
+                    "The server does not serve the host that the request names. Its operator lists the hosts that it serves "
+                    + "with --allowed-hosts.")
         default:
             let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
             self.init(status: failure.status, name: name, title: title, detail: Self.sentence(failure.reason))
@@ -390,7 +396,6 @@ extension Problem {
     private static let names: [Int: (String, String)] = [
         414: ("target-too-long", "The request target is too long"),
         417: ("expectation-failed", "The expectation cannot be met"),
-        421: ("misdirected-request", "The host is not served"),
         431: ("header-fields-too-large", "The header section is too large"),
         500: ("internal", "An internal error occurred"),
         501: ("method-unknown", "The method is unknown"),

@@ -79,7 +79,7 @@ struct Server {
         let configuration = Self.hubConfiguration(settings, memory)
         descriptors = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
-        let startup = StartupHandler()
+        let startup = StartupHandler(origins: OriginRules(settings.corsOrigins))
         var listening = Self.httpConfiguration(settings, descriptors, memory, log)
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: startup)

@@ -7,6 +7,9 @@ import Synchronization
 final class StartupHandler: RequestHandler, @unchecked Sendable {
     private let isOpen = Atomic(false)
     private var service: HeraldService?
+    private let origins: OriginRules
+
+    init(origins: OriginRules) { self.origins = origins }
 
     /// Must be called once.
     func open(_ service: HeraldService) {
@@ -17,22 +20,27 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
     private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
 
     func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
-        opened?.authorize(head, from: peer) ?? .refused(Self.starting)
+        opened?.authorize(head, from: peer) ?? .refused(starting(for: head.value(of: "Origin")))
     }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
 
     func mayUseReserve(_ head: RequestHead) -> Bool { opened?.mayUseReserve(head) ?? false }
 
-    func failure(_ failure: RequestFailure) -> Response {
-        opened?.failure(failure) ?? Response(status: failure.status)
+    func failure(_ failure: RequestFailure, for origin: String?) -> Response {
+        opened?.failure(failure, for: origin)
+            ?? Response(status: failure.status, headers: origins.fields(for: origin))
     }
 
     func roundEnded() { opened?.roundEnded() }
 
-    private static let starting = Response(
-        status: 503, headers: [.init("Retry-After", "1"), .init("Content-Type", "application/problem+json")],
-        body: Array(
-            #"{"type":"/problems/starting","title":"The service is starting","status":503,"detail":"Try again in a second."}"#
-                .utf8))
+    private func starting(for origin: String?) -> Response {
+        Response(
+            status: 503,
+            headers: [.init("Retry-After", "1"), .init("Content-Type", "application/problem+json")]
+                + origins.fields(for: origin),
+            body: Array(
+                #"{"type":"/problems/starting","title":"The service is starting","status":503,"detail":"Try again in a second."}"#
+                    .utf8))
+    }
 }

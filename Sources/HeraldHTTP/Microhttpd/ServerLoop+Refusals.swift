@@ -10,7 +10,7 @@ extension ServerLoop {
     /// The library is about to send a response of its own.
     func refuse(_ connection: ClientConnection, libraryStatus status: UInt32) {
         if connection.phase == .left { return }
-        leave(connection, failure(connection.failure(ofLibraryStatus: Int(status))))
+        leave(connection, failure(connection.failure(ofLibraryStatus: Int(status)), of: connection))
     }
 
     /// The library has closed a connection silently: because the client has closed it, or because it found no method or
@@ -25,7 +25,7 @@ extension ServerLoop {
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard own >= 0 else { return }
         connection.isDetached = true
-        let response = failure(.malformed(.requestLine))
+        let response = failure(.malformed(.requestLine), of: connection)
         counters.countAnswer(response.status)
         seeOff(own, connection.peer, unsent: response.bytes(wall: wall))
     }

@@ -9,11 +9,11 @@ extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     func openBridge(_ connection: ClientConnection, _ start: StreamStart) {
         guard let (bridge, far) = TLSStreamBridge.open(connection) else {
-            return resume(connection, failure(.overloaded))
+            return resume(connection, failure(.overloaded, of: connection))
         }
         guard let response = bridge.makeResponse() else {
             close(far)
-            return resume(connection, failure(.overloaded))
+            return resume(connection, failure(.overloaded, of: connection))
         }
         endWait(of: connection)
         counters.countAnswer(200)
