@@ -65,7 +65,8 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
                 "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutSecrets),
                 "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
                 "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
-                "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),
+                "events_at_most": number("events_at_most"), "total_at_most": number("total_at_most"),
+                "traceparent": event.attribute("traceparent"),
             ]
         }
     }

@@ -13,8 +13,8 @@ final class EventDistributor {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let counters: DeliveryCounters
-    /// Delegates whose missed deliveries were announced within the last minute, with the number missed since.
-    private var missed: [DelegateKey: Int] = [:]
+    /// Delegates whose missed deliveries were announced within the last minute.
+    private var missed: [DelegateKey: Missed] = [:]
 
     init(
         lanes: LaneTable, log: LoopLog, starter: AttemptStarter, ledger: DeliveryLedger, timers: LoopTimers,
@@ -184,36 +184,49 @@ final class EventDistributor {
         guard count > 0 else { return }
         counters.missed(count)
         ledger.missed(Removal(.deliveries, cause, count: count))
-        if let pending = missed[key] {
-            missed[key] = pending + count
-            ledger.unannounced(pending + count, of: key)
-        } else {
-            announce(missed: count, of: key)
-        }
+        let isAnnounced = missed[key] != nil
+        missed[key, default: Missed()].add(count)
+        if isAnnounced { ledger.unannounced(missed[key]?.pending ?? 0, of: key) } else { announceMissed(of: key) }
     }
 
-    private func announce(missed count: Int, of key: DelegateKey) {
-        missed[key] = 0
+    private func announceMissed(of key: DelegateKey) {
+        guard let count = missed[key]?.pending, let total = missed[key]?.total else { return }
+        missed[key]?.pending = 0
         ledger.unannounced(0, of: key)
-        ledger.note(key, .fellBehind(events: count))
+        ledger.note(key, .fellBehind(events: count, total: total))
         timers.insert(.tellMissed(key), due: timers.now + Self.interval)
     }
 
     /// Announces what was not announced before the process ended.
     func restore(unannounced count: Int, of key: DelegateKey) {
-        if count > 0 { announce(missed: count, of: key) }
+        guard count > 0 else { return }
+        missed[key, default: Missed()].add(count)
+        announceMissed(of: key)
     }
 
+    /// A minute after an announcement: what was missed since is announced; if nothing was, the series has ended.
     func tellMissed(_ key: DelegateKey) {
-        guard let pending = missed.removeValue(forKey: key), pending > 0 else { return }
-        announce(missed: pending, of: key)
+        if missed[key]?.pending ?? 0 > 0 { announceMissed(of: key) } else { missed[key] = nil }
     }
 
     /// Announces the counts that still wait for their minute, so that every missed delivery is announced.
     func announceMissed() {
-        for (key, pending) in missed where pending > 0 { announce(missed: pending, of: key) }
+        for (key, missed) in missed where missed.pending > 0 { announceMissed(of: key) }
     }
 
     /// Called when the lane has been removed.
     func forget(_ key: DelegateKey) { missed[key] = nil }
+}
+
+/// The missed deliveries of a delegate in a series of announcements. The newest announcement of a series has its total: while the
+/// log is full, the events that announce the earlier ones are themselves removed.
+private struct Missed {
+    /// Not announced yet.
+    var pending = 0
+    private(set) var total = 0
+
+    mutating func add(_ count: Int) {
+        pending += count
+        total += count
+    }
 }

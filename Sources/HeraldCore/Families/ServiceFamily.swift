@@ -13,7 +13,7 @@ enum ServiceFamily {
         case expired(_ at: Int64)
         /// `traceParent`: the trace of the event, so that recipients can find the cause.
         case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
-        case dropped(events: Int)
+        case dropped(events: Int, total: Int)
 
         /// `nil` if the notice is not announced.
         init?(_ kind: DeliveryNotice.Kind, _ delegate: WebhookDelegate) {
@@ -25,7 +25,7 @@ enum ServiceFamily {
             case .gone: self = .gone
             case .exhausted(_, let id, let type, let attempts, let traceParent):
                 self = .exhausted(eventID: id, eventType: type, attempts: attempts, traceParent: traceParent)
-            case .fellBehind(let events): self = .dropped(events: events)
+            case .fellBehind(let events, let total): self = .dropped(events: events, total: total)
             case .leaseEnded, .verified, .notVerified: return nil
             }
         }
@@ -79,7 +79,9 @@ enum ServiceFamily {
                 $0.member("event", id)
                 $0.member("event_type", type)
                 $0.member("attempts", attempts)
-            case .dropped(let events): $0.member("events_at_most", events)
+            case .dropped(let events, let total):
+                $0.member("events_at_most", events)
+                $0.member("total_at_most", total)
             }
         }
         return Event(

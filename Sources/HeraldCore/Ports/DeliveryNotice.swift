@@ -21,7 +21,7 @@ package struct DeliveryNotice: Equatable, Sendable {
         case exhausted(
             event: LogPosition, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
         /// The number of matching events that retention removed before they were sent.
-        case fellBehind(events: Int)
+        case fellBehind(events: Int, total: Int)
     }
 
     package let delegate: DelegateKey

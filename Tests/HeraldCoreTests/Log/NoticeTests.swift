@@ -89,14 +89,14 @@ struct NoticeTests {
             world,
             [
                 .exhausted(event: 1, eventID: "e1", eventType: "a.x", attempts: 3),
-                .exhausted(event: 2, eventID: "e2", eventType: "a.x", attempts: 3), .fellBehind(events: 6),
+                .exhausted(event: 2, eventID: "e2", eventType: "a.x", attempts: 3), .fellBehind(events: 6, total: 9),
             ], of: key)
         #expect(
             world.announced == [
                 "herald.delivery.exhausted", "herald.delivery.exhausted", "herald.delivery.dropped",
             ])
         #expect(try data(world.announcements[0]).contains(#""event":"e1","event_type":"a.x","attempts":3"#))
-        #expect(try data(world.announcements[2]).contains(#""events_at_most":6"#))
+        #expect(try data(world.announcements[2]).contains(#""events_at_most":6,"total_at_most":9"#))
     }
 
     @Test("only delegates that name them receive the service's own events, and their failure is not announced in turn")
