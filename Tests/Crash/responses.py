@@ -1,8 +1,9 @@
-"""Hostile responses over HTTP/1.1, TLS and HTTP/2, and hostile requests, while the server runs under valgrind: whole responses of
-real servers, mutated, mixed with good ones, over connections that are used again. Nothing may read or write memory that it has
-not, and the server serves on."""
+"""Hostile responses over HTTP/1.1, TLS and HTTP/2, hostile requests and TLS handshakes, and a hostile PostgreSQL, while the server
+runs under valgrind: whole messages of real programs, mutated, mixed with good ones, over connections that are used again. Nothing may
+read or write memory that it has not, and the server serves on."""
 
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -226,12 +227,116 @@ def attack_server(port, chance, outcome):
     outcome.counts["requests"] += 1
 
 
+def hello():
+    """The first bytes of a TLS client."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    try:
+        client.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
+def attack_handshake(port, chance, outcome):
+    """A mutated start of a handshake, or mutated records after a good one."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            if chance.random() < 0.5:
+                connection.sendall(mutated(hello(), chance, REQUESTS))
+            else:
+                context = ssl._create_unverified_context()
+                with context.wrap_socket(connection, do_handshake_on_connect=True) as client:
+                    client.sendall(mutated(chance.choice(REQUESTS), chance, REQUESTS))
+                    # The rest is not encrypted, which the server has to notice.
+                    socket.socket.sendall(client, mutated(hello(), chance, REQUESTS))
+            connection.settimeout(0.05)
+            connection.recv(1 << 16)
+    except (OSError, ValueError):
+        pass
+    outcome.counts["handshakes"] += 1
+
+
+def message(kind, *parts):
+    payload = b"".join(parts)
+    return kind + (len(payload) + 4).to_bytes(4, "big") + payload
+
+
+READY = message(b"Z", b"I")
+FAILED = message(b"E", b"SERROR\0VERROR\0C42P01\0Mrelation \"x\" does not exist\0P15\0\0")
+WELCOME = (
+    message(b"R", bytes(4)) + message(b"S", b"server_version\0", b"15.9\0") + message(b"S", b"client_encoding\0UTF8\0")
+    + message(b"K", bytes(8)) + READY)
+ANSWERS = [
+    FAILED + READY,
+    message(b"T", b"\0\1", b"a\0", bytes(6), b"\0\0\0\x19\xff\xff", bytes(6)) + message(b"D", b"\0\1\0\0\0\1t") * 3
+    + message(b"C", b"SELECT 3\0") + READY,
+    message(b"1") + message(b"2") + message(b"n") + message(b"C", b"SELECT 0\0") + READY,
+    message(b"N", b"SNOTICE\0Mhello\0\0") + message(b"A", bytes(4), b"herald\0x\0") + message(b"C", b"LISTEN\0") + READY,
+    message(b"G", b"\0\0\1\0\0") + message(b"c") + READY,
+    message(b"D", b"\x7f\xff", bytes(8)) + message(b"T", b"\xff\xff") + READY,
+]
+
+
+class Database:
+    """What looks like PostgreSQL until its messages are read."""
+
+    def __init__(self, seed):
+        self.chance, self.count = random.Random(seed), 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection:
+            try:
+                connection.settimeout(10)
+                data = connection.recv(1 << 16)
+                if data[4:8] == b"\x04\xd2\x16\x2f":
+                    connection.sendall(self.chance.choice([b"N", b"N", b"N", b"E", b"S"]))
+                    data = connection.recv(1 << 16)
+                self.send(connection, WELCOME, 0.2)
+                while data:
+                    data = connection.recv(1 << 16)
+                    self.send(connection, self.chance.choice(ANSWERS), HOSTILE)
+            except OSError:
+                pass
+
+    def send(self, connection, data, share):
+        self.count += 1
+        connection.sendall(mutated(data, self.chance, ANSWERS) if self.chance.random() < share else data)
+
+
+def attack_database(prefix, seed, outcome):
+    """A start on a database that is hostile: it is refused, or given up."""
+    database = Database(seed)
+    url = f"postgres://herald@127.0.0.1:{database.port}/herald?sslmode=prefer&connect_timeout=2"
+    server = Herald(url, prefix=prefix, seconds=20, is_patient=False)
+    status = server.process.poll()
+    if status is None:
+        server.process.terminate()
+    status = server.ended(120)
+    database.listener.close()
+    outcome.counts["database"] += database.count
+    if status < 0 or status == 70:
+        outcome.fail(f"a hostile database: the server ended with status {status}: {server.lines[-1:]}")
+
+
 def wrapper(folder):
     """A command that runs the binary under valgrind, which cannot read the debug information of Swift."""
     if not shutil.which("valgrind"):
         raise Failure("valgrind is missing: script/bootstrap --test")
     subprocess.run(["strip", "-g", "-o", folder / "herald", herald.BINARY], check=True)
-    tool = f"valgrind --log-file={folder / 'memory'} --undef-value-errors=no --soname-synonyms=somalloc='*jemalloc*'"
+    tool = f"valgrind --log-file={folder / 'memory'}.%p --undef-value-errors=no --soname-synonyms=somalloc='*jemalloc*'"
     return ["sh", "-c", f"shift; exec {tool} {folder / 'herald'} \"$@\"", "sh"]
 
 
@@ -242,24 +347,33 @@ def run(count, seed, outcome):
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
              folder / "key", "-out", folder / "cert", "-days", "2", "-subj", "/CN=localhost", "-addext",
              "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+        os.chmod(folder / "key", 0o600)
         prefix = wrapper(folder)
         receivers = Receivers(folder, seed)
         server = Herald(
             folder / "data", "--certificate-authorities", folder / "cert", prefix=prefix, seconds=300).expect()
+        door = Herald(
+            folder / "door", "--tls-certificate", folder / "cert", "--tls-key", folder / "key", prefix=prefix, seconds=300).expect()
         try:
+            for number in range(count // 500):
+                if not outcome.is_late():
+                    attack_database(prefix, seed + number, outcome)
             while receivers.count < count and not outcome.is_late():
-                attack(server, receivers, min(count, receivers.count + ROUND), chance, outcome)
+                attack(server, door, receivers, min(count, receivers.count + ROUND), chance, outcome)
         except (Broken, OSError):
             pass
         outcome.counts["responses"] += receivers.count
         outcome.counts["hostile"] += receivers.hostile
-        status = server.process.poll()
-        if status is None:
-            status = server.stop(120)
-        if status != 0:
-            outcome.fail(f"the server ended with status {status}")
-        with open(folder / "memory", encoding="utf-8", errors="replace") as file:
-            found = re.findall(r"== (Invalid [^\n]*(?:\n==\d+== {3}[^\n]*){1,12})", file.read())
+        for one in (server, door):
+            status = one.process.poll()
+            if status is None:
+                status = one.stop(120)
+            if status != 0:
+                outcome.fail(f"the server ended with status {status}")
+        found = []
+        for path in pathlib.Path(folder.path).glob("memory.*"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found += re.findall(r"== (Invalid [^\n]*(?:\n==\d+== {3}[^\n]*){1,12})", text)
         outcome.counts["errors"] += len(found)
         if found:
             outcome.fail(f"valgrind: {found[0]}")
@@ -267,7 +381,7 @@ def run(count, seed, outcome):
             raise Failure(f"to repeat: script/crash-test responses --count {count} --seed {seed}")
 
 
-def attack(server, receivers, until, chance, outcome):
+def attack(server, door, receivers, until, chance, outcome):
     """Publishes until so many responses were given, with new delegates."""
     connection = Connection(server.port, timeout=120)
     delegates, ports = [], receivers.ports
@@ -285,6 +399,7 @@ def attack(server, receivers, until, chance, outcome):
         size = chance.choice([1, 40, 4_000])
         connection.ask("POST", "/v1/events", [{"type": "f.a", "data": "x" * size} for _ in range(4)])
         attack_server(server.port, chance, outcome)
+        attack_handshake(door.port, chance, outcome)
     for delegate in delegates:
         connection.ask("DELETE", f"/v1/delegates/{delegate}")
     connection.close()
@@ -292,6 +407,8 @@ def attack(server, receivers, until, chance, outcome):
 
 def row(o):
     return (
-        "hostile responses over HTTP/1.1, TLS and HTTP/2, and hostile requests, with the server under valgrind",
-        f"{o['responses']:,} responses, {o['hostile']:,} of them hostile; {o['requests']:,} requests",
+        "hostile responses over HTTP/1.1, TLS and HTTP/2, hostile requests and handshakes, and a hostile PostgreSQL, with the server "
+        "under valgrind",
+        f"{o['responses']:,} responses, {o['hostile']:,} of them hostile; {o['requests']:,} requests; {o['handshakes']:,} handshakes; "
+        f"{o['database']:,} messages of PostgreSQL",
         f"{o['errors']} invalid reads or writes, 0 ends of the server")
