@@ -65,10 +65,11 @@ final class Lane {
     ///   - position: the last event that was read; the events in `decided` were read as well.
     ///   - now: monotonic nanoseconds.
     ///   - nextProbe: when to probe a receiver that was failing before the restart, in monotonic nanoseconds.
+    ///   - outage: for how long it was failing, in milliseconds.
     ///   - maxWaiting: of deliveries that wait for a retry; see `Hub.LoopLimits`.
     init(
         _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
-        now: Int64 = 0, nextProbe: Int64 = 0, maxWaiting: Int = Hub.LoopLimits().waitingDeliveries
+        now: Int64 = 0, nextProbe: Int64 = 0, outage: Int64 = 0, maxWaiting: Int = Hub.LoopLimits().waitingDeliveries
     ) {
         key = delegate.key
         self.delegate = delegate
@@ -79,7 +80,7 @@ final class Lane {
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
         isGone = delegate.status == .gone
         if let since = delegate.state.failingSince {
-            flow = FlowControl(failingSince: since, now: now, nextProbe: nextProbe)
+            flow = FlowControl(failingSince: since, age: outage, now: now, nextProbe: nextProbe)
         }
     }
 
@@ -459,7 +460,7 @@ final class Lane {
             return false
         }
         let schedule = delegate.settings.retrySchedule.reduce(0, +)
-        return Double(end.wall - outage.since) >= schedule * 1_000
+        return Double(outage.duration(at: end.now)) >= schedule * 1_000
     }
 
     private func close(_ sequence: LogPosition, _ origin: Origin, _ start: FlowControl.Start) {

@@ -106,7 +106,8 @@ final class LaneKeeper {
         let lane = Lane(
             delegate, next: restored.position.map { $0.cursor + 1 },
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
-            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now), maxWaiting: maxWaiting)
+            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now),
+            outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
         if restored.waiting.count > Self.fewRetries { lane.flow.resumed(now: now) }
         return lane
     }

@@ -23,15 +23,20 @@ struct Breaker: Equatable {
     }
 
     struct Outage: Equatable {
-        /// Milliseconds since 1970 UTC.
+        /// Milliseconds since 1970 UTC; for people.
         let since: Int64
-        /// When the breaker opened.
+        /// When the breaker opened, or the process started.
         let openedAt: Int64
+        /// How long the outage had lasted at `openedAt`, in milliseconds.
+        var age: Int64 = 0
         /// Only attempts that began after this time show whether it is over.
         let rowSince: Int64
         var nextProbe: Int64
         var pause: Int64
         var isProbing = false
+
+        /// Milliseconds, by the monotonic clock: a step of the wall clock disables no delegate.
+        func duration(at now: Int64) -> Int64 { age + (now - openedAt) / 1_000_000 }
     }
 
     /// The change after an attempt.
@@ -58,8 +63,11 @@ struct Breaker: Equatable {
     init() {}
 
     /// For a receiver that was failing when the process ended.
-    init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
-        state = .open(Outage(since: since, openedAt: now, rowSince: now, nextProbe: nextProbe, pause: Self.firstPause))
+    /// - Parameter age: how long, in milliseconds.
+    init(failingSince since: Int64, age: Int64, now: Int64, nextProbe: Int64) {
+        state = .open(
+            Outage(
+                since: since, openedAt: now, age: age, rowSince: now, nextProbe: nextProbe, pause: Self.firstPause))
     }
 
     var outage: Outage? {
@@ -120,7 +128,7 @@ struct Breaker: Equatable {
     ///   - isProbe: it was started while the breaker was open.
     ///   - wall: milliseconds since 1970 UTC.
     ///   - minimumDelay: how long the receiver asked to be left alone.
-    ///   - patience: the milliseconds of `wall` of an outage after which the delegate is disabled.
+    ///   - patience: the milliseconds of an outage after which the delegate is disabled.
     ///   - random: within 0..<1; probes come after half to all of the pause, so that those of many lanes spread.
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
@@ -157,7 +165,7 @@ struct Breaker: Equatable {
             }
             outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
             state = .open(outage)
-            return (wall - outage.since >= patience ? .lost : .stayedOpen, true)
+            return (outage.duration(at: now) >= patience ? .lost : .stayedOpen, true)
         }
     }
 

@@ -49,8 +49,9 @@ struct FlowControl: Equatable {
     init() {}
 
     /// For a receiver that was failing when the process ended.
-    init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
-        breaker = Breaker(failingSince: since, now: now, nextProbe: nextProbe)
+    /// - Parameter age: how long, in milliseconds.
+    init(failingSince since: Int64, age: Int64, now: Int64, nextProbe: Int64) {
+        breaker = Breaker(failingSince: since, age: age, now: now, nextProbe: nextProbe)
     }
 
     // MARK: Deciding

@@ -133,8 +133,13 @@ struct BreakerTests {
         arguments: [5 * Self.day, 60_000])
     func lost(patience: Int64) {
         var breaker = opened(wall: 1_000)
-        #expect(fail(&breaker, at: 5 * second, isProbe: true, wall: 999 + patience, patience: patience) == .stayedOpen)
-        #expect(fail(&breaker, at: 9 * second, isProbe: true, wall: 1_000 + patience, patience: patience) == .lost)
+        let end = 4 * second + patience * 1_000_000
+        // A wall clock that is set forward by a year disables nothing, and one that is set back postpones nothing.
+        #expect(fail(&breaker, at: end - 1, isProbe: true, wall: 366 * Self.day, patience: patience) == .stayedOpen)
+        #expect(fail(&breaker, at: end, isProbe: true, wall: 0, patience: patience) == .lost)
+        var restored = Breaker(failingSince: 1_000, age: patience - 1, now: 0, nextProbe: 0)
+        #expect(fail(&restored, at: 999_999, isProbe: true, patience: patience) == .stayedOpen)
+        #expect(fail(&restored, at: 1_000_000, isProbe: true, patience: patience) == .lost)
     }
 
     @Test("resuming a delegate allows a probe at once")
