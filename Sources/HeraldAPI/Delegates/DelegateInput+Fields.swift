@@ -61,14 +61,14 @@ extension DelegateInput {
             }
             if !patterns.contains(pattern) { patterns.append(pattern) }
             // For a list that is much too long, one error is enough.
-            if patterns.count > WebhookRules.maxPatterns { break }
+            if patterns.count > EventSelection.maxPatterns { break }
         }
         return isRight ? patterns : nil
     }
 
     private mutating func subjects(_ value: JSONValue) -> [String]? {
-        guard value.kind == .array, value.count <= WebhookRules.maxSubjects else {
-            reader.wrong("/subjects", "must be an array of at most \(WebhookRules.maxSubjects) strings")
+        guard value.kind == .array, value.count <= EventSelection.maxSubjects else {
+            reader.wrong("/subjects", "must be an array of at most \(EventSelection.maxSubjects) strings")
             return nil
         }
         return value.elements.enumerated().compactMap { reader.text($1, "/subjects/\($0)") }

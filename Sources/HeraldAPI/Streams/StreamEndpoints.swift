@@ -69,23 +69,25 @@ struct StreamEndpoints: Sendable {
         if let text = query["events"] {
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { EventPattern(String($0)) }
             patterns = parts.compactMap(\.self)
-            if patterns.count != parts.count || patterns.count > Self.maxPatterns {
+            if patterns.count != parts.count || patterns.count > EventSelection.maxPatterns {
                 wrong.append(
                     .init(
                         place: .parameter("events"),
-                        detail: "must be 1 to \(Self.maxPatterns) of auth.logged_in, auth.* or *, separated by commas"))
+                        detail:
+                            "must be 1 to \(EventSelection.maxPatterns) of auth.logged_in, auth.* or *, separated by commas"
+                    ))
             }
         }
         var subjects: [String] = []
         if let text = query["subjects"] {
             subjects = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             let problem = subjects.lazy.compactMap(SubjectSelection.problem).first
-            if subjects.count > Self.maxSubjects || problem != nil {
+            if subjects.count > EventSelection.maxSubjects || problem != nil {
                 wrong.append(
                     .init(
                         place: .parameter("subjects"),
                         detail: problem.map { "has a subject between its commas that \($0)" }
-                            ?? "must be at most \(Self.maxSubjects) subjects, separated by commas"))
+                            ?? "must be at most \(EventSelection.maxSubjects) subjects, separated by commas"))
             }
         }
         guard wrong.isEmpty else { throw .validation(wrong) }
@@ -93,8 +95,6 @@ struct StreamEndpoints: Sendable {
     }
 
     /// As for webhooks.
-    private static let maxPatterns = 64
-    private static let maxSubjects = 1_000
 
     // MARK: Attempts
 

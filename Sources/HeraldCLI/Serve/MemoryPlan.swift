@@ -78,8 +78,8 @@ struct MemoryPlan {
     /// As measured with 1,500 open ones, 17 KiB, and the longest header section, with what libcurl adds to each line.
     private static let bytesOfCallback = 44 << 10
 
-    var ofLoop: Hub.LoopLimits {
-        var limits = Hub.LoopLimits()
+    var ofLoop: LoopLimits {
+        var limits = LoopLimits()
         limits.recentBytes = min(limits.recentBytes, eventsOfLoop / 3)
         limits.recentEvents = min(limits.recentEvents, limits.recentBytes / 2048)
         // 32 pages are kept, and 4 are being read.

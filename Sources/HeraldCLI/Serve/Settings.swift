@@ -27,7 +27,7 @@ struct Settings {
     var memory: Int?
     var maxBody = 262_144
     var graceSeconds = 30
-    var retention = Hub.Retention()
+    var retention = Retention()
     var backups = BackupSchedule.Plan()
     var source = "/herald"
     var origin = "herald"

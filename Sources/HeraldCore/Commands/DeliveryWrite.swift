@@ -34,8 +34,6 @@ package struct DeliveryWrite: Sendable {
 
     /// The maximum number of deliveries that one request changes.
     package static let maxDeliveries = 10_000
-    /// The number of rows that one step of a task changes, which takes a millisecond or two.
-    package static let rowsOfStep = 64
     /// The number of responses that one step searches.
     private static let answersOfStep = 256
     /// The maximum number of replays of one delegate.

@@ -1,6 +1,3 @@
-/// The number of a delegate in the store: small and never reused. Lanes, retries and attempts refer to it.
-package typealias DelegateKey = Int64
-
 /// A registered webhook. Immutable; a change creates a new object with the same `key`.
 package final class WebhookDelegate: Sendable {
     /// The status type of webhooks.
@@ -107,7 +104,7 @@ package final class WebhookDelegate: Sendable {
     /// The events that it gets, according to its settings. Computed, because storing it would cost memory for each of
     /// many delegates.
     package var selection: EventSelection {
-        EventSelection(settings, app: app, addressee: key, subjects)
+        EventSelection(app: app, events: settings.events, subjects, filter: settings.filter, addressee: key)
     }
 
     /// The same version: an observation is not a change of the delegate.

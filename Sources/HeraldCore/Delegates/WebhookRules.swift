@@ -17,8 +17,6 @@ package struct WebhookRules: Sendable {
 
     // MARK: Limits
 
-    package static let maxPatterns = 64
-    package static let maxSubjects = 1_000
     package static let maxInFlight: ClosedRange<Int> = 1...256
     package static let rateLimit: ClosedRange<Double> = 0.01...10_000
     package static let timeoutSeconds: ClosedRange<Int> = 1...60
@@ -45,7 +43,7 @@ package struct WebhookRules: Sendable {
                 number.map(range.contains) ?? true, pointer,
                 "must be \(unit) from \(range.lowerBound) to \(range.upperBound)")
         }
-        errors += problems(ofEvents: settings.events, subjects: settings.subjects)
+        errors += EventSelection.problems(ofEvents: settings.events, subjects: settings.subjects)
         check(
             settings.description.unicodeScalars.count <= maxDescription, "/description",
             "must have at most \(maxDescription) characters")
@@ -68,26 +66,6 @@ package struct WebhookRules: Sendable {
         return errors
     }
 
-    /// The errors of a choice of events.
-    package static func problems(ofEvents events: [EventPattern], subjects: [String]) -> [FieldError] {
-        var errors: [FieldError] = []
-        if !(1...maxPatterns).contains(events.count) {
-            errors.append(FieldError("/events", "must be 1 to \(maxPatterns) patterns"))
-        }
-        for (index, pattern) in events.enumerated() where EventPattern(pattern.text) != pattern {
-            errors.append(FieldError("/events/\(index)", "must be \(EventPattern.words)"))
-        }
-        if subjects.count > maxSubjects {
-            errors.append(FieldError("/subjects", "must be at most \(maxSubjects) subjects"))
-        }
-        for (index, subject) in subjects.enumerated() {
-            if let problem = SubjectSelection.problem(subject) {
-                errors.append(FieldError("/subjects/\(index)", problem))
-            }
-        }
-        return errors
-    }
-
     private static func metadataProblem(_ key: String, _ value: String) -> String? {
         (1...maxMetadataKey).contains(key.unicodeScalars.count) && value.unicodeScalars.count <= maxMetadataValue
             ? nil : "must have a key of 1 to \(maxMetadataKey) characters and a value of at most \(maxMetadataValue)"
@@ -107,33 +85,6 @@ package struct WebhookRules: Sendable {
         }
         if pairs.count > max { errors.append(FieldError(pointer, "must have at most \(max) members")) }
         return errors
-    }
-
-    // MARK: Writes
-
-    /// The write with normalized settings; a change is validated when it is made.
-    func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
-        switch write.action {
-        case .register(var registration):
-            let secret = registration.secret.problem.map { [FieldError("/secret", $0)] } ?? []
-            let errors = problems(of: &registration.settings) + secret
-            if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
-            return write.with(.register(registration))
-        case .update(let id, let version, let change):
-            return write.with(
-                .update(id: id, ifVersion: version) { [self] state, now throws(RegistryWrite.InvalidSettings) in
-                    let old = state
-                    try change(&state, now)
-                    // Existing settings may be older than a rule. They stay valid until they are changed.
-                    var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
-                    if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
-                    for entry in state.secrets where !old.secrets.contains(entry) {
-                        if let problem = entry.secret.problem { errors.append(FieldError("/secret", problem)) }
-                    }
-                    if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
-                })
-        case .remove, .removeAll: return write
-        }
     }
 }
 

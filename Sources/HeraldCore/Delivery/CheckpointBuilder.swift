@@ -54,7 +54,7 @@ struct CheckpointBuilder {
     ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
     ///   - positionInterval: nanoseconds; 0 to write positions with every checkpoint.
     init(
-        settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts,
+        settled: LogPosition, shards: Shards = .all, maxAttempts: Int = LoopLimits().attempts,
         positionInterval: Int64 = 0
     ) {
         self.shards = shards

@@ -33,6 +33,8 @@ final class DeliveryEngine {
         let runMaintenance: (() -> Void)?
     }
 
+    /// How often maintenance runs, in nanoseconds.
+    static let maintenanceInterval: Int64 = 1_000_000_000
     /// Number of events routed before the engine lets the sender work again.
     static let turnBudget = 256
 
@@ -57,7 +59,7 @@ final class DeliveryEngine {
     ///   - limits: what is kept in memory.
     init(
         ports: Ports, settled: LogPosition, shards: Shards = .all, counters: DeliveryCounters = DeliveryCounters(),
-        board: LaneSnapshots = LaneSnapshots(), limits: Hub.LoopLimits = .init()
+        board: LaneSnapshots = LaneSnapshots(), limits: LoopLimits = .init()
     ) {
         self.counters = counters
         timers = LoopTimers(ports.clock)
@@ -88,7 +90,7 @@ final class DeliveryEngine {
             shards, lanes: lanes, log: log, starter: starter, keeper: keeper, ledger: ledger, distributor: distributor,
             timers: timers)
         runMaintenance = ports.runMaintenance
-        if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + RetentionTask.interval) }
+        if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval) }
     }
 
     // MARK: State
@@ -149,7 +151,7 @@ final class DeliveryEngine {
             case .expire(let watch): awaited.expire(watch)
             case .runMaintenance:
                 runMaintenance?()
-                timers.insert(.runMaintenance, due: timers.now + RetentionTask.interval)
+                timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval)
             }
         }
     }

@@ -22,7 +22,7 @@ final class DeliveryLedger {
     var crowded: Set<DelegateKey> = []
 
     init(
-        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: Hub.LoopLimits,
+        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: LoopLimits,
         submit: @escaping (Checkpoint) -> Void
     ) {
         self.board = board

@@ -8,7 +8,7 @@ final class DeliveryLoop: EventDelegate {
     let counters = DeliveryCounters()
     private let sender: any CallbackSender
     private let recentEvents: RecentEvents
-    private let limits: Hub.LoopLimits
+    private let limits: LoopLimits
     private let origins: OriginRates
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
@@ -23,7 +23,7 @@ final class DeliveryLoop: EventDelegate {
     private let mayClose: Semaphore
 
     init(
-        sender: any CallbackSender, recentEvents: RecentEvents, limits: Hub.LoopLimits = .init(),
+        sender: any CallbackSender, recentEvents: RecentEvents, limits: LoopLimits = .init(),
         origins: OriginRates = OriginRates(), clock: Clock
     ) throws(SystemError) {
         hasFlushed = try Semaphore()

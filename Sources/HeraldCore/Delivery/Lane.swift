@@ -66,10 +66,10 @@ final class Lane {
     ///   - now: monotonic nanoseconds.
     ///   - nextProbe: when to probe a receiver that was failing before the restart, in monotonic nanoseconds.
     ///   - outage: for how long it was failing, in milliseconds.
-    ///   - maxWaiting: of deliveries that wait for a retry; see `Hub.LoopLimits`.
+    ///   - maxWaiting: of deliveries that wait for a retry; see `LoopLimits`.
     init(
         _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
-        now: Int64 = 0, nextProbe: Int64 = 0, outage: Int64 = 0, maxWaiting: Int = Hub.LoopLimits().waitingDeliveries
+        now: Int64 = 0, nextProbe: Int64 = 0, outage: Int64 = 0, maxWaiting: Int = LoopLimits().waitingDeliveries
     ) {
         key = delegate.key
         self.delegate = delegate

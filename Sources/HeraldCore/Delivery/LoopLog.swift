@@ -19,7 +19,7 @@ final class LoopLog {
     private var view: EventView?
 
     init(
-        settled: LogPosition, limits: Hub.LoopLimits, recentEvents: RecentEvents, timers: LoopTimers,
+        settled: LogPosition, limits: LoopLimits, recentEvents: RecentEvents, timers: LoopTimers,
         readPage: @escaping (LogPosition) -> Void
     ) {
         self.recentEvents = recentEvents

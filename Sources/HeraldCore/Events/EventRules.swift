@@ -51,20 +51,3 @@ extension EventDraft.Family {
         }
     }
 }
-
-extension Publication {
-    /// The validated publication.
-    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft.
-    func checked() throws(WriteRefusal) -> Publication {
-        if drafts.allSatisfy(\.isChecked) { return self }
-        var errors: [FieldError] = []
-        var checked: [EventDraft] = []
-        for (index, draft) in drafts.enumerated() {
-            let pointer = drafts.count > 1 ? "/\(index)" : ""
-            let right = draft.isChecked ? draft : draft.checked(app: app, at: pointer, &errors)
-            if let right { checked.append(right) }
-        }
-        guard errors.isEmpty else { throw .invalid(errors) }
-        return Publication(app: app, drafts: checked, idempotency: idempotency, completion: completion)
-    }
-}

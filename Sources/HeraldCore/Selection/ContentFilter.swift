@@ -36,7 +36,7 @@ public final class ContentFilter: Sendable {
         let clause: FilterClause
     }
 
-    private init(text: [UInt8], fields: [Field]) {
+    init(text: [UInt8], fields: [Field]) {
         self.text = text
         self.fields = fields.filter { $0.name != .data } + fields.filter { $0.name == .data }
     }
@@ -54,7 +54,7 @@ public final class ContentFilter: Sendable {
         self.init(text: text, fields: fields)
     }
 
-    private static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (text: [UInt8], fields: [Field])? {
+    static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (text: [UInt8], fields: [Field])? {
         var json = JSONWriter()
         json.value(CompactJSON(value))
         guard json.bytes.count <= Self.maxBytes else {
@@ -69,18 +69,6 @@ public final class ContentFilter: Sendable {
             return nil
         }
         return (json.bytes, fields)
-    }
-
-    /// Compiles a filter in the form of the HTTP API.
-    /// - Parameter json: a JSON object, at most 8,192 bytes without white space; see the type.
-    /// - Throws: `HubError.invalid` with all errors.
-    public convenience init(json: String) throws(HubError) {
-        guard let document = try? JSONDocument(parsing: json) else {
-            throw .invalid([FieldError("", "must be a JSON object")])
-        }
-        var errors: [FieldError] = []
-        guard let filter = Self.compile(document.root, &errors) else { throw .invalid(errors) }
-        self.init(text: filter.text, fields: filter.fields)
     }
 
     /// A filter from the store.

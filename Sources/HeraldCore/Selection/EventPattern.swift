@@ -31,7 +31,7 @@ public enum EventPattern: Hashable, Sendable {
 
     package func matches(_ type: String) -> Bool {
         switch self {
-        case .any: !ServiceFamily.isOne(type)
+        case .any: EventType.Family(of: type) != .service
         case .prefix(let prefix): type.hasPrefix(prefix)
         case .exact(let exact): type == exact
         }

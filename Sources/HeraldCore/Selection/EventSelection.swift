@@ -57,25 +57,23 @@ public struct EventSelection: Hashable, Sendable {
     package init(
         app: AppKey, events: [EventPattern] = [.any], subjects: Set<String> = [], filter: ContentFilter? = nil
     ) {
+        self.init(app: app, events: events, SubjectSelection(subjects), filter: filter, addressee: nil)
+    }
+
+    /// - Parameter addressee: gets what is addressed to it; `nil` for none.
+    init(
+        app: AppKey, events: [EventPattern], _ subjects: SubjectSelection, filter: ContentFilter?,
+        addressee: DelegateKey?
+    ) {
         self.app = app
         self.events = events
         self.filter = filter
-        addressee = nil
-        subjectSelection = SubjectSelection(subjects)
-    }
-
-    /// The selection of a webhook with these settings.
-    /// - Parameter subjects: those of the settings.
-    init(_ settings: WebhookSettings, app: AppKey, addressee: DelegateKey, _ subjects: SubjectSelection) {
-        self.app = app
         self.addressee = addressee
-        events = settings.events
-        filter = settings.filter
         subjectSelection = subjects
     }
 
     /// The errors, with the field names of the HTTP API.
-    package var problems: [FieldError] { WebhookRules.problems(ofEvents: events, subjects: subjects.sorted()) }
+    package var problems: [FieldError] { Self.problems(ofEvents: events, subjects: subjects.sorted()) }
 
     /// Whether one of the patterns matches a type, ignoring the other conditions.
     package func includes(type: String) -> Bool { events.contains { $0.matches(type) } }
@@ -104,9 +102,4 @@ public struct EventSelection: Hashable, Sendable {
         if let filter, !filter.matches(view()) { return .filter }
         return nil
     }
-}
-
-/// A stream has the same conditions as a webhook.
-extension EventSelection: StreamInterest {
-    package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
 }

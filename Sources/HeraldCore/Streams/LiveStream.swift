@@ -7,6 +7,11 @@ package protocol StreamInterest: Hashable, Sendable {
     func wants(_ entry: Entry) -> Bool
 }
 
+/// A stream has the same conditions as a webhook.
+extension EventSelection: StreamInterest {
+    package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
+}
+
 /// A client of a live stream: a delegate of the kind `stream`.
 ///
 /// State that is neither constant nor atomic belongs to the streams' thread, which is why `@unchecked Sendable` is

@@ -82,7 +82,7 @@ struct LaneTests {
     @Test("with 10,000 waiting deliveries in memory it accepts no new event until a checkpoint is written")
     func maxWaiting() {
         let lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
-        for event in 1...LogPosition(Hub.LoopLimits().waitingDeliveries) { _ = lane.take(row(event)) }
+        for event in 1...LogPosition(LoopLimits().waitingDeliveries) { _ = lane.take(row(event)) }
         #expect(!lane.mayTakeNewEvent)
         hold(lane, 3)
         #expect(startRetry(lane) == 3)

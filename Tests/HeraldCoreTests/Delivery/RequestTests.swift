@@ -373,7 +373,7 @@ struct RequestTests {
     func replayIsBounded() {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
         lane.withReplays { $0.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0)) }
-        for event in 1...LogPosition(Hub.LoopLimits().waitingDeliveries) {
+        for event in 1...LogPosition(LoopLimits().waitingDeliveries) {
             guard case .replay(event) = lane.nextSource() else {
                 Issue.record("nothing to start at \(event)")
                 return

@@ -82,7 +82,7 @@ final class FlowWorld {
 
     /// - Parameter waiting: the deliveries of one lane that wait for a retry and are in memory.
     init(
-        seed: UInt64, capacity: Int = 4_096, waiting: Int = Hub.LoopLimits().waitingDeliveries, lanes: [Lane]
+        seed: UInt64, capacity: Int = 4_096, waiting: Int = LoopLimits().waitingDeliveries, lanes: [Lane]
     ) {
         started = clock.now
         random = SeededRandom(seed: seed)

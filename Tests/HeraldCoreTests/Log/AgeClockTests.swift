@@ -74,7 +74,7 @@ struct AgeClockTests {
             checkpoint.settled = 9
             try transaction.write(checkpoint)
         }
-        var retention = Hub.Retention()
+        var retention = Retention()
         retention.events = 7 * day
         var planner = RetentionPlanner(retention)
         let ages = AgeClock(clock)

@@ -68,7 +68,7 @@ struct AttemptRoomTests {
     @Test("the planner measures the room, which is never negative")
     func measured() throws {
         let store = MemoryStore()
-        var retention = Hub.Retention()
+        var retention = Retention()
         retention.attemptBytes = 10_000
         func room() throws -> Int64? {
             var planner = RetentionPlanner(retention)

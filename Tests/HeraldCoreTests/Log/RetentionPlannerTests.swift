@@ -27,7 +27,7 @@ struct RetentionPlannerTests {
     }
 
     private func planner(bytes: Int64? = nil, attempts: Int64? = nil) -> RetentionPlanner {
-        var retention = Hub.Retention()
+        var retention = Retention()
         (retention.events, retention.attempts, retention.bytes, retention.attemptBytes) = (nil, nil, bytes, attempts)
         return RetentionPlanner(retention)
     }

@@ -178,7 +178,7 @@ struct NodeTests {
         a.answer = { _ in nil }
         a.publish(3)
         World.advance([a], seconds: 1)
-        a.process.writerState.shards?.sessionIsLost()
+        a.process.writerState.cluster?.sessionIsLost()
         a.store.memoryLeases?.endSession()
         a.store.refuse(true)
         a.answer = { _ in .success }

@@ -188,8 +188,8 @@ final class SimulatedProcess: @unchecked Sendable {
     let usage: LogUsage
     private var planner = RetentionPlanner(SimulatedProcess.retention)
     /// Only what the test says is too old.
-    private static var retention: Hub.Retention {
-        var retention = Hub.Retention()
+    private static var retention: Retention {
+        var retention = Retention()
         (retention.events, retention.attempts) = (nil, nil)
         return retention
     }
@@ -210,7 +210,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let maxRecentEvents: Int
         let windowEvents: Int
         /// Deliveries of one delegate that wait for a retry and are in memory.
-        var waiting = Hub.LoopLimits().waitingDeliveries
+        var waiting = LoopLimits().waitingDeliveries
 
         func with(loops: Int) -> Size {
             Size(
@@ -255,7 +255,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 }, followed: { _ in }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
-        writerState.shards = ShardManager(
+        writerState.cluster = ShardManager(
             store,
             .init(
                 loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},

@@ -128,7 +128,7 @@ extension FlowControl {
     }
 }
 
-extension Hub.LoopLimits {
+extension LoopLimits {
     /// With so many recent events for the lanes.
     static func window(_ events: Int, positionInterval: Int64 = 0, waiting: Int = Self().waitingDeliveries) -> Self {
         var limits = Self()

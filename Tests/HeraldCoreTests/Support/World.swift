@@ -42,7 +42,7 @@ final class World: @unchecked Sendable {
     init(
         loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore(),
         clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e",
-        node: UInt32? = nil, waiting: Int = Hub.LoopLimits().waitingDeliveries
+        node: UInt32? = nil, waiting: Int = LoopLimits().waitingDeliveries
     ) throws {
         store = RefusingStore(memory, node: node.map { NodeKey(rawValue: $0) })
         self.clock = clock

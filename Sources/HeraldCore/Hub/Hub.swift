@@ -172,7 +172,7 @@ public final class Hub: Sendable {
         }
         if let otherOutcomes { delegates.addDelegate(otherOutcomes) }
         try others.begin()
-        try writer.start(.init(recovery), shards: sharing)
+        try writer.start(.init(recovery)) { [store, sharing, clock] in ShardManager(store, sharing, clock: clock) }
         store.observe { [weak intake] in intake?.look() }
     }
 

@@ -8,7 +8,7 @@ struct ErasureEnd: StoreCommand {
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        let rest = try transaction.erase(events, limit: DeliveryWrite.rowsOfStep).rest
+        let rest = try transaction.erase(events, limit: Self.rowsOfStep).rest
         if rest.isEmpty { return }
         plan.answers.append { [intake = writer.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
     }

@@ -77,11 +77,11 @@ package final class LogWriter: Sendable {
         confirmed = Atomic(clock.monotonic())
     }
 
-    /// - Parameter shards: with which the delegates are shared, if the store has leases.
-    func start(_ start: Start, shards: ShardManager.Ports) throws(SystemError) {
+    /// - Parameter makeCluster: called on the writer's thread; returns `nil` if all delegates belong to this process.
+    func start(_ start: Start, _ makeCluster: @escaping @Sendable () -> (any Cluster)?) throws(SystemError) {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start)
-            state.shards = ShardManager(store, shards, clock: clock)
+            state.cluster = makeCluster()
             tellKnown(state)
             while writeNext(&state) {}
         }
@@ -136,7 +136,7 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             try store.checkFiles()
         } catch {
-            state.shards?.sessionIsLost()
+            state.cluster?.sessionIsLost()
             if case .unavailable = error {
                 hasNoSession = true
             } else {
@@ -179,12 +179,12 @@ package final class LogWriter: Sendable {
 
     /// Takes and gives shards, when it is due and memory includes what others have changed.
     private func shareDelegates(_ state: inout State) {
-        guard isCurrent, var shards = state.shards else { return }
-        defer { state.shards = shards }
+        guard isCurrent, var cluster = state.cluster else { return }
+        defer { state.cluster = cluster }
         do throws(StoreError) {
-            try shards.look()
+            try cluster.look()
         } catch {
-            if case .unavailable = error { shards.sessionIsLost() }
+            if case .unavailable = error { cluster.sessionIsLost() }
         }
     }
 
@@ -231,7 +231,7 @@ package final class LogWriter: Sendable {
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
         // One of all processes that share a store keeps house, and knows how much room there is.
-        let isHousekeeper = state.shards?.keepsHouse ?? true
+        let isHousekeeper = state.cluster?.keepsHouse ?? true
         let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping
         var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
         let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })

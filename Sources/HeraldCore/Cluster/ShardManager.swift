@@ -3,7 +3,7 @@ import Synchronization
 
 /// Shares the delegates with the other processes that have the store open: looks each second which of them are there, takes the
 /// shards that are to be here, and gives those that are to be elsewhere. The writer's thread, outside transactions.
-struct ShardManager {
+struct ShardManager: Cluster {
     /// The parts of the hub that it acts on. Any thread.
     struct Ports: Sendable {
         /// The number of delivery loops.

@@ -4,8 +4,8 @@ extension LogWriter {
         var nextDelegateKey: DelegateKey
         var log: LogFollower
         var changes: ChangeFollower
-        /// `nil` if all shards belong to this process.
-        var shards: ShardManager?
+        /// `nil` if all delegates belong to this process.
+        var cluster: (any Cluster)?
         var lastMark: LogMark
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.

@@ -4,8 +4,6 @@ import Synchronization
 /// Periodically looks on a reader's thread at what exceeds the retention (`RetentionPlanner`), and has the loops and the
 /// writer remove it.
 final class RetentionTask: EventDelegate {
-    /// Nanoseconds between two looks, unless much is written.
-    static let interval: Int64 = 1_000_000_000
     /// One look in so many, while nothing is written: time alone makes events old.
     private static let idleLooks = 4
     /// What an event takes at least besides its data, in bytes.
@@ -53,7 +51,7 @@ final class RetentionTask: EventDelegate {
     private let tell: @Sendable (LoopMessage) -> Void
 
     init(
-        _ retention: Hub.Retention, readers: ReaderPool, intake: Intake, registry: Registry, usage: LogUsage,
+        _ retention: Retention, readers: ReaderPool, intake: Intake, registry: Registry, usage: LogUsage,
         attemptRoom: AttemptRoom, clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
@@ -80,7 +78,7 @@ final class RetentionTask: EventDelegate {
         if attempts.add(attemptBytes) { look() }
     }
 
-    /// Called once in an interval. Any thread.
+    /// Called once a second, by `DeliveryEngine`. Any thread.
     func lookWhenDue() {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)

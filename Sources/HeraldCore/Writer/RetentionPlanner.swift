@@ -52,7 +52,7 @@ struct RetentionPlanner {
     /// looked at soon; this is for deliveries that waited for a retry, and for delegates that have changed.
     private static let scanInterval: Int64 = 3_600_000
 
-    private let retention: Hub.Retention
+    private let retention: Retention
     private var nextAging: Int64 = 0
     /// Ranges in which events may no longer be needed, ascending. The events in between were needed.
     private var unscanned: [ClosedRange<LogPosition>] = [1...LogPosition.max]
@@ -62,7 +62,7 @@ struct RetentionPlanner {
     private var holds = Holds()
     private var lastEnding: (through: LogPosition, time: Int64) = (0, .min / 2)
 
-    init(_ retention: Hub.Retention) { self.retention = retention }
+    init(_ retention: Retention) { self.retention = retention }
 
     mutating func next(_ context: Context) throws(StoreError) -> Step {
         var old: LogPosition = 0

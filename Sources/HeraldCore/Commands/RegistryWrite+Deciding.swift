@@ -1,0 +1,87 @@
+extension Registry {
+    /// The start of a new delegate.
+    struct NewDelegate {
+        let key: DelegateKey
+        /// It gets events after this one.
+        let start: LogPosition
+        /// Milliseconds since 1970 UTC.
+        let time: Int64
+        let makeID: () -> String
+    }
+
+    /// Decides about a change without applying it. The writer's thread.
+    func decide(_ write: RegistryWrite, _ new: NewDelegate) -> (RegistryWrite.Outcome, WriteEffect?) {
+        switch write.action {
+        case .register(let registration):
+            let settings = registration.settings
+            let secret = registration.secret
+            if let existing = delegate(write.app, url: settings.url) {
+                let newest = existing.state.secrets.first?.secret
+                let isSame =
+                    existing.settings == settings && newest?.scheme == secret.scheme
+                    && (!registration.isOwnSecret || newest == secret)
+                return (isSame ? .existed(existing) : .conflict(existing), nil)
+            }
+            let delegate = WebhookDelegate(
+                app: write.app, key: new.key, id: new.makeID(),
+                state: .init(registered: settings, secret, now: new.time),
+                start: registration.start ?? new.start, createdAt: new.time, updatedAt: new.time,
+                version: 1)
+            return (.registered(delegate), .set(delegate))
+
+        case .update(let id, let version, let change):
+            guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
+            if let version, !version.contains(old.version) { return (.versionMismatch(old), nil) }
+            var state = old.state
+            do throws(RegistryWrite.InvalidSettings) {
+                try change(&state, new.time)
+            } catch {
+                return (.invalid(error.errors), nil)
+            }
+            state.apply(.settingsChanged(from: old.settings), now: new.time)
+            if state == old.state { return (.updated(old), nil) }
+            state.forgetExpiredSecrets(now: new.time)
+            if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
+                return (.conflict(other), nil)
+            }
+            let delegate = old.changed(to: state, at: new.time)
+            return (.updated(delegate), .set(delegate))
+
+        case .remove(let id, let version):
+            guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
+            if let version, !version.contains(old.version) { return (.versionMismatch(old), nil) }
+            return (.removed([old]), .remove([old]))
+
+        case .removeAll:
+            let all = list(write.app)
+            return (.removed(all), all.isEmpty ? nil : .remove(all))
+        }
+    }
+}
+
+extension WebhookRules {
+    /// The write with normalized settings; a change is validated when it is made.
+    func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
+        switch write.action {
+        case .register(var registration):
+            let secret = registration.secret.problem.map { [FieldError("/secret", $0)] } ?? []
+            let errors = problems(of: &registration.settings) + secret
+            if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+            return write.with(.register(registration))
+        case .update(let id, let version, let change):
+            return write.with(
+                .update(id: id, ifVersion: version) { [self] state, now throws(RegistryWrite.InvalidSettings) in
+                    let old = state
+                    try change(&state, now)
+                    // Existing settings may be older than a rule. They stay valid until they are changed.
+                    var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
+                    if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
+                    for entry in state.secrets where !old.secrets.contains(entry) {
+                        if let problem = entry.secret.problem { errors.append(FieldError("/secret", problem)) }
+                    }
+                    if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+                })
+        case .remove, .removeAll: return write
+        }
+    }
+}

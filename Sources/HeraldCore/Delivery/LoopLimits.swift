@@ -1,0 +1,15 @@
+/// What one delivery loop keeps in memory at most.
+package struct LoopLimits: Sendable {
+    /// The recent events that lanes read without a lock.
+    package var recentEvents = 8_192
+    package var recentBytes = 16 << 20
+    /// Of one page of older events, of which 32 are kept.
+    package var pageBytes = 1 << 20
+    /// Attempts that are not written yet. Above it no new attempts start until the writer has taken them.
+    package var attempts = 50_000
+    /// How often the positions of lanes are written, in nanoseconds; 0 for each time that outcomes are.
+    package var positionInterval: Int64 = 0
+    /// Deliveries of one delegate that wait for a retry. With this many it gets no new event until one is settled.
+    package var waitingDeliveries = 10_000
+    package init() {}
+}

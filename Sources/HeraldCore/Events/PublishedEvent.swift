@@ -1,0 +1,26 @@
+/// The result for one published event.
+public struct PublishedEvent: Sendable {
+    /// Whether it was published, and if not, why.
+    public enum Disposition: Equatable, Sendable {
+        /// It is in the log, and delegates are called.
+        case accepted
+        /// Its id was published before; `event` is the first one. Delegates are not called again.
+        case existed
+        /// An app state equal to the current one, posted with `onlyIfChanged`: nothing was published.
+        case unchanged
+        /// `ifMatch` does not match the current value: nothing was published.
+        case preconditionFailed
+    }
+    /// The event in the log; for `existed`, the first one.
+    public let event: Event
+    /// Whether this call added it to the log.
+    public let disposition: Disposition
+    /// For `existed`: where the post differs from the first event, as JSON pointers into the post.
+    package let differences: [String]
+
+    package init(event: Event, disposition: Disposition, differences: [String] = []) {
+        self.event = event
+        self.disposition = disposition
+        self.differences = differences
+    }
+}

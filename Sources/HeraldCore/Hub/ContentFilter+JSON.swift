@@ -1,0 +1,15 @@
+import HeraldJSON
+
+extension ContentFilter {
+    /// Compiles a filter in the form of the HTTP API.
+    /// - Parameter json: a JSON object, at most 8,192 bytes without white space; see the type.
+    /// - Throws: `HubError.invalid` with all errors.
+    public convenience init(json: String) throws(HubError) {
+        guard let document = try? JSONDocument(parsing: json) else {
+            throw .invalid([FieldError("", "must be a JSON object")])
+        }
+        var errors: [FieldError] = []
+        guard let filter = Self.compile(document.root, &errors) else { throw .invalid(errors) }
+        self.init(text: filter.text, fields: filter.fields)
+    }
+}

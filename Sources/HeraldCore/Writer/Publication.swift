@@ -1,0 +1,40 @@
+/// Events that are posted together, all or none, with their completion.
+///
+/// A class, because it is passed between several owners, and copying a struct would retain each of its references.
+package final class Publication: Sendable {
+    package let app: AppKey
+    package let drafts: [EventDraft]
+    /// The size of the events' bodies.
+    let bytes: Int
+    package let idempotency: Idempotency<[PublishedEvent]>?
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
+    package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
+
+    package init(
+        app: AppKey = .default, drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil,
+        completion: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
+    ) {
+        self.app = app
+        self.drafts = drafts
+        bytes = drafts.reduce(0) { $0 + $1.event.body.count }
+        self.idempotency = idempotency
+        self.completion = completion
+    }
+}
+
+extension Publication {
+    /// The validated publication.
+    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft.
+    func checked() throws(WriteRefusal) -> Publication {
+        if drafts.allSatisfy(\.isChecked) { return self }
+        var errors: [FieldError] = []
+        var checked: [EventDraft] = []
+        for (index, draft) in drafts.enumerated() {
+            let pointer = drafts.count > 1 ? "/\(index)" : ""
+            let right = draft.isChecked ? draft : draft.checked(app: app, at: pointer, &errors)
+            if let right { checked.append(right) }
+        }
+        guard errors.isEmpty else { throw .invalid(errors) }
+        return Publication(app: app, drafts: checked, idempotency: idempotency, completion: completion)
+    }
+}
