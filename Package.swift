@@ -31,6 +31,11 @@ func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: settings)
 }
 
+/// A program that a test runs: what depends on how a program begins, and on which thread.
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "Tests/Programs/\(name)", swiftSettings: settings)
+}
+
 let package = Package(
     name: "herald",
     // For `Delegation`, which needs atomics; the service runs on Linux.
@@ -58,6 +63,11 @@ let package = Package(
         example("AppStates", ["Delegation"]),
         example("LoginObservers", ["Delegation"]),
         example("SignUpForm", ["Delegation"]),
+
+        // Programs that a test runs.
+        program("AsyncMain", ["Delegation"]),
+        program("DispatchMain", ["Delegation"]),
+        program("TopLevel", ["Delegation"]),
 
         // What an app imports: the hub with a store and a sender. Knows how they are put together, and nothing of HTTP servers.
         module(
@@ -177,7 +187,7 @@ let package = Package(
             "ExampleTests",
             [
                 "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm", "EmbeddedHub",
-                "OrderServer", "TaskList", "HeraldCLI",
+                "OrderServer", "TaskList", "AsyncMain", "DispatchMain", "TopLevel", "HeraldCLI",
             ]),
         tests("HeraldRuntimeTests", ["HeraldRuntime"]),
         tests("HeraldJSONTests", ["HeraldJSON"]),

@@ -1,18 +1,18 @@
 import Delegation
 
-enum Retrieval: Equatable {
+nonisolated enum Retrieval: Equatable {
     case running
     case success
     case failure(reason: String)
 }
 
-enum AppState: Equatable {
+nonisolated enum AppState: Equatable {
     case idle
     case dataRetrieval(Retrieval)
 }
 
 final class StatusBar: StateDelegate {
-    func stateDidChange(from old: AppState, to new: AppState) {
+    func stateDidChange(from old: AppState, to new: AppState, sender: any DelegateSender) {
         switch new {
         case .idle: print("  Status bar: ready")
         case .dataRetrieval(.running): print("  Status bar: loading …")
@@ -22,7 +22,7 @@ final class StatusBar: StateDelegate {
     }
 }
 
-extension AppState: CustomStringConvertible {
+nonisolated extension AppState: CustomStringConvertible {
     var description: String {
         switch self {
         case .idle: "idle"
@@ -39,7 +39,7 @@ final class Loader: StateDelegate {
 
     init(_ state: ObservedState<AppState>) { self.state = state }
 
-    func stateDidChange(from old: AppState, to new: AppState) {
+    func stateDidChange(from old: AppState, to new: AppState, sender: any DelegateSender) {
         guard case .dataRetrieval(.failure) = new else { return }
         print("  Loader: I try again")
         state.value = .dataRetrieval(.running)
@@ -51,7 +51,7 @@ let loader = Loader(state)
 let statusBar = StatusBar()
 state.addDelegate(loader)
 state.addDelegate(statusBar)
-let log = state.observe { old, new in print("  Log: \(old) → \(new)") }
+let log = state.observe(on: .main) { old, new in print("  Log: \(old) → \(new)") }
 
 print("The user pulls to refresh.")
 state.value = .dataRetrieval(.running)

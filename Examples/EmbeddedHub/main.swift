@@ -13,9 +13,9 @@ final class Journal: EventDelegate {
 
 /// Notified of the logins of paying users.
 final class Concierge: AuthEventsDelegate, Sendable {
-    func userIsLoggedIn(user: EventUser) { print("  Concierge: user \(user.id) is here") }
-    func userIsLoggedOut(user: EventUser?) {}
-    func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?) {}
+    func userIsLoggedIn(user: EventUser, sender: any DelegateSender) { print("  Concierge: user \(user.id) is here") }
+    func userIsLoggedOut(user: EventUser?, sender: any DelegateSender) {}
+    func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?, sender: any DelegateSender) {}
 }
 
 enum Stage: String, Codable {
@@ -23,7 +23,9 @@ enum Stage: String, Codable {
 }
 
 final class Sign: StateDelegate, Sendable {
-    func stateDidChange(from old: Stage, to new: Stage) { print("  Sign: \(old.rawValue) → \(new.rawValue)") }
+    func stateDidChange(from old: Stage, to new: Stage, sender: any DelegateSender) {
+        print("  Sign: \(old.rawValue) → \(new.rawValue)")
+    }
 }
 
 struct User: Codable {

@@ -5,15 +5,17 @@ struct Account: Equatable {
 }
 
 final class WelcomeScreen: AuthEventsDelegate {
-    func userIsLoggedIn(user: Account) { print("  Welcome screen: hello, \(user.name)!") }
-    func userIsLoggedOut(user: Account?) {}
-    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
+    func userIsLoggedIn(user: Account, sender: any DelegateSender) { print("  Welcome screen: hello, \(user.name)!") }
+    func userIsLoggedOut(user: Account?, sender: any DelegateSender) {}
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {}
 }
 
 final class Menu: AuthEventsDelegate {
-    func userIsLoggedIn(user: Account) {}
-    func userIsLoggedOut(user: Account?) {}
-    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) { print("  Menu: drawn again") }
+    func userIsLoggedIn(user: Account, sender: any DelegateSender) {}
+    func userIsLoggedOut(user: Account?, sender: any DelegateSender) {}
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {
+        print("  Menu: drawn again")
+    }
 }
 
 /// Does not depend on screens, caches and menus.
@@ -37,7 +39,7 @@ for observer in [welcomeScreen, menu] as [any AuthEventsDelegate<Account>] {
     AuthEvents<Account>.shared.addDelegate(observer)
 }
 // For a single event a closure is shorter.
-let cache = AuthEvents<Account>.shared.observe { event in
+let cache = AuthEvents<Account>.shared.observe(on: .main) { event in
     if case .loggedOut = event { print("  Cache: emptied") }
 }
 

@@ -19,13 +19,16 @@ let package = Package(
     ]
 )
 
-// script/adoption adds the articles of Delegation, a program each.
+// script/adoption adds the articles of Delegation, a program each, and the examples.
 let articles = (try? FileManager.default.contentsOfDirectory(atPath: Context.packageDirectory + "/Articles")) ?? []
 for article in articles.sorted() {
+    let isOnMainActor = article.hasSuffix("OnMainActor")
+    let products = article.hasPrefix("Hub") ? ["Delegation", "Herald"] : ["Delegation"]
     package.targets.append(
         .executableTarget(
-            name: article, dependencies: [.product(name: "Delegation", package: "herald")], path: "Articles/\(article)",
-            swiftSettings: settings))
+            name: article, dependencies: products.map { .product(name: $0, package: "herald") },
+            path: "Articles/\(article)",
+            swiftSettings: settings + (isOnMainActor ? [.defaultIsolation(MainActor.self)] : [])))
 }
 
 #if os(Linux)

@@ -3,13 +3,17 @@ import Testing
 
 private struct Account: Equatable, Sendable { let name: String }
 private struct OtherAccount: Sendable {}
+private struct Member: Identifiable, Sendable {
+    let id: Int
+    var plan = "free"
+}
 
 private final class Greeter: AuthEventsDelegate, Sendable {
     let record: Record
     init(_ record: Record) { self.record = record }
-    func userIsLoggedIn(user: Account) { record.add("hello \(user.name)") }
-    func userIsLoggedOut(user: Account?) { record.add("bye \(user?.name ?? "-")") }
-    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) { record.add("changed") }
+    func userIsLoggedIn(user: Account, sender: any DelegateSender) { record.add("hello \(user.name)") }
+    func userIsLoggedOut(user: Account?, sender: any DelegateSender) { record.add("bye \(user?.name ?? "-")") }
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) { record.add("changed") }
 }
 
 @Suite("Auth events", .timeLimit(.minutes(5)))
@@ -129,6 +133,118 @@ struct AuthEventsTests {
         }
         events.userIsLoggedOut()
         #expect(count.value == 10_000)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("tell a late delegate who is logged in, if it wants that") @MainActor
+    func late() async {
+        let ada = Account(name: "ada")
+        events.userIsLoggedIn(user: ada)
+        let (greeter, other) = (Greeter(record), Greeter(record))
+        #expect(events.addDelegate(greeter, initial: true))
+        #expect(events.addDelegate(other))
+        #expect(record.lines == ["hello ada"])
+        var heard: [AuthEvent<Account>] = []
+        let token = events.observe(on: .main, initial: true) { heard.append($0) }
+        #expect(heard == [.loggedIn(ada)])
+        for await event in events.events(initial: true) {
+            #expect(event == .loggedIn(ada))
+            break
+        }
+        events.userIsLoggedOut()
+        let closure = events.observe(initial: true) { [record] _ in record.add("late") }
+        #expect(heard == [.loggedIn(ada), .loggedOut(nil)] && !record.lines.contains("late"))
+        withExtendedLifetime((token, closure)) {}
+    }
+
+    @Test("know the current user, whom only a logout of the same user ends")
+    func currentUser() {
+        let (ada, bob) = (Account(name: "ada"), Account(name: "bob"))
+        #expect(events.currentUser == nil)
+        events.userIsLoggedIn(user: ada)
+        events.userIsLoggedOut(user: bob)
+        events.userAuthStatusChanged(user: bob)
+        events.userAuthStatusChanged(user: bob, isLoggedIn: false)
+        #expect(events.currentUser == ada)
+        events.userAuthStatusChanged(user: bob, isLoggedIn: true)
+        #expect(events.currentUser == bob)
+        events.userAuthStatusChanged(isLoggedIn: false)
+        #expect(events.currentUser == nil)
+
+        let members = AuthEvents<Member>()
+        members.userIsLoggedIn(user: Member(id: 1))
+        members.userIsLoggedOut(user: Member(id: 2))
+        #expect(members.currentUser?.id == 1)
+        members.userIsLoggedOut(user: Member(id: 1, plan: "pro"))
+        #expect(members.currentUser == nil)
+
+        // Users that can't be compared.
+        let others = AuthEvents<OtherAccount>()
+        others.userIsLoggedIn(user: OtherAccount())
+        others.userIsLoggedOut(user: OtherAccount())
+        #expect(others.currentUser == nil)
+    }
+
+    @Test("are the sender that their delegates receive, also of events that they forward")
+    func sender() {
+        final class Listener: AuthEventsDelegate, Sendable {
+            let senders = Box<[ObjectIdentifier]>([])
+            func userIsLoggedIn(user: Account, sender: any DelegateSender) {
+                senders.update { $0.append(ObjectIdentifier(sender)) }
+            }
+            func userIsLoggedOut(user: Account?, sender: any DelegateSender) {
+                senders.update { $0.append(ObjectIdentifier(sender)) }
+            }
+            func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {}
+        }
+        let (inner, listener) = (AuthEvents<Account>(), Listener())
+        events.addDelegate(inner)
+        events.addDelegate(listener)
+        inner.addDelegate(listener)
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        inner.userIsLoggedOut()
+        #expect(listener.senders.value == [inner, events, inner].map { ObjectIdentifier($0) })
+        #expect(events.currentUser != nil && inner.currentUser == nil)
+    }
+
+    @Test("count and remove their members")
+    func members() {
+        let (greeter, other) = (Greeter(record), Greeter(record))
+        events.addDelegate(greeter)
+        let token = events.observe { [record] _ in record.add("closure") }
+        #expect(events.count == 2 && events.contains(greeter) && !events.contains(other))
+        events.removeAllDelegates()
+        events.userIsLoggedOut()
+        #expect(events.count == 0 && !events.contains(greeter) && record.lines.isEmpty)
+        #expect(events.addDelegate(greeter))
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("follow one login after another, however many threads post")
+    func threads() async throws {
+        let events = AuthEvents<Account>(pendingLimit: .max)
+        let last = Box<AuthEvent<Account>?>(nil)
+        let count = Box(0)
+        let token = events.observe { event in
+            last.value = event
+            count.update { $0 += 1 }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for thread in 0..<4 {
+                group.addTask {
+                    try await onThread {
+                        for number in 0..<500 {
+                            events.userIsLoggedIn(user: Account(name: "\(thread) \(number)"))
+                            events.userIsLoggedOut(user: Account(name: "\(thread) \(number)"))
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        while count.value < 4000 { await Task.yield() }
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        #expect(events.currentUser == Account(name: "ada"))
         withExtendedLifetime(token) {}
     }
 }

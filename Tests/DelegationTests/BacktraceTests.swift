@@ -10,10 +10,10 @@ private final class Probe: @MainActor Hearing, @MainActor StateDelegate, @MainAc
     private(set) var depth = 0
 
     @inline(never) func heard() { depth = stackDepth() }
-    @inline(never) func stateDidChange(from old: Int, to new: Int) { depth = stackDepth() }
-    @inline(never) func userIsLoggedIn(user: Int) { depth = stackDepth() }
-    func userIsLoggedOut(user: Int?) {}
-    func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?) {}
+    @inline(never) func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) { depth = stackDepth() }
+    @inline(never) func userIsLoggedIn(user: Int, sender: any DelegateSender) { depth = stackDepth() }
+    func userIsLoggedOut(user: Int?, sender: any DelegateSender) {}
+    func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?, sender: any DelegateSender) {}
 }
 
 @inline(never)

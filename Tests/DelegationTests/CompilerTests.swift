@@ -59,9 +59,9 @@ struct CompilerTests {
             """
             struct Account: Sendable {}
             final class Greeter: AuthEventsDelegate {
-                func userIsLoggedIn(user: Account?) {}
-                func userIsLoggedOut(user: Account?) {}
-                func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
+                func userIsLoggedIn(user: Account?, sender: any DelegateSender) {}
+                func userIsLoggedOut(user: Account?, sender: any DelegateSender) {}
+                func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {}
             }
             func add(_ greeter: Greeter) { _ = AuthEvents<Account>().addDelegate(greeter) }
             """)
@@ -96,7 +96,7 @@ struct CompilerTests {
         import Delegation
         final class Listener: StateDelegate {
             var last = 0
-            func stateDidChange(from old: Int, to new: Int) { last = new }
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) { last = new }
         }
 
         """

@@ -34,7 +34,7 @@ private final class Observer: StateDelegate, Sendable {
         self.reaction = reaction
     }
 
-    func stateDidChange(from old: AppState, to new: AppState) {
+    func stateDidChange(from old: AppState, to new: AppState, sender: any DelegateSender) {
         record.add("\(name): \(old) → \(new)")
         reaction(old, new)
     }
@@ -43,7 +43,9 @@ private final class Observer: StateDelegate, Sendable {
 /// States from 0 up, for tests that count.
 private final class Chain: StateDelegate, Sendable {
     let heard = Box<[(old: Int, new: Int)]>([])
-    func stateDidChange(from old: Int, to new: Int) { heard.update { $0.append((old, new)) } }
+    func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) {
+        heard.update { $0.append((old, new)) }
+    }
 
     /// Whether each change begins where the one before has ended.
     var isComplete: Bool { zip(heard.value, heard.value.dropFirst()).allSatisfy { $0.new == $1.old } }
@@ -173,7 +175,7 @@ struct ObservedStateTests {
             for _ in 0..<8 { group.addTask { for _ in 0..<10_000 { counter.update { $0 += 1 } } } }
         }
         #expect(counter.value == 80_000)
-        while chain.heard.value.count < 80_000 { await Task.yield() }
+        while chain.heard.value.last?.new != 80_000 { await Task.yield() }
         #expect(chain.isComplete)
     }
 
@@ -219,15 +221,13 @@ struct ObservedStateTests {
                 async let second: Void = onThread { while !isOver.value { counter.update { $0 += 1 } } }
                 _ = try await (first, second)
             }
-            let heard = Box<[Int]>([])
-            let token = counter.observe(initial: true) { _, new in heard.update { $0.append(new) } }
-            while heard.value.count < 10 { await Task.yield() }
+            let chain = Chain()
+            counter.addDelegate(chain, initial: true)
+            while chain.heard.value.count < 10 { await Task.yield() }
             isOver.value = true
             try await writers.value
-            while heard.value.last != counter.value { await Task.yield() }
-            let numbers = heard.value
-            #expect(numbers == Array(numbers[0]...numbers[numbers.count - 1]))
-            withExtendedLifetime(token) {}
+            while chain.heard.value.last?.new != counter.value { await Task.yield() }
+            #expect(chain.isComplete && chain.heard.value[0].old == chain.heard.value[0].new)
         }
     }
 
@@ -244,11 +244,81 @@ struct ObservedStateTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("calls a closure without an actor's name on the thread of the change, also if code of the main actor adds it")
+    @MainActor
+    func closureOfMainActor() {
+        let counter = ObservedState(1)
+        let heard = Box<[[Int]]>([])
+        let token = counter.observe(initial: true) { old, new in heard.update { $0.append([old, new]) } }
+        // The main actor is busy here.
+        blockUntilDone { counter.value = 2 }
+        #expect(heard.value == [[1, 1], [1, 2]])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("notifies a new delegate of the current state first if that is wanted, where it is called")
+    @MainActor
+    func initialOfDelegates() async {
+        @MainActor final class Label: @MainActor StateDelegate {
+            var texts: [String] = []
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) {
+                texts.append("\(old) → \(new)")
+            }
+        }
+        actor Statistics: StateActor {
+            private(set) var changes: [Int] = []
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) { changes.append(new) }
+        }
+        let (counter, label, chain, statistics) = (ObservedState(7), Label(), Chain(), Statistics())
+        #expect(counter.addDelegate(label, initial: true))
+        #expect(!counter.addDelegate(label, initial: true))
+        counter.addDelegate(chain, initial: true, isolation: nil)
+        counter.addDelegate(statistics, initial: true)
+        #expect(label.texts == ["7 → 7"] && chain.heard.value.map(\.new) == [7])
+        counter.value = 8
+        #expect(label.texts == ["7 → 7", "7 → 8"] && chain.heard.value.map(\.new) == [7, 8])
+        while await statistics.changes != [7, 8] { await Task.yield() }
+    }
+
+    @Test("is the sender that its delegates receive")
+    func sender() {
+        final class Listener: StateDelegate, Sendable {
+            let senders = Box<[ObjectIdentifier]>([])
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) {
+                senders.update { $0.append(ObjectIdentifier(sender)) }
+            }
+        }
+        let listener = Listener()
+        let (first, second) = (ObservedState(0), StateMachine(0) { $1 > $0 })
+        first.addDelegate(listener, initial: true)
+        second.addDelegate(listener)
+        first.value = 1
+        #expect(throws: Never.self) { try second.transition(to: 1) }
+        #expect(listener.senders.value == [first, first, second].map { ObjectIdentifier($0) })
+    }
+
+    @Test("counts and removes its members, but not the copy that Observation tracks") @MainActor
+    func members() {
+        let counter = ObservedState(0)
+        let chains = [Chain(), Chain()]
+        for chain in chains { counter.addDelegate(chain) }
+        let heard = Box(0)
+        let token = counter.observe { heard.value = $1 }
+        #expect(counter.tracked == 0)
+        #expect(counter.count == 3 && counter.contains(chains[0]) && !counter.contains(Chain()))
+        counter.removeAllDelegates()
+        #expect(counter.count == 0 && !counter.contains(chains[0]))
+        counter.value = 1
+        #expect(chains[0].heard.value.isEmpty && heard.value == 0 && counter.tracked == 1)
+        #expect(counter.addDelegate(chains[0]) && counter.count == 1)
+        withExtendedLifetime(token) {}
+    }
+
     @Test("calls an actor on itself, once however often it was added, and does not keep it alive")
     func stateActor() async {
         actor Statistics: StateActor {
             private(set) var changes: [Int] = []
-            func stateDidChange(from old: Int, to new: Int) { changes.append(new) }
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) { changes.append(new) }
         }
         let counter = ObservedState(0)
         var statistics: Statistics? = Statistics()
@@ -265,14 +335,16 @@ struct ObservedStateTests {
         statistics = nil
         while observed != nil { await Task.yield() }
         counter.value = 0
-        #expect(counter.membership.count == 0)
+        #expect(counter.count == 0)
     }
 
     @Test("a delegate that only its actor may use is called there") @MainActor
     func isolatedDelegates() async {
         @MainActor final class Label: @MainActor StateDelegate {
             var texts: [String] = []
-            func stateDidChange(from old: Int, to new: Int) { texts.append("\(old) → \(new)") }
+            func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) {
+                texts.append("\(old) → \(new)")
+            }
         }
         let counter = ObservedState(0)
         let label = Label()
@@ -303,10 +375,10 @@ struct ObservedStateTests {
     func cancelled() async {
         let counter = ObservedState(0)
         let task = Task { for await number in counter.values where number == 1 {} }
-        while counter.membership.count == 0 { await Task.yield() }
+        while counter.count == 0 { await Task.yield() }
         task.cancel()
         await task.value
-        #expect(counter.membership.count == 0)
+        #expect(counter.count == 0)
     }
 
     @Test("is tracked by Observation on the main actor, for assignments, updates and transitions, on any thread")

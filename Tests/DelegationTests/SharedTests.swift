@@ -7,6 +7,16 @@ private protocol Hearing: AnyObject {
     func hear(_ word: String)
 }
 
+/// A protocol of the main actor, as all are whose module has the main actor as default isolation.
+@MainActor private protocol Drawing: AnyObject {
+    func draw(_ number: Int)
+}
+
+private final class Canvas: Drawing {
+    private(set) var numbers: [Int] = []
+    func draw(_ number: Int) { numbers.append(number) }
+}
+
 @MainActor
 private final class Screen: @MainActor Hearing {
     private(set) var words: [String] = []
@@ -146,7 +156,7 @@ struct SharedTests {
 
     @Test("a thread is not kept for the calls of others")
     func courtesy() async throws {
-        let delegates = SharedMulticastDelegate<any Listener>()
+        let delegates = SharedMulticastDelegate<any Listener>(pendingLimit: .max)
         let isOver = Box(false)
         let scribe = Scribe("a", record)
         delegates.addDelegate(scribe)
@@ -160,5 +170,36 @@ struct SharedTests {
         }
         try await other.value
         while record.lines.count(where: { $0 == "a mine" }) < 20 { await Task.yield() }
+    }
+
+    @Test("of a protocol of the main actor are called there, from any thread and in order") @MainActor
+    func mainActorProtocol() async {
+        let delegates = SharedMulticastDelegate<any Drawing>()
+        let canvases = [Canvas(), Canvas()]
+        for canvas in canvases { delegates.addDelegate(canvas) }
+        delegates.invokeDelegates(on: .main) { $0.draw(1) }
+        #expect(canvases.map(\.numbers) == [[1], [1]])
+        blockUntilDone { for number in 2...50 { delegates.invokeDelegates(on: .main) { $0.draw(number) } } }
+        #expect(canvases[0].numbers == [1])
+        delegates.removeDelegate(canvases[1])
+        delegates.invokeDelegates(on: .main) { $0.draw(51) }
+        while canvases[0].numbers.count < 51 { await Task.yield() }
+        #expect(canvases[0].numbers == Array(1...51) && canvases[1].numbers == [1])
+    }
+
+    @Test("that are Sendable can be called on the main actor wherever they were added") @MainActor
+    func onMain() async throws {
+        let delegates = SharedMulticastDelegate<any Listener>()
+        let scribes = [
+            Scribe("a", record) { _ in MainActor.preconditionIsolated() },
+            Scribe("b", record) { _ in MainActor.preconditionIsolated() },
+        ]
+        delegates.addDelegate(scribes[0])
+        delegates.addDelegate(scribes[1], isolation: MainActor.shared)
+        try await onThread { delegates.invokeDelegates(on: .main) { $0.hear("x") } }
+        while record.lines.count < 2 { await Task.yield() }
+        #expect(record.lines.sorted() == ["a x", "b x"])
+        delegates.invokeDelegates(on: .main) { $0.hear("y") }
+        #expect(record.lines.count == 4)
     }
 }

@@ -59,10 +59,10 @@ enum Frames {
 
     @MainActor private final class Probe: @MainActor Hearing, @MainActor StateDelegate, @MainActor AuthEventsDelegate {
         @inline(never) func heard() { depth = current() }
-        @inline(never) func stateDidChange(from old: Int, to new: Int) { depth = current() }
-        @inline(never) func userIsLoggedIn(user: Int) { depth = current() }
-        func userIsLoggedOut(user: Int?) {}
-        func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?) {}
+        @inline(never) func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) { depth = current() }
+        @inline(never) func userIsLoggedIn(user: Int, sender: any DelegateSender) { depth = current() }
+        func userIsLoggedOut(user: Int?, sender: any DelegateSender) {}
+        func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?, sender: any DelegateSender) {}
     }
 
     /// By what is called.

@@ -169,19 +169,23 @@ func tell(_ handlers: MulticastDelegate<Handler<Int>>, _ number: Int) { handlers
 @MainActor func stateVariants(_ count: Int) -> [Variant] {
     @MainActor final class Screen: @MainActor StateDelegate, @MainActor AuthEventsDelegate {
         var alarms = 0
-        @inline(never) func stateDidChange(from old: Int, to new: Int) { if new < 0 { alarms += 1 } }
-        @inline(never) func userIsLoggedIn(user: Int) { if user < 0 { alarms += 1 } }
-        func userIsLoggedOut(user: Int?) {}
-        func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?) {}
+        @inline(never) func stateDidChange(from old: Int, to new: Int, sender: any DelegateSender) {
+            if new < 0 { alarms += 1 }
+        }
+        @inline(never) func userIsLoggedIn(user: Int, sender: any DelegateSender) { if user < 0 { alarms += 1 } }
+        func userIsLoggedOut(user: Int?, sender: any DelegateSender) {}
+        func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?, sender: any DelegateSender) {}
     }
     let (handled, main, followed) = (ObservedState(0), ObservedState(0), ObservedState(0))
     let logins = AuthEvents<Int>()
     let listeners = makeListeners(count)
     let screens = (0..<count).map { _ in Screen() }
     let tokens = listeners.map { listener in
-        handled.observe(isolation: nil) { _, new in listener.heard(new, "message") }
+        handled.observe { _, new in listener.heard(new, "message") }
     }
-    let mainTokens = screens.map { screen in main.observe(on: .main) { screen.stateDidChange(from: $0, to: $1) } }
+    let mainTokens = screens.map { screen in
+        main.observe(on: .main) { screen.stateDidChange(from: $0, to: $1, sender: main) }
+    }
     for screen in screens {
         followed.addDelegate(screen)
         logins.addDelegate(screen)

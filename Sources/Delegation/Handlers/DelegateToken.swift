@@ -37,13 +37,21 @@ extension Membership {
     ///
     /// - Parameters:
     ///   - actor: where it is called; `nil` for the thread of each caller.
-    ///   - first: see ``add(_:_:on:first:)``.
+    ///   - delivery: see ``add(_:_:on:_:first:)``.
+    ///   - first: see ``add(_:_:on:_:first:)``.
     @inlinable
     func token<Delegate>(
-        for new: Delegate, on actor: (any Actor)? = nil, first: (() -> Message)? = nil
+        for new: Delegate, on actor: (any Actor)? = nil, _ delivery: StateDelivery = .every,
+        first: (() -> Message?)? = nil
     ) -> DelegateToken {
-        let member = StrongMember(new)
-        add(member, .address(member.address), on: actor, first: first)
+        token(of: StrongMember(new), on: actor, delivery, first: first)
+    }
+
+    @usableFromInline
+    func token(
+        of member: Member, on actor: (any Actor)?, _ delivery: StateDelivery, first: (() -> Message?)?
+    ) -> DelegateToken {
+        add(member, .address(member.address), on: actor, delivery, first: first)
         return DelegateToken(self, member)
     }
 }

@@ -14,10 +14,10 @@ extension Membership {
     ///
     /// - Parameters:
     ///   - delegate: creates the delegate.
-    ///   - first: see ``add(_:_:on:first:)``.
+    ///   - first: see ``add(_:_:on:_:first:)``.
     func stream<Element: Sendable, Delegate>(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy,
-        delegate: (Feed<Element>) -> Delegate, first: (() -> Message)? = nil
+        delegate: (Feed<Element>) -> Delegate, first: (() -> Message?)? = nil
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
         let member = StrongMember(delegate(Feed(continuation)))

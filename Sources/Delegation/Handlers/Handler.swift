@@ -22,17 +22,16 @@ extension MulticastDelegate {
     where Delegate == Handler<Event> { membership.token(for: Handler(handle)) }
 
     /// Calls the closure for each event from now on, on the main actor and in the order of the events, until the token is
-    /// released: before `invokeHandlers` returns when that is called on the main thread, later otherwise.
+    /// released: before `invokeHandlers` returns when that is called on the main thread, later otherwise. If 10,000 events
+    /// wait, another one replaces the first of them.
     public func addHandler<Event: Sendable>(
-        on actor: MainActor, isolation: isolated (any Actor)? = #isolation,
-        _ handle: @escaping @MainActor @Sendable (Event) -> Void
+        on actor: MainActor, _ handle: @escaping @MainActor @Sendable (Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
-        MainThread.record(on: isolation)
-        return addHandler(on: actor, calling: Handler { event in MainActor.assumeIsolated { handle(event) } })
+        addHandler(on: actor, calling: Handler { event in MainActor.assumeIsolated { handle(event) } })
     }
 
     /// Calls the closure for each event from now on, on the actor and in the order of the events, until the token is
-    /// released. The actor is not kept alive.
+    /// released. The actor is not kept alive. If 10,000 events wait, another one replaces the first of them.
     public func addHandler<Event: Sendable, Isolation: Actor>(
         on actor: Isolation, _ handle: @escaping @Sendable (isolated Isolation, Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
@@ -56,9 +55,9 @@ extension MulticastDelegate {
 
     /// The events from now on, as a sequence. It ends when the collection is released.
     ///
-    /// - Parameter buffering: what becomes of events that the loop has not taken yet.
+    /// - Parameter buffering: what becomes of events that the loop has not taken yet: the latest 10,000 wait.
     public func events<Event: Sendable>(
-        buffering: AsyncStream<Event>.Continuation.BufferingPolicy = .unbounded
+        buffering: AsyncStream<Event>.Continuation.BufferingPolicy = .bufferingNewest(Membership.defaultLimit)
     ) -> AsyncStream<Event> where Delegate == Handler<Event> {
         membership.stream(buffering) { feed in Handler { feed.yield($0) } }
     }

@@ -1,19 +1,10 @@
-#if canImport(Darwin)
-    internal import Darwin
-#else
-    internal import Synchronization
-#endif
-
-/// Calls the delegates of members. Returns the members whose delegate was released.
-@usableFromInline typealias Message = @Sendable ([Member?]) -> [Member]
-
 /// The members that are called in one place, and the messages that wait for them. The place is an actor, or the thread of
 /// each caller.
 ///
 /// `@unchecked Sendable` is correct because the lock of the ``Membership`` guards all that changes.
 @usableFromInline
 final class Lane: @unchecked Sendable {
-    /// A message, and the members when it was sent.
+    /// A message that waits, and the members when it was sent.
     struct Item {
         let message: Message
         let members: [Member?]
@@ -32,6 +23,10 @@ final class Lane: @unchecked Sendable {
     /// Of the actor; `nil` for the thread of each caller.
     let isolation: ObjectIdentifier?
     private let isMain: Bool
+    /// Whether a change that waits is merged with the next one.
+    let delivery: StateDelivery
+    /// The number of messages that may wait.
+    private let limit: Int
     /// Not kept alive.
     weak let actor: (any Actor)?
     var roster = Roster()
@@ -42,8 +37,10 @@ final class Lane: @unchecked Sendable {
     /// How many of them were taken.
     private var taken = 0
 
-    init(_ actor: (any Actor)?) {
+    init(_ actor: (any Actor)?, _ delivery: StateDelivery, limit: Int) {
         self.actor = actor
+        self.delivery = delivery
+        self.limit = delivery == .latest ? 1 : max(1, limit)
         isolation = actor.map(ObjectIdentifier.init)
         isMain = actor === MainActor.shared
     }
@@ -53,7 +50,31 @@ final class Lane: @unchecked Sendable {
 
     var next: Item? { taken < waiting.count ? waiting[taken] : nil }
 
-    func append(_ item: Item) { waiting.append(item) }
+    /// What became of a message that waited, because there was no room for the next one. To be released without the lock.
+    enum Displaced {
+        /// A part of the next one.
+        case merged(Item)
+        case dropped(Item)
+    }
+
+    /// Appends a message for all members. If too many wait, it is merged with the last one, or replaces the first one.
+    func append(_ item: Item) -> Displaced? {
+        guard let last = waiting.last ?? nil, waiting.count - taken >= limit else {
+            waiting.append(item)
+            return nil
+        }
+        if let merged = last.message.merged(with: item.message) {
+            // These members include the others that still are members.
+            waiting[waiting.count - 1] = Item(message: merged, members: item.members, thread: item.thread)
+            return .merged(last)
+        }
+        waiting.append(item)
+        defer { removeNext() }
+        return next.map { .dropped($0) }
+    }
+
+    /// Appends a message for a new member alone, which no other message can contain.
+    func appendFirst(_ item: Item) { waiting.append(item) }
 
     func removeNext() {
         waiting[taken] = nil
@@ -63,26 +84,4 @@ final class Lane: @unchecked Sendable {
             taken = 0
         }
     }
-}
-
-/// The thread of the main actor.
-@usableFromInline
-enum MainThread {
-    #if canImport(Darwin)
-        static var isCurrent: Bool { pthread_main_np() != 0 }
-
-        @usableFromInline
-        static func record(on isolation: isolated (any Actor)?) {}
-    #else
-        /// 0 until code of the main actor has recorded it.
-        private static let identity = Atomic<UInt>(0)
-
-        static var isCurrent: Bool { identity.load(ordering: .relaxed) == ThreadIdentity.current }
-
-        /// Notes the current thread if it is that of the main actor.
-        @usableFromInline
-        static func record(on isolation: isolated (any Actor)?) {
-            if isolation === MainActor.shared { identity.store(ThreadIdentity.current, ordering: .relaxed) }
-        }
-    #endif
 }

@@ -19,6 +19,9 @@ class Member: @unchecked Sendable {
 
     @inlinable final var isRemoved: Bool { address == 0 }
 
+    /// Whether users of the collection count it, and can remove it.
+    var isPublic: Bool { true }
+
     func remove() { storedAddress.store(0, ordering: .relaxed) }
 
     /// This one takes the place of another one with the same delegate, which rounds in progress may have.
@@ -146,4 +149,9 @@ final class ActorMember<Delegate>: StrongMember<Delegate>, @unchecked Sendable {
     }
 
     override var isAlive: Bool { actor != nil }
+}
+
+/// A closure of the library itself.
+final class InternalMember<Delegate>: StrongMember<Delegate>, @unchecked Sendable {
+    override var isPublic: Bool { false }
 }

@@ -16,15 +16,26 @@ final class Membership: @unchecked Sendable {
     }
 
     private let lock = Lock(())
-    /// Members that are called by the thread of each caller.
-    private let free = Lane(nil)
-    /// Members that are called on an actor: one lane for each.
+    /// Members that are called by the thread of each caller, with every message.
+    private let free: Lane
+    /// The other members: one lane for each actor and kind of delivery.
     private var bound: [Lane] = []
+    /// The number of messages that may wait in a lane.
+    private let limit: Int
+    /// Messages that were dropped, in all lanes.
+    private var dropped = 0
     /// Members that have keys, and back.
     private var byKey: [AnyHashable: Member] = [:]
     private var keys: [ObjectIdentifier: AnyHashable] = [:]
 
-    @usableFromInline init() {}
+    /// How many messages may wait in a lane if nothing else is said.
+    @inlinable static var defaultLimit: Int { 10_000 }
+
+    @usableFromInline
+    init(limit: Int = defaultLimit) {
+        self.limit = limit
+        free = Lane(nil, .every, limit: limit)
+    }
 
     /// For code that is inlined, which has a value guarded by this lock.
     @usableFromInline func acquire() { lock.acquire() }
@@ -47,29 +58,37 @@ final class Membership: @unchecked Sendable {
 
     private var all: [Member] { withLock { lanes.flatMap { $0.roster.slots.compactMap { $0 } } } }
 
-    @usableFromInline var count: Int { all.count { $0.isAlive } }
+    @usableFromInline var count: Int { all.count { $0.isAlive && $0.isPublic } }
+
+    @usableFromInline var droppedCount: Int { withLock { dropped } }
 
     /// Adds a member unless its identity has one; if that one is held weakly and this one strongly, it takes its place.
     /// The caller keeps the object alive.
     ///
     /// - Parameters:
     ///   - actor: where it is called; `nil` for the thread of each caller.
-    ///   - first: makes a message for this member alone, before all that is sent from now on. Called with the lock.
+    ///   - delivery: the changes that it is called for if it is busy.
+    ///   - first: makes a message for this member alone, before all that is sent from now on; `nil` if there is none.
+    ///     Called with the lock.
     /// - Returns: whether it was added.
     @usableFromInline @discardableResult
     func add(
-        _ new: Member, _ identity: Identity, on actor: (any Actor)? = nil, first: (() -> Message)? = nil
+        _ new: Member, _ identity: Identity, on actor: (any Actor)? = nil, _ delivery: StateDelivery = .every,
+        first: (() -> Message?)? = nil
     ) -> Bool {
         while true {
             var mustSweep = false
-            var ready: [Lane] = []
+            var ready = Ready()
             let existing: Member? = withLock {
                 if let existing = member(identity) { return existing }
-                let lane = lane(on: actor)
+                let lane = lane(on: actor, delivery)
                 lane.roster.append(new)
                 if case .key(let key) = identity { enter(new, key) }
                 mustSweep = lane.roster.count >= lane.sweepCount
-                if let first { ready = append(first(), for: [new], to: lane) ? [lane] : [] }
+                if let message = first?() {
+                    lane.appendFirst(item(message, for: [new]))
+                    if starts(lane) { ready.lanes = [lane] }
+                }
                 return nil
             }
             guard let existing else {
@@ -102,10 +121,8 @@ final class Membership: @unchecked Sendable {
     @usableFromInline
     func removeAll() {
         let removed: [Member] = withLock {
-            let removed = lanes.flatMap { $0.roster.slots.compactMap { $0 } }
-            for member in removed { member.remove() }
-            for lane in lanes { lane.roster = Roster() }
-            (byKey, keys) = ([:], [:])
+            let removed = lanes.flatMap { $0.roster.slots.compactMap { $0 } }.filter { $0.isPublic }
+            for member in removed { _ = take(member) }
             return removed
         }
         withExtendedLifetime(removed) {}
@@ -168,15 +185,21 @@ final class Membership: @unchecked Sendable {
         return true
     }
 
-    private func lane(on actor: (any Actor)?) -> Lane {
-        guard let actor else { return free }
-        // A lane whose actor was released is not used again, and ends with its next message.
-        // (The address comes first, because to ask another one for its actor could release that.)
-        let identity = ObjectIdentifier(actor)
-        if let lane = bound.first(where: { $0.isolation == identity && $0.actor != nil }) { return lane }
-        let lane = Lane(actor)
+    private func lane(on actor: (any Actor)?, _ delivery: StateDelivery) -> Lane {
+        if actor == nil && delivery == .every { return free }
+        if let lane = existingLane(on: actor, delivery) { return lane }
+        let lane = Lane(actor, delivery, limit: limit)
         bound.append(lane)
         return lane
+    }
+
+    private func existingLane(on actor: (any Actor)?, _ delivery: StateDelivery) -> Lane? {
+        // A lane whose actor was released is not used again, and ends with its next message.
+        // (The address comes first, because to ask another one for its actor could release that.)
+        let identity = actor.map(ObjectIdentifier.init)
+        return bound.first {
+            $0.isolation == identity && $0.delivery == delivery && (identity == nil || $0.actor != nil)
+        }
     }
 
     // MARK: Messages
@@ -219,16 +242,52 @@ final class Membership: @unchecked Sendable {
         if !isIdle { run(round.lane) }
     }
 
-    /// Sends a message to all members, after those that wait. Called with the lock.
-    /// - Returns: lanes for ``process(_:)``, to be called without it.
+    /// What remains to be done without the lock.
     @usableFromInline
-    func enqueue(_ message: @escaping Message) -> [Lane] {
-        lanes.filter { $0.roster.count > 0 && append(message, for: $0.roster.slots, to: $0) }
+    struct Ready {
+        /// Lanes in which messages wait, and which no other thread processes.
+        fileprivate var lanes: [Lane] = []
+        /// To be released.
+        fileprivate var displaced: [Lane.Displaced] = []
     }
 
-    /// - Returns: whether the caller has to process the lane.
-    private func append(_ message: @escaping Message, for members: [Member?], to lane: Lane) -> Bool {
-        lane.append(Lane.Item(message: message, members: members, thread: ThreadIdentity.current))
+    /// Sends a message to all members, after those that wait. Called with the lock.
+    /// - Returns: to be passed to ``process(_:)`` without it.
+    @usableFromInline
+    func enqueue(_ message: Message) -> Ready {
+        var ready = Ready()
+        for lane in lanes where lane.roster.count > 0 { append(message, for: lane.roster.slots, to: lane, &ready) }
+        return ready
+    }
+
+    /// Sends a message on the main actor, after those that wait there. Called with the lock.
+    /// - Parameter includesOthers: whether members that were not added on the main actor are called there too.
+    /// - Returns: to be passed to ``process(_:)`` without it.
+    @usableFromInline
+    func enqueueOnMain(_ message: Message, includesOthers: Bool) -> Ready {
+        var ready = Ready()
+        let lane = existingLane(on: MainActor.shared, .every)
+        let members = includesOthers ? lanes.flatMap { $0.roster.slots } : lane?.roster.slots ?? []
+        if !members.isEmpty {
+            append(message, for: members, to: lane ?? self.lane(on: MainActor.shared, .every), &ready)
+        }
+        return ready
+    }
+
+    private func item(_ message: Message, for members: [Member?]) -> Lane.Item {
+        Lane.Item(message: message, members: members, thread: ThreadIdentity.current)
+    }
+
+    private func append(_ message: Message, for members: [Member?], to lane: Lane, _ ready: inout Ready) {
+        if let displaced = lane.append(item(message, for: members)) {
+            if case .dropped = displaced { dropped += 1 }
+            ready.displaced.append(displaced)
+        }
+        if starts(lane) { ready.lanes.append(lane) }
+    }
+
+    /// Whether the caller has to process the lane.
+    private func starts(_ lane: Lane) -> Bool {
         switch lane.phase {
         case .busy: return false
         case .scheduled where !lane.isHere: return false
@@ -240,7 +299,10 @@ final class Membership: @unchecked Sendable {
     }
 
     @usableFromInline
-    func process(_ lanes: [Lane]) { for lane in lanes { if lane.isHere { run(lane) } else { schedule(lane) } } }
+    func process(_ ready: Ready) {
+        for lane in ready.lanes { if lane.isHere { run(lane) } else { schedule(lane) } }
+        withExtendedLifetime(ready.displaced) {}
+    }
 
     /// Messages of other threads that a thread sends before it leaves the others to a job, so that it isn't kept.
     private static let courtesy = 32
@@ -263,7 +325,7 @@ final class Membership: @unchecked Sendable {
             }
             lane.removeNext()
             lock.release()
-            let released = item.message(item.members)
+            let released = item.message.send(to: item.members)
             if !released.isEmpty { sweep(released) }
         }
     }
@@ -278,10 +340,7 @@ final class Membership: @unchecked Sendable {
         }
     }
 
-    private func resume(_ lane: Lane, on actor: isolated any Actor) {
-        MainThread.record(on: actor)
-        resume(lane)
-    }
+    private func resume(_ lane: Lane, on actor: isolated any Actor) { resume(lane) }
 
     private func resume(_ lane: Lane) {
         let isMine = withLock {

@@ -21,6 +21,8 @@
 ///   `removingDuplicates`. The initial value does not.
 /// - A delegate is called where it was added: on the actor of the code that adds it, or on the thread that assigns. On the
 ///   main thread, and without an actor, that is before the assignment returns. See ``SharedMulticastDelegate``.
+/// - An actor that is busy receives its changes later: all of them, up to 10,000, or the latest one. See
+///   ``StateDelivery``.
 /// - All delegates are called for all changes in the order of the changes. An assignment during a notification takes
 ///   effect at once, and its notification follows after the previous one. The same applies to an assignment by another
 ///   thread: it returns at once, and the notifying thread continues with it.

@@ -5,7 +5,7 @@
 ///
 /// `@unchecked Sendable` is correct because the lock of the members guards the value and its version, and the rest is
 /// constant or isolated, also in the two subclasses. There are no others outside of this module.
-public class StateBoard<State: Sendable>: @unchecked Sendable {
+public class StateBoard<State: Sendable>: DelegateSender, @unchecked Sendable {
     @usableFromInline final let membership = Membership()
     @usableFromInline final var state: State
     /// The number of changes.
@@ -37,21 +37,19 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
         state = new
         version &+= 1
         guard let round = membership.begin() else {
-            let lanes = membership.hasMembers ? membership.enqueue(Self.message(old, new)) : []
+            let ready =
+                membership.hasMembers
+                ? membership.enqueue(StateMessage(from: old, to: new, sender: self)) : nil
             membership.release()
-            membership.process(lanes)
+            if let ready { membership.process(ready) }
             return true
         }
         membership.release()
-        let released = round.members.forEachDelegate(Delegate.self) { $0.stateDidChange(from: old, to: new) }
+        let released = round.members.forEachDelegate(Delegate.self) {
+            $0.stateDidChange(from: old, to: new, sender: self)
+        }
         membership.finish(round, released: released)
         return true
-    }
-
-    /// For all members, or for a new one.
-    @inlinable
-    static func message(_ old: State, _ new: State) -> Message {
-        { members in members.forEachDelegate(Delegate.self) { $0.stateDidChange(from: old, to: new) } }
     }
 
     // MARK: Delegates
@@ -61,12 +59,18 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// - Parameters:
     ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
+    ///   - initial: whether it is called with the current state first, as the old and the new one. No change is missed or
+    ///     reported twice.
+    ///   - delivery: the changes that it receives while it is busy.
     ///   - isolation: where it is called: the actor of the calling code.
     /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
     public final func addDelegate<Observer: StateDelegate>(
-        _ delegate: Observer, holding: DelegateHolding = .weak, isolation: isolated any Actor = #isolation
-    ) -> Bool where Observer.State == State { membership.add(delegate as Delegate, holding, on: isolation) }
+        _ delegate: Observer, holding: DelegateHolding = .weak, initial: Bool = false,
+        delivery: StateDelivery = .every, isolation: isolated any Actor = #isolation
+    ) -> Bool where Observer.State == State {
+        membership.add(delegate as Delegate, holding, on: isolation, delivery, first: initial ? { self.first } : nil)
+    }
 
     /// Adds a delegate after the others, on the actor of the calling code, or on the thread of each change if that code
     /// has no actor. See ``SharedMulticastDelegate``.
@@ -74,22 +78,35 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// - Parameters:
     ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
+    ///   - initial: whether it is called with the current state first, as the old and the new one. No change is missed or
+    ///     reported twice.
+    ///   - delivery: the changes that it receives while it is busy.
     ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
     /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
     public final func addDelegate<Observer: StateDelegate & Sendable>(
-        _ delegate: Observer, holding: DelegateHolding = .weak, isolation: isolated (any Actor)? = #isolation
-    ) -> Bool where Observer.State == State { membership.add(delegate as Delegate, holding, on: isolation) }
+        _ delegate: Observer, holding: DelegateHolding = .weak, initial: Bool = false,
+        delivery: StateDelivery = .every, isolation: isolated (any Actor)? = #isolation
+    ) -> Bool where Observer.State == State {
+        membership.add(delegate as Delegate, holding, on: isolation, delivery, first: initial ? { self.first } : nil)
+    }
 
     /// Adds an actor after the others, which is called on itself. It is not kept alive.
+    ///
+    /// - Parameters:
+    ///   - delegate: the actor.
+    ///   - initial: whether it is called with the current state first, as the old and the new one. No change is missed or
+    ///     reported twice.
+    ///   - delivery: the changes that it receives while it is busy.
     /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
-    public final func addDelegate<Observer: StateActor>(_ delegate: Observer) -> Bool where Observer.State == State {
-        let proxy = StateHandler<State> { [weak delegate] old, new in
-            delegate?.assumeIsolated { $0.stateDidChange(from: old, to: new) }
-        }
+    public final func addDelegate<Observer: StateActor>(
+        _ delegate: Observer, initial: Bool = false, delivery: StateDelivery = .every
+    ) -> Bool where Observer.State == State {
+        let proxy = StateActorProxy(delegate)
         return membership.add(
-            ActorMember(proxy as Delegate, for: delegate), .address(of: delegate), on: delegate)
+            ActorMember(proxy as Delegate, for: delegate), .address(of: delegate), on: delegate, delivery,
+            first: initial ? { self.first } : nil)
     }
 
     /// Removes a delegate. Its pending calls are dropped.
@@ -99,24 +116,33 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
         membership.remove(.address(of: delegate))
     }
 
+    /// Removes all delegates. Closures and sequences end too.
+    public final func removeAllDelegates() { membership.removeAll() }
+
+    /// Whether the delegate is a member.
+    public final func contains<Observer: AnyObject>(_ delegate: Observer) -> Bool {
+        membership.contains(.address(of: delegate))
+    }
+
+    /// The number of members, without released ones; closures and sequences included. Takes time linear in the number of
+    /// members.
+    public final var count: Int { membership.count }
+
     // MARK: Closures
 
-    /// Calls the closure with the old and the new state at each change, until the token is released: on the actor of the
-    /// calling code, or on the thread of each change if that code has no actor.
+    /// Calls the closure with the old and the new state at each change, on the thread of each change, until the token is
+    /// released. `on:` names an actor instead.
     ///
     /// - Parameters:
     ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
     ///     missed or reported twice.
-    ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
+    ///   - delivery: the changes that it receives while it is busy.
     ///   - handle: is called with the old and the new state.
     @inlinable
     public final func observe(
-        initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
+        initial: Bool = false, delivery: StateDelivery = .every,
         _ handle: @escaping @Sendable (_ old: State, _ new: State) -> Void
-    ) -> DelegateToken {
-        MainThread.record(on: isolation)
-        return token(for: StateHandler(handle), on: isolation, initial: initial)
-    }
+    ) -> DelegateToken { token(for: StateHandler(handle), on: nil, initial, delivery) }
 
     /// Calls the closure with the old and the new state at each change, on the main actor, until the token is released:
     /// before the change returns when that is made on the main thread, later otherwise.
@@ -128,16 +154,13 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     ///   - actor: `.main`.
     ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
     ///     missed or reported twice.
-    ///   - isolation: the actor of the calling code.
+    ///   - delivery: the changes that it receives while it is busy.
     ///   - handle: is called with the old and the new state.
     @inlinable
     public final func observe(
-        on actor: MainActor, initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
+        on actor: MainActor, initial: Bool = false, delivery: StateDelivery = .every,
         _ handle: @escaping @MainActor @Sendable (_ old: State, _ new: State) -> Void
-    ) -> DelegateToken {
-        MainThread.record(on: isolation)
-        return token(for: MainStateHandler(handle), on: actor, initial: initial)
-    }
+    ) -> DelegateToken { token(for: MainStateHandler(handle), on: actor, initial, delivery) }
 
     /// Calls the closure with the old and the new state at each change, on the actor, until the token is released. The
     /// actor is not kept alive.
@@ -149,24 +172,27 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     ///   - actor: where it is called.
     ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
     ///     missed or reported twice.
+    ///   - delivery: the changes that it receives while it is busy.
     ///   - handle: is called with the actor, and with the old and the new state.
     @inlinable
     public final func observe<Isolation: Actor>(
-        on actor: Isolation, initial: Bool = false,
+        on actor: Isolation, initial: Bool = false, delivery: StateDelivery = .every,
         _ handle: @escaping @Sendable (_ actor: isolated Isolation, _ old: State, _ new: State) -> Void
     ) -> DelegateToken {
         let handler = StateHandler { [weak actor] old, new in actor?.assumeIsolated { handle($0, old, new) } }
-        return token(for: handler, on: actor, initial: initial)
+        return token(for: handler, on: actor, initial, delivery)
     }
 
     @inlinable
-    final func token(for delegate: Delegate, on actor: (any Actor)?, initial: Bool) -> DelegateToken {
+    final func token(
+        for delegate: Delegate, on actor: (any Actor)?, _ initial: Bool, _ delivery: StateDelivery
+    ) -> DelegateToken {
         // `as`, or it would be a member of its own class.
-        membership.token(for: delegate as Delegate, on: actor, first: initial ? { self.first } : nil)
+        membership.token(for: delegate as Delegate, on: actor, delivery, first: initial ? { self.first } : nil)
     }
 
     /// The current state, as a change for a new member. Called with the lock.
-    @inlinable final var first: Message { Self.message(state, state) }
+    @inlinable final var first: Message { StateMessage(from: state, to: state, sender: self) }
 
     // MARK: Sequences
 

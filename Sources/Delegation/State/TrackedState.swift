@@ -18,7 +18,9 @@ extension StateBoard {
         if let copy { return copy.value }
         let copy = TrackedState(versioned.value)
         self.copy = copy
-        copy.token = observe(on: .main, initial: true) { [weak copy] _, new in copy?.value = new }
+        let handler = MainStateHandler<State> { [weak copy] _, new in copy?.value = new }
+        copy.token = membership.token(
+            of: InternalMember(handler as Delegate), on: MainActor.shared, .latest, first: { self.first })
         return copy.value
     }
 }

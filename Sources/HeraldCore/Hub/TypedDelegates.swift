@@ -27,6 +27,8 @@ public final class HubRegistration: Sendable {
     fileprivate init(_ adapter: any TypedAdapter) { self.adapter = adapter }
 }
 
+extension Hub: DelegateSender {}
+
 extension Hub {
     /// Notifies a delegate of logins and logouts from now on, once they are on disk: on the writer's thread, in the
     /// order of the log.
@@ -43,7 +45,7 @@ extension Hub {
         selection: EventSelection = EventSelection(),
         decode: @escaping @Sendable (EventUser) -> User?
     ) -> HubRegistration? {
-        add(AuthAdapter(delegate, selection, decode), description)
+        add(AuthAdapter(delegate, of: self, selection, decode), description)
     }
 
     /// Notifies a delegate whose user type is ``EventUser``.
@@ -69,7 +71,7 @@ extension Hub {
         selection: EventSelection = EventSelection(),
         initial: State, decode: @escaping @Sendable (EventState) -> State?
     ) -> HubRegistration? {
-        add(StateAdapter(delegate, selection, initial, decode), description)
+        add(StateAdapter(delegate, of: self, selection, initial, decode), description)
     }
 
     /// Notifies a delegate whose state type is ``EventState``.
@@ -98,14 +100,16 @@ private protocol TypedAdapter: EventDelegate {
 
 private final class AuthAdapter<User: Sendable>: TypedAdapter {
     private weak let delegate: (any AuthEventsDelegate<User> & Sendable)?
+    private weak let hub: Hub?
     private let selection: EventSelection
     private let decode: @Sendable (EventUser) -> User?
 
     init(
-        _ delegate: any AuthEventsDelegate<User> & Sendable, _ selection: EventSelection,
+        _ delegate: any AuthEventsDelegate<User> & Sendable, of hub: Hub, _ selection: EventSelection,
         _ decode: @escaping @Sendable (EventUser) -> User?
     ) {
         self.delegate = delegate
+        self.hub = hub
         self.selection = selection
         self.decode = decode
     }
@@ -113,7 +117,7 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
     var target: AnyObject? { delegate }
 
     func published(_ batch: EventBatch) {
-        guard let delegate else { return }
+        guard let delegate, let hub else { return }
         for event in batch.events where event.family == .auth {
             let view = EventView(event)
             var errors: [FieldError] = []
@@ -122,9 +126,9 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
             else { continue }
             let user = decode(EventUser(id: told.userID, data: told.user, event: event))
             switch event.type {
-            case AuthFamily.loggedIn: if let user { delegate.userIsLoggedIn(user: user) }
-            case AuthFamily.loggedOut: delegate.userIsLoggedOut(user: user)
-            default: delegate.userAuthStatusChanged(user: user, isLoggedIn: told.isLoggedIn)
+            case AuthFamily.loggedIn: if let user { delegate.userIsLoggedIn(user: user, sender: hub) }
+            case AuthFamily.loggedOut: delegate.userIsLoggedOut(user: user, sender: hub)
+            default: delegate.userAuthStatusChanged(user: user, isLoggedIn: told.isLoggedIn, sender: hub)
             }
         }
     }
@@ -132,15 +136,17 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
 
 private final class StateAdapter<State: Sendable>: TypedAdapter {
     private weak let delegate: (any StateDelegate<State> & Sendable)?
+    private weak let hub: Hub?
     private let selection: EventSelection
     private let initial: State
     private let decode: @Sendable (EventState) -> State?
 
     init(
-        _ delegate: any StateDelegate<State> & Sendable, _ selection: EventSelection, _ initial: State,
+        _ delegate: any StateDelegate<State> & Sendable, of hub: Hub, _ selection: EventSelection, _ initial: State,
         _ decode: @escaping @Sendable (EventState) -> State?
     ) {
         self.delegate = delegate
+        self.hub = hub
         self.selection = selection
         self.initial = initial
         self.decode = decode
@@ -149,14 +155,14 @@ private final class StateAdapter<State: Sendable>: TypedAdapter {
     var target: AnyObject? { delegate }
 
     func published(_ batch: EventBatch) {
-        guard let delegate else { return }
+        guard let delegate, let hub else { return }
         for event in batch.events where event.type == AppStateFamily.changed {
             let view = EventView(event)
             guard selection.matches(view), let state = view.data?["state"],
                 let new = decode(EventState(json: state.bytes))
             else { continue }
             let old = view.data?["previous"].flatMap { decode(EventState(json: $0.bytes)) }
-            delegate.stateDidChange(from: old ?? initial, to: new)
+            delegate.stateDidChange(from: old ?? initial, to: new, sender: hub)
         }
     }
 }

@@ -10,19 +10,19 @@ private final class Observer: AuthEventsDelegate, StateDelegate, Sendable {
     let told = Recorder<String>()
     let auth = Recorder<AuthEvent<String>>()
 
-    func userIsLoggedIn(user: EventUser) {
+    func userIsLoggedIn(user: EventUser, sender: any DelegateSender) {
         told.record(user.event.id)
         auth.record(.loggedIn(user.id))
     }
-    func userIsLoggedOut(user: EventUser?) {
+    func userIsLoggedOut(user: EventUser?, sender: any DelegateSender) {
         told.record(user?.event.id ?? "?")
         auth.record(.loggedOut(user?.id))
     }
-    func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?) {
+    func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?, sender: any DelegateSender) {
         told.record(user?.event.id ?? "?")
         auth.record(.statusChanged(user?.id, isLoggedIn: isLoggedIn))
     }
-    func stateDidChange(from old: EventState, to new: EventState) {
+    func stateDidChange(from old: EventState, to new: EventState, sender: any DelegateSender) {
         told.record("\(String(decoding: old.json, as: UTF8.self)) → \(String(decoding: new.json, as: UTF8.self))")
     }
 }
@@ -123,7 +123,9 @@ struct TypedDelegateTests {
         enum Stage: String, Sendable { case idle, running, done }
         final class Stages: StateDelegate, Sendable {
             let told = Recorder<String>()
-            func stateDidChange(from old: Stage, to new: Stage) { told.record("\(old.rawValue) → \(new.rawValue)") }
+            func stateDidChange(from old: Stage, to new: Stage, sender: any DelegateSender) {
+                told.record("\(old.rawValue) → \(new.rawValue)")
+            }
         }
         let bench = try HubBench()
         let stages = Stages()

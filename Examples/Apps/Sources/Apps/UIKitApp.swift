@@ -14,12 +14,12 @@
         public override func viewDidLoad() {
             super.viewDidLoad()
             view.addSubview(name)
-            AuthEvents<Account>.shared.addDelegate(self)
+            AuthEvents<Account>.shared.addDelegate(self, initial: true)
         }
 
-        public func userIsLoggedIn(user: Account) { name.text = user.name }
-        public func userIsLoggedOut(user: Account?) { name.text = nil }
-        public func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
+        public func userIsLoggedIn(user: Account, sender: any DelegateSender) { name.text = user.name }
+        public func userIsLoggedOut(user: Account?, sender: any DelegateSender) { name.text = nil }
+        public func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {}
     }
 
     public nonisolated enum Connection: Sendable {
@@ -31,8 +31,7 @@
     public final class StatusController: UIViewController, @MainActor StateDelegate {
         public override func viewWillAppear(_ animated: Bool) {
             super.viewWillAppear(animated)
-            show(Connection.current.value)
-            Connection.current.addDelegate(self)
+            Connection.current.addDelegate(self, initial: true)
         }
 
         public override func viewWillDisappear(_ animated: Bool) {
@@ -40,9 +39,9 @@
             Connection.current.removeDelegate(self)
         }
 
-        public func stateDidChange(from old: Connection, to new: Connection) { show(new) }
-
-        private func show(_ connection: Connection) { title = connection == .online ? "Online" : "Offline" }
+        public func stateDidChange(from old: Connection, to new: Connection, sender: any DelegateSender) {
+            title = new == .online ? "Online" : "Offline"
+        }
     }
 
     /// A closure that writes a property, as long as the controller lives.

@@ -23,7 +23,7 @@ final class StatusController: UIViewController, @MainActor StateDelegate {
 
     func viewDidLoad(_ state: ObservedState<AppState>) { state.addDelegate(self) }
 
-    func stateDidChange(from old: AppState, to new: AppState) {
+    func stateDidChange(from old: AppState, to new: AppState, sender: any DelegateSender) {
         title = "\(new)"
         seen.append(new)
     }
@@ -33,9 +33,9 @@ final class StatusController: UIViewController, @MainActor StateDelegate {
 final class AccountController: UIViewController, @MainActor AuthEventsDelegate {
     func viewDidLoad(_ events: AuthEvents<Account>) { events.addDelegate(self) }
 
-    func userIsLoggedIn(user: Account) { title = user.name }
-    func userIsLoggedOut(user: Account?) { title = "Good-bye" }
-    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
+    func userIsLoggedIn(user: Account, sender: any DelegateSender) { title = user.name }
+    func userIsLoggedOut(user: Account?, sender: any DelegateSender) { title = "Good-bye" }
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) {}
 }
 
 // 3. A closure on the main actor that writes a property.
@@ -54,7 +54,7 @@ actor Statistics: StateActor {
     private(set) var starts = 0
     private var token: DelegateToken?
 
-    func stateDidChange(from old: AppState, to new: AppState) { changes += 1 }
+    func stateDidChange(from old: AppState, to new: AppState, sender: any DelegateSender) { changes += 1 }
 
     func start(_ state: ObservedState<AppState>) {
         token = state.observe(on: self) { me, _, new in if new == .dataRetrieval(.running) { me.starts += 1 } }
