@@ -3,7 +3,7 @@ import Foundation
 // A stand-in for the router of a web framework, such as Hummingbird's, so that this example has no dependencies. A request
 // is a line of standard input: `POST /orders {"total": 12.5}`. A response is a line of standard output.
 
-struct Request {
+nonisolated struct Request {
     let parameters: [String]
     let body: Data
 
@@ -12,7 +12,7 @@ struct Request {
     }
 }
 
-struct Response {
+nonisolated struct Response {
     let status: Int
     let body: String
 
@@ -28,7 +28,7 @@ struct Response {
     }
 }
 
-struct Router {
+nonisolated struct Router {
     typealias Handler = @Sendable (Request) async throws -> Response
 
     private var routes: [(method: String, path: [String], handler: Handler)] = []

@@ -1,17 +1,17 @@
 import Foundation
 import Herald
 
-struct Order: Codable {
+nonisolated struct Order: Codable {
     let id: Int
     let total: Double
 }
 
-struct User: Codable {
+nonisolated struct User: Codable {
     let id: String
     let name: String
 }
 
-struct Subscription: Codable {
+nonisolated struct Subscription: Codable {
     let url: String
     let events: [String]
 }
@@ -41,7 +41,7 @@ actor Mailer {
 }
 
 /// The response for an error of the hub: the problems have the names of Herald's HTTP API.
-func response(to error: HubError) -> Response {
+nonisolated func response(to error: HubError) -> Response {
     let lines = error.description.replacing("\n", with: "; ")
     return Response(error.problem == .notFound ? 404 : 422, "\(error.problem.rawValue): \(lines)")
 }

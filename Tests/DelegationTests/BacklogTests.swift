@@ -49,7 +49,8 @@ struct BacklogTests {
         await statistics.change(counter)
         while await statistics.changes.last?[1] != many { await Task.yield() }
         #expect(await statistics.changes.count <= before + 2)
-        // On the main thread, no change waits.
+        // On the main thread, no change waits, once those of the actor have arrived.
+        while label.changes.last?[1] != many { await Task.yield() }
         for number in 1...3 { counter.value = number }
         #expect(label.changes.suffix(3) == [[many, 1], [1, 2], [2, 3]])
         withExtendedLifetime(token) {}
