@@ -73,7 +73,8 @@ let package = Package(
         module(
             "Herald",
             [
-                "Delegation", "HeraldCore", "HeraldCrypto", "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
+                "Delegation", "HeraldCore", "HeraldCrypto", "HeraldJSON", "HeraldRuntime", "HeraldSQLite",
+                "HeraldWebhooks",
             ]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),

@@ -3,8 +3,8 @@ public import HeraldCore
 /// The events of the log, one after the other, as they become durable: the result of `Hub.events`.
 ///
 /// Each iteration reads the log independently and at its own speed. A slow one delays no other, and skips only events
-/// that retention has removed. An iteration ends when its task is cancelled or the hub has stopped. It keeps the hub
-/// alive until then.
+/// that retention has removed. An iteration ends when its task is cancelled or the hub has stopped; one with an end throws if
+/// that happens before it. It keeps the hub alive until then.
 public struct EventSequence: AsyncSequence, Sendable {
     /// An event and its position in the log.
     public typealias Element = PositionedEvent
@@ -53,8 +53,10 @@ public struct EventSequence: AsyncSequence, Sendable {
         }
 
         /// The next event; suspends until there is one.
-        /// - Returns: `nil` when the task was cancelled or the hub has stopped.
-        /// - Throws: `HubError.invalid` if the selection is invalid; `.store` when the log can't be read.
+        /// - Returns: `nil` at the end of the sequence; in a sequence without an end, when the task was cancelled or the hub has
+        ///   stopped.
+        /// - Throws: `HubError.invalid` if the selection is invalid; `.store` when the log can't be read. A sequence with an end
+        ///   throws `.stopping` or `.cancelled` if the hub stops or the task is cancelled before the end.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
@@ -63,45 +65,52 @@ public struct EventSequence: AsyncSequence, Sendable {
                 if !problems.isEmpty { throw .invalid(problems) }
                 isChecked = true
             }
-            while !Task.isCancelled {
-                while let event = page.popFirst() {
-                    position += 1
-                    if let last, position > last { return nil }
-                    guard selection.matches(EventView(event)) else { continue }
-                    return Element(position: EventPosition(number: position), event: event)
+            do throws(HubError) {
+                return try await following()
+            } catch {
+                switch error {
+                case .stopping where last == nil, .cancelled where last == nil: return nil
+                default: throw error
                 }
-                if let last, position >= last { return nil }
-                guard try await read() else { return nil }
             }
-            return nil
+        }
+
+        /// - Throws: also when the task was cancelled or the hub has stopped.
+        private mutating func following(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(HubError) -> Element? {
+            while true {
+                if let last, position >= last { return nil }
+                if Task.isCancelled { throw .cancelled }
+                guard let event = page.popFirst() else {
+                    try await read()
+                    continue
+                }
+                position += 1
+                if let last, position > last { return nil }
+                guard selection.matches(EventView(event)) else { continue }
+                return Element(position: EventPosition(number: position), event: event)
+            }
         }
 
         /// Fills the page, or waits until it can be.
-        /// - Returns: `false` at the end.
-        private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(HubError) -> Bool {
+        /// - Throws: `.stopping` at the end of the log of a hub that has stopped.
+        private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(HubError) {
             // Read before the log, so that events published before the end of the hub are still returned.
             let isEnd = signal.state.hasEnded
             if let recent = hub.recentEvents(after: position, limit: PageSize.events) {
                 page = recent.events[...]
-                if page.isEmpty, isEnd { return false }
-                if page.isEmpty { await signal.wait { [position] in $0.head > position } }
-                return true
+                guard page.isEmpty else { return }
+                if isEnd { throw .stopping }
+                return await signal.wait { [position] in $0.head > position }
             }
-            guard let old = await hub.storedEvents(after: position) else {
-                if hub.isStopping { return false }
-                // Too many reads are waiting.
-                try? await Task.sleep(for: .milliseconds(50))
-                return true
-            }
-            let batch: EventBatch
-            do throws(StoreError) {
-                batch = try old.get()
-            } catch {
-                throw .store(error)
+            // Read before the store: what is published in between is not skipped.
+            let head = hub.head
+            let batch = try await hub.reading { [position] reader in
+                try reader.events(after: position, limit: PageSize.events, maxBytes: PageSize.bytes)
             }
             page = batch.events[...]
-            position = page.isEmpty ? Swift.max(position, hub.head) : batch.first - 1
-            return true
+            position = page.isEmpty ? Swift.max(position, head) : batch.first - 1
         }
     }
 }
@@ -122,7 +131,8 @@ extension Hub {
     ///     that are published from now on.
     ///   - last: ends behind this position, such as ``lastPosition``; `nil`: goes on with what will be published.
     ///   - selection: which events; by default all but Herald's own.
-    /// - Returns: a sequence that ends when the hub stops. Any number of them may exist at once.
+    /// - Returns: a sequence. Without an end it ends when the hub stops. With an end it returns all events up to there, or throws
+    ///   `HubError.stopping`. Any number of them may exist at once.
     public func events(
         after position: EventPosition? = nil, through last: EventPosition? = nil,
         matching selection: EventSelection = EventSelection()
@@ -140,25 +150,10 @@ extension Hub {
     ///     that are published from now on.
     ///   - last: ends behind this position, such as ``lastPosition``; `nil`: goes on with what will be published.
     ///   - pattern: a type such as `order.placed`, a prefix such as `order.*`, or `*`.
-    /// - Returns: a sequence that ends when the hub stops. If the pattern is invalid, its iterations throw.
+    /// - Returns: a sequence, as above. If the pattern is invalid, its iterations throw.
     public func events(
         after position: EventPosition? = nil, through last: EventPosition? = nil, matching pattern: String
     ) -> EventSequence {
         events(after: position, through: last, matching: EventSelection(events: [EventPattern(unchecked: pattern)]))
-    }
-
-    /// - Returns: `nil` when too many reads wait, or the hub has stopped.
-    fileprivate func storedEvents(after position: LogPosition) async -> Result<EventBatch, StoreError>? {
-        await withCheckedContinuation { continuation in
-            let isTaken = read { reader in
-                continuation.resume(
-                    returning: reader.flatMap { reader in
-                        Result { () throws(StoreError) in
-                            try reader.events(after: position, limit: PageSize.events, maxBytes: PageSize.bytes)
-                        }
-                    })
-            }
-            if !isTaken { continuation.resume(returning: nil) }
-        }
     }
 }

@@ -30,6 +30,8 @@ extension Hub {
         public var allowedNetworks: [String] = []
         /// Networks that are never called, in the same form.
         public var deniedNetworks: [String] = []
+        /// How many bytes events may take that are published together, 1,024 to 16,777,216: like `--max-body` of the server.
+        public var maxPublicationBytes = PublicationLimits.defaultBytes
         /// The attribute `source` of events in a CloudEvents format: a URI reference.
         public var source = "/herald"
         /// A PEM file of CA certificates to trust in place of the system's.
@@ -38,6 +40,9 @@ extension Hub {
         /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
         /// unencrypted.
         public var masterKey: String?
+        /// Called with what an operator wants to know: changes of webhooks, deliveries that were given up, failures of the
+        /// storage. On the thread that writes: it must return soon and never wait.
+        public var onLog: (@Sendable (LogEntry) -> Void)?
 
         /// The defaults.
         public init() {}
@@ -82,6 +87,7 @@ extension Hub {
                 store: SQLiteStore(folder: folder, sealer: sealer), configuration: configuration,
                 onDurabilityLost: onDurabilityLost, makeSender: { try CurlSender(sending, resolver: resolver) })
             hub.stopObservers.addDelegate(ResolverEnd(resolver), holding: .strong)
+            if let onLog = options.onLog { hub.stopObservers.addDelegate(HubLog(hub, onLog), holding: .strong) }
             return hub
         } catch {
             resolver.close()
@@ -96,16 +102,6 @@ extension Hub {
         let text = "Herald ends the process, because the state of the data on disk is unknown. \(error)\n"
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         _exit(74)
-    }
-
-    /// Completes pending publications, gives open callbacks time to end, and closes the database. It must be the last
-    /// call: from its start, publications are refused, and sequences of events end.
-    ///
-    /// Undelivered events are sent when the folder is opened again. A second call returns at once.
-    /// - Parameter grace: how long to wait for open callbacks; those that are interrupted are made again later.
-    public func stop(grace: Duration) async {
-        let nanoseconds = max(0, grace.nanoseconds)
-        await onThread("hub-stop") { [self] in stop(grace: nanoseconds) }
     }
 }
 
@@ -130,7 +126,13 @@ extension Hub.Options {
         for (name, bytes) in [("maxDiskBytes", maxDiskBytes), ("maxAttemptBytes", maxAttemptBytes)] {
             if let bytes, bytes <= 0 { errors.append(FieldError("/\(name)", "must be positive")) }
         }
+        let byteRange = PublicationLimits.byteRange
+        if !byteRange.contains(maxPublicationBytes) {
+            errors.append(
+                FieldError("/maxPublicationBytes", "must be \(byteRange.lowerBound) to \(byteRange.upperBound)"))
+        }
         guard errors.isEmpty else { throw .invalid(errors) }
+        configuration.publicationLimits.maxBytes = maxPublicationBytes
         configuration.deliveryLoops = deliveryThreads
         configuration.readers = readerThreads
         configuration.retention.events = eventRetention.map { $0.nanoseconds / 1_000_000 }
@@ -166,16 +168,5 @@ extension Hub.Options {
         } catch {
             throw .invalid([FieldError("/masterKey", "\(error)")])
         }
-    }
-}
-
-extension Duration {
-    /// Clamped to 64 bits: 292 years.
-    fileprivate var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, sumOverflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return sumOverflow ? (seconds < 0 ? .min : .max) : sum
     }
 }

@@ -2,33 +2,38 @@ import HeraldCore
 import HeraldRuntime
 
 extension Hub {
-    /// Runs `body` on a reader's thread.
+    /// Runs `body` on a reader's thread. Waits while too many reads are waiting.
+    /// - Throws: `HubError.cancelled` if the task was cancelled before the read had begun.
     func reading<Value: Sendable>(
         isolation actor: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (any StoreReader) throws -> Value
     ) async throws(HubError) -> Value {
-        let result: Result<Value, HubError> = await withCheckedContinuation { continuation in
-            let isTaken = read { reader in
-                continuation.resume(
-                    returning: Result { () throws(HubError) in try hubErrors { try body(reader.get()) } })
+        while true {
+            let result: Result<Value, HubError>? = await withCheckedContinuation { continuation in
+                let isTaken = read { reader in
+                    continuation.resume(
+                        returning: Result { () throws(HubError) in try hubErrors { try body(reader.get()) } })
+                }
+                if !isTaken { continuation.resume(returning: nil) }
             }
-            if !isTaken { continuation.resume(returning: .failure(isStopping ? .stopping : .busy)) }
+            if let result { return try result.get() }
+            if isStopping { throw .stopping }
+            guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { throw .cancelled }
         }
-        return try result.get()
     }
 
-    /// Registers, changes or removes webhooks.
+    /// Registers, changes or removes webhooks. Waits for room in the queue.
     func change(_ action: RegistryWrite.Action) async throws(HubError) -> RegistryWrite.Outcome {
-        let result = await withCheckedContinuation { continuation in
-            change(RegistryWrite(action: action) { continuation.resume(returning: $0) })
+        let result: WriteResult<RegistryWrite.Outcome> = await withTicket { ticket, completion in
+            change(RegistryWrite(action: action, completion: completion), ticket)
         }
         return try result.outcome()
     }
 
-    /// Redelivers, cancels or replays events.
+    /// Redelivers, cancels or replays events. Waits for room in the queue.
     func manage(_ action: DeliveryWrite.Action) async throws(HubError) -> DeliveryWrite.Outcome {
-        let result = await withCheckedContinuation { continuation in
-            manage(DeliveryWrite(action: action) { continuation.resume(returning: $0) })
+        let result: WriteResult<DeliveryWrite.Outcome> = await withTicket { ticket, completion in
+            manage(DeliveryWrite(action: action, completion: completion), ticket)
         }
         let outcome = try result.outcome()
         if let error = outcome.error { throw error }
@@ -62,9 +67,11 @@ func hubErrors<Value>(_ body: () throws -> Value) throws(HubError) -> Value {
 /// Runs `body`, which blocks, on a thread of its own: it must not block the cooperative pool. If no thread can be created,
 /// there is no alternative.
 func onThread<Value: Sendable>(_ name: String, _ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-        let run: @Sendable () -> Void = { continuation.resume(returning: body()) }
-        guard let thread = try? Thread(name: name, body: run) else { return run() }
-        thread.detach()
-    }
+    await withCheckedContinuation { continuation in startThread(name) { continuation.resume(returning: body()) } }
+}
+
+/// Runs `body` on a thread of its own, without waiting for its end.
+func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    guard let thread = try? Thread(name: name, body: body) else { return body() }
+    thread.detach()
 }

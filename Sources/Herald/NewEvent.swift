@@ -8,26 +8,31 @@ public struct NewEvent: Sendable {
     public var type: String
     /// What the event is about, such as `order:1001`: 1 to 256 characters.
     public var subject: String?
-    /// The data: one JSON value in UTF-8, with at most 200,000 values in it.
+    /// The data: one JSON value in UTF-8.
     public var data: [UInt8]
     /// Prevents duplicates: an event whose id is already in the log is not published again. 1 to 128 visible ASCII
     /// characters except `"`, `,`, `\` and `~`. `nil`: Herald creates one.
     public var id: String?
     /// When the event happened, with millisecond precision; `nil` for now.
     public var time: Date?
+    /// The trace that the event belongs to, as in the header `traceparent` of W3C Trace Context: callbacks continue it. An
+    /// invalid value is ignored.
+    public var traceparent: String?
+    /// Data of the vendors of the trace, as in the header `tracestate`; ignored without a ``traceparent``.
+    public var tracestate: String?
 
     /// An event whose data is an encodable value.
     /// - Parameters:
     ///   - type: the event type, such as `order.placed`.
-    ///   - data: encoded as JSON by `JSONEncoder`; dates as RFC 3339 text.
+    ///   - data: encoded as JSON.
     ///   - subject: what the event is about, such as `order:1001`.
+    ///   - encoder: `nil` for one that writes dates as RFC 3339 text with milliseconds.
     /// - Throws: `HubError.invalid` if it can't be encoded.
-    public init(_ type: String, _ data: some Encodable, subject: String? = nil) throws(HubError) {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
-        encoder.outputFormatting = .withoutEscapingSlashes
+    public init(
+        _ type: String, _ data: some Encodable, subject: String? = nil, encoder: JSONEncoder? = nil
+    ) throws(HubError) {
         do {
-            self.init(type, subject: subject, json: [UInt8](try encoder.encode(data)))
+            self.init(type, subject: subject, json: [UInt8](try (encoder ?? .events).encode(data)))
         } catch {
             throw .invalid([FieldError("/data", "can't be encoded as JSON: \(error)")])
         }
@@ -44,11 +49,12 @@ public struct NewEvent: Sendable {
         data = json
     }
 
-    fileprivate func draft(_ hub: Hub, _ now: Int64) -> EventDraft {
+    func draft(_ hub: Hub, _ now: Int64) -> EventDraft {
         let event = Event(
             id: id ?? hub.ids.next("evt_", time: now), type: type, subject: subject,
-            time: time?.milliseconds ?? now, data: data)
-        return EventDraft(event: event, mayExist: id != nil)
+            time: time?.milliseconds ?? now, attributes: TraceParent.attributes(traceparent, state: tracestate),
+            data: data)
+        return EventDraft(event: event, mayExist: id != nil, bringsTime: time != nil)
     }
 }
 
@@ -59,17 +65,21 @@ extension NewEvent {
     ///
     /// Herald keeps who is logged in, publishes `auth.status_changed` if that has changed, and calls an
     /// `AuthEventsDelegate`.
-    /// - Parameter user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.
+    /// - Parameters:
+    ///   - user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.
+    ///   - encoder: as in ``init(_:_:subject:encoder:)``.
     /// - Throws: `HubError.invalid` if it can't be encoded.
-    public static func loggedIn(_ user: some Encodable) throws(HubError) -> NewEvent {
-        try NewEvent("auth.logged_in", ["user": user])
+    public static func loggedIn(_ user: some Encodable, encoder: JSONEncoder? = nil) throws(HubError) -> NewEvent {
+        try NewEvent("auth.logged_in", ["user": user], encoder: encoder)
     }
 
     /// `auth.logged_out`: a user has logged out.
-    /// - Parameter user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.
+    /// - Parameters:
+    ///   - user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.
+    ///   - encoder: as in ``init(_:_:subject:encoder:)``.
     /// - Throws: `HubError.invalid` if it can't be encoded.
-    public static func loggedOut(_ user: some Encodable) throws(HubError) -> NewEvent {
-        try NewEvent("auth.logged_out", ["user": user])
+    public static func loggedOut(_ user: some Encodable, encoder: JSONEncoder? = nil) throws(HubError) -> NewEvent {
+        try NewEvent("auth.logged_out", ["user": user], encoder: encoder)
     }
 
     /// `auth.logged_out`: the user with this id has logged out.
@@ -81,97 +91,11 @@ extension NewEvent {
     /// `app_state.changed`: the app has this state now.
     ///
     /// Herald adds the previous one, and calls a `StateDelegate`.
-    /// - Parameter state: encoded as the `state` of the event's data.
-    /// - Throws: `HubError.invalid` if it can't be encoded.
-    public static func appState(_ state: some Encodable) throws(HubError) -> NewEvent {
-        try NewEvent("app_state.changed", ["state": state])
-    }
-}
-
-// MARK: - Publishing
-
-extension Hub {
-    /// Publishes an event. Returns when it is on disk and the delegates in the process were called. Webhooks are called
-    /// afterwards.
-    ///
-    /// ```swift
-    /// try await hub.publish("order.placed", order, subject: "order:1001")
-    /// ```
     /// - Parameters:
-    ///   - type: the event type, such as `order.placed`: dot-separated words, at most 128 characters.
-    ///   - data: encoded as JSON by `JSONEncoder`; dates as RFC 3339 text.
-    ///   - subject: what the event is about, 1 to 256 characters.
-    /// - Returns: the event in the log.
-    /// - Throws: `HubError`; nothing was published then.
-    @discardableResult
-    public func publish(
-        _ type: String, _ data: some Encodable, subject: String? = nil
-    ) async throws(HubError) -> PublishedEvent {
-        try await publish(try NewEvent(type, data, subject: subject))
+    ///   - state: encoded as the `state` of the event's data.
+    ///   - encoder: as in ``init(_:_:subject:encoder:)``.
+    /// - Throws: `HubError.invalid` if it can't be encoded.
+    public static func appState(_ state: some Encodable, encoder: JSONEncoder? = nil) throws(HubError) -> NewEvent {
+        try NewEvent("app_state.changed", ["state": state], encoder: encoder)
     }
-
-    /// Publishes an event, like ``publish(_:_:subject:)``.
-    ///
-    /// ```swift
-    /// try await hub.publish(.loggedIn(user))
-    /// ```
-    /// - Parameter event: with an id or a time of its own, data that is JSON already, or of a built-in family.
-    /// - Returns: the event in the log.
-    /// - Throws: `HubError`; nothing was published then.
-    @discardableResult
-    public func publish(_ event: NewEvent) async throws(HubError) -> PublishedEvent {
-        // One result for each event.
-        try await publish([event])[0]
-    }
-
-    /// Publishes events together, all or none, in their order; cheaper than one by one.
-    /// - Parameter events: any number; an empty array does nothing.
-    /// - Returns: the result for each event, in their order.
-    /// - Throws: `HubError`; `invalid` lists each invalid field. Nothing was published then.
-    @discardableResult
-    public func publish(_ events: [NewEvent]) async throws(HubError) -> [PublishedEvent] {
-        if events.isEmpty { return [] }
-        let now = clock.wall()
-        do throws(WriteRefusal) {
-            return try await publish(events.map { $0.draft(self, now) })
-        } catch {
-            throw error.error
-        }
-    }
-}
-
-extension Event {
-    /// When the event happened, with millisecond precision.
-    public var date: Date { Date(milliseconds: time) }
-
-    /// Decodes the data.
-    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
-    /// - Throws: `DecodingError`.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-        try decodeJSON(type, data)
-    }
-}
-
-extension EventUser {
-    /// Decodes the JSON object `user` of the event; an event without one decodes as `null`.
-    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
-    /// - Throws: `DecodingError`.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-        try decodeJSON(type, data ?? Array("null".utf8))
-    }
-}
-
-extension EventState {
-    /// Decodes the state.
-    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
-    /// - Throws: `DecodingError`.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-        try decodeJSON(type, json)
-    }
-}
-
-private func decodeJSON<Value: Decodable>(_ type: Value.Type, _ json: some Collection<UInt8>) throws -> Value {
-    let decoder = JSONDecoder()
-    decoder.dateDecodingStrategy = .iso8601
-    return try decoder.decode(type, from: Data(json))
 }

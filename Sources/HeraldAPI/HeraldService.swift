@@ -9,7 +9,7 @@ public final class HeraldService: RequestHandler {
     public struct Configuration: Sendable {
         /// As `--version` prints it.
         public var version = "0"
-        public var maxBodyBytes = 262_144
+        public var maxBodyBytes = PublicationLimits.defaultBytes
         /// Of requests that wait to be read or checked.
         package var maxWaitingBytes = 96 << 20
         /// Of requests whose response waits for receivers, at least 1: they must not hold all connections.

@@ -17,6 +17,9 @@ public struct JSONDocument: Sendable {
         try self.init(parsing: Array(text.utf8), limits: limits)
     }
 
+    /// The number of values, including containers; keys do not count.
+    public var valueCount: Int { Int(root.node.next) }
+
     /// The member of the outermost object with this key.
     public subscript(key: String) -> JSONValue? { root[key] }
 }

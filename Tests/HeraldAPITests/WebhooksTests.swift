@@ -59,6 +59,42 @@ struct WebhooksTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("are set: created, changed or left as they are, by URL or id, with the same result each time")
+    func set() async throws {
+        let hub = try await makeHub()
+        let url = "http://127.0.0.1:9/set"
+        let first = try await hub.webhooks.set(url, events: ["order.*"])
+        #expect(first.secret != nil)
+        let same = try await hub.webhooks.set(url, events: ["order.*"])
+        #expect(same.id == first.id && same.version == first.version && same.secret == nil)
+        var settings = WebhookSettings(url: url, events: [.prefix("user.")])
+        settings.timeout = .seconds(3)
+        try await hub.webhooks.pause(first.id)
+        for _ in 1...2 {
+            let changed = try await hub.webhooks.set(settings)
+            #expect(changed.id == first.id && changed.settings == settings && changed.status == .paused)
+            #expect(changed.version == first.version + 2 && changed.previousSecretEndDate == nil)
+        }
+        let key = try SigningSecret.random()
+        let rotated = try await hub.webhooks.set(settings, secret: key)
+        let end = try #require(rotated.previousSecretEndDate)
+        #expect(try await hub.webhooks.set(settings, secret: key).previousSecretEndDate == end)
+
+        settings.url = "http://127.0.0.1:9/moved"
+        let moved = try await hub.webhooks.set(settings, id: first.id)
+        #expect(moved.id == first.id && moved.settings.url == settings.url)
+        let other = try await hub.webhooks.set(url)
+        #expect(other.id != first.id)
+        let taken = await #expect(throws: HubError.self) { try await hub.webhooks.set(settings, id: other.id) }
+        #expect(taken?.problem == .conflict)
+        let unknown = await #expect(throws: HubError.self) { try await hub.webhooks.set(settings, id: "dlg_0") }
+        #expect(unknown?.problem == .notFound)
+        let invalid = await #expect(throws: HubError.self) { try await hub.webhooks.set(url, events: ["no type"]) }
+        #expect(invalid?.fields.map(\.pointer) == ["/events/0"])
+        #expect(try await hub.webhooks.list().elements.map(\.id) == [other.id, first.id])
+        await hub.stop(grace: .zero)
+    }
+
     // MARK: Deliveries
 
     @Test("show what became of their deliveries, which can be repeated, cancelled and replayed")
@@ -246,7 +282,19 @@ struct WebhooksTests {
             method: "POST", path: "/v1/events", body: #"{"type": "auth.logged_in", "data": {"user": {"name": "Ada"}}}"#,
             problem: .validation
         ) { hub, _ in try await hub.publish(.loggedIn(["name": "Ada"])) },
+        Pair(method: "POST", path: "/v1/events", body: #"{"type": "a.b", "data": "\#(large)"}"#, problem: .bodyTooLarge)
+        {
+            hub, _ in try await hub.publish("a.b", large)
+        },
+        Pair(
+            method: "POST", path: "/v1/events",
+            body: "[" + many.map { _ in #"{"type":"a.b"}"# }.joined(separator: ",") + "]",
+            problem: .validation
+        ) { hub, _ in try await hub.publish(many.map { _ in NewEvent("a.b") }) },
     ]
+
+    private static let large = String(repeating: "x", count: 300_000)
+    private static let many = 1...1_001
 
     @Test("have the problems of the HTTP API, with the same fields")
     func problems() async throws {

@@ -49,11 +49,9 @@ public struct AttemptSequence: AsyncSequence, Sendable {
                     try await read()
                 } catch {
                     switch error {
-                    case .stopping: return nil
-                    case .busy: try? await Task.sleep(for: .milliseconds(50))
+                    case .stopping, .cancelled: return nil
                     default: throw error
                     }
-                    continue
                 }
                 if page.isEmpty { await signal.wait { $0.recordings > state.recordings } }
             }

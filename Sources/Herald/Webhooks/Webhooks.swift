@@ -50,10 +50,53 @@ extension Webhooks {
         _ settings: WebhookSettings, secret: SigningSecret? = nil, signature: SigningSecret.Scheme = .v1,
         start: EventPoint = .now, replaysCurrentState: Bool = false
     ) async throws(HubError) -> Webhook {
+        try await register(settings, secret: secret, signature: signature, start: start) {
+            $0.replaysCurrentState = replaysCurrentState
+        }
+    }
+
+    /// Registers a webhook, or gives the one with this URL these settings: afterwards there is a webhook as described. An app that
+    /// knows its webhooks calls it at each start, also when their settings are other ones than before.
+    ///
+    /// A webhook that is changed keeps its id, its waiting deliveries and its status: a paused one stays paused.
+    /// - Parameters:
+    ///   - settings: all settings; those that are not given get their defaults.
+    ///   - id: the webhook to change, whose URL may be another one then; `nil` for the one with the URL.
+    ///   - secret: signs the requests; if it is another one than before, the previous one also signs for a day. `nil` keeps the
+    ///     present one, or creates one.
+    ///   - start: the first events that a new webhook gets.
+    /// - Returns: the webhook; with its secret, if it is new.
+    /// - Throws: `HubError.invalid`, `.tooMany`, or that the hub can't write; with an id also `.notFound` and `.urlTaken`.
+    @discardableResult
+    public func set(
+        _ settings: WebhookSettings, id: Webhook.ID? = nil, secret: SigningSecret? = nil, start: EventPoint = .now
+    ) async throws(HubError) -> Webhook {
+        if let id {
+            return try await update(id) { state, now throws(RegistryWrite.InvalidSettings) in
+                try state.replace(settings, secret, now: now)
+            }
+        }
+        return try await register(settings, secret: secret, start: start) { $0.replacesSettings = true }
+    }
+
+    /// Registers a webhook, or gives the one with this URL these events and the default settings, like
+    /// ``set(_:id:secret:start:)``.
+    /// - Parameters:
+    ///   - url: the URL to call: `http://` or `https://`.
+    ///   - events: types such as `order.placed`, prefixes such as `order.*`, or `*`.
+    @discardableResult
+    public func set(_ url: String, events: [String] = ["*"]) async throws(HubError) -> Webhook {
+        try await set(WebhookSettings(url: url, events: events.map(EventPattern.init(unchecked:))))
+    }
+
+    private func register(
+        _ settings: WebhookSettings, secret: SigningSecret?, signature: SigningSecret.Scheme = .v1, start: EventPoint,
+        _ adjust: (inout RegistryWrite.Registration) -> Void
+    ) async throws(HubError) -> Webhook {
         let key = if let secret { secret } else { try SigningSecret.random(signature) }
         var registration = RegistryWrite.Registration(settings: settings, secret: key)
         registration.isOwnSecret = secret != nil
-        registration.replaysCurrentState = replaysCurrentState
+        adjust(&registration)
         if start.input != .now {
             registration.start = try await hub.reading { [hub] reader in
                 try start.input.first(in: reader, app: .default, head: hub.head, pointer: "/start") - 1

@@ -193,7 +193,7 @@ enum CloudEventInput {
     private static func data(_ body: [UInt8]) throws(Problem) -> [UInt8] {
         if body.isEmpty { return Array("null".utf8) }
         do throws(JSONError) {
-            return try JSONDocument(parsing: body, limits: JSONLimits(values: EventInput.maxValues)).root.bytes
+            return try JSONDocument(parsing: body, limits: JSONLimits(values: PublicationLimits.maxValues)).root.bytes
         } catch {
             throw .malformedJSON(error)
         }

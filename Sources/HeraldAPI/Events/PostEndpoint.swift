@@ -89,13 +89,9 @@ final class PostEndpoint: Sendable {
     }
 
     private func context(_ call: Call, _ head: RequestHead, _ watch: DeliveryWatch?) -> EventInput.Context {
-        var attributes: [KeyValue] = []
-        if let parent = head.value(of: "traceparent"), TraceParent.isValid(parent) {
-            attributes.append(KeyValue(TraceParent.name, parent))
-            if let state = head.value(of: "tracestate"), TraceParent.isValidState(state) {
-                attributes.append(KeyValue(TraceParent.stateName, state))
-            }
-        }
+        let parent = head.value(of: "traceparent")
+        let attributes = TraceParent.attributes(
+            parent, state: parent == nil ? nil : head.value(of: "tracestate"))
         return EventInput.Context(
             app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes, watch: watch)
     }

@@ -3,8 +3,6 @@ import HeraldJSON
 
 /// Posted events: one, or an array that is posted as a whole.
 struct PostInput: Sendable {
-    static let maxEvents = 1_000
-
     let drafts: [EventDraft]
     let isArray: Bool
     /// The violations of schemas that only report, for each event; empty if there are none.
@@ -35,7 +33,8 @@ struct PostInput: Sendable {
         isArray = form.map { $0 == .batch } ?? (posted.kind == .array)
         if isArray {
             // A batch of CloudEvents may be empty.
-            guard posted.kind == .array, ((form == nil ? 1 : 0)...Self.maxEvents).contains(posted.count) else {
+            guard posted.kind == .array, ((form == nil ? 1 : 0)...PublicationLimits.maxEvents).contains(posted.count)
+            else {
                 throw .invalid([FieldError("", Self.words(form))])
             }
             reading.drafts.reserveCapacity(posted.count)
@@ -96,8 +95,8 @@ struct PostInput: Sendable {
 
     private static func words(_ form: CloudEventInput.Form?) -> String {
         form == nil
-            ? "must be one event, or an array of 1 to \(maxEvents) events"
-            : "must be an array of at most \(maxEvents) CloudEvents"
+            ? "must be one event, or an array of 1 to \(PublicationLimits.maxEvents) events"
+            : "must be an array of at most \(PublicationLimits.maxEvents) CloudEvents"
     }
 
     private struct Reading {

@@ -43,9 +43,9 @@ struct SystemEndpoints: Sendable {
     private func ready(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.answer(from: hub, within: ReadDeadlines.readiness) { _ in
-            do throws(StoreError) {
+            do throws(HubError) {
                 try hub.health()
-                guard hub.isCurrent else { throw .unavailable(reason: "it does not respond") }
+                guard hub.isCurrent else { throw .store(.unavailable(reason: "it does not respond")) }
             } catch {
                 return call.send(.notReady(error))
             }

@@ -216,7 +216,7 @@ extension Problem {
 
     static func bodyTooLarge(limit: Int) -> Problem {
         Problem(
-            status: 413, name: "body-too-large", title: "The body is too large",
+            .bodyTooLarge, status: 413,
             detail: "A body may have at most \(limit) bytes.")
     }
 
@@ -333,7 +333,9 @@ extension Problem {
             self = .unavailable(
                 .busy,
                 "Events arrive faster than the disk can store them. Nothing was published; try again in a second.")
-        case .stopping: self = .unavailable(.stopping, "Nothing was done; try again in a second.")
+        // Requests are not withdrawn.
+        case .stopping, .cancelled: self = .unavailable(.stopping, "Nothing was done; try again in a second.")
+        case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
         case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
         case .store(let error): self.init(error)
@@ -356,7 +358,8 @@ extension Problem {
     static let storeIsSilent = Problem(StoreError.unavailable(reason: "it does not respond"))
 
     /// For `/readyz`, which everyone may ask: what is wrong, without paths.
-    static func notReady(_ error: StoreError) -> Problem {
+    static func notReady(_ error: HubError) -> Problem {
+        guard case .store(let error) = error else { return Problem(error) }
         let cause =
             switch error {
             case .full: "The disk is full, or almost."

@@ -8,7 +8,7 @@ final class SharedParser: Sendable {
     /// In bytes.
     static let maxShared = 32_768
     /// A thousand events may contain more values than the parser's default; the size of a body also bounds them.
-    private static let limits = JSONLimits(values: EventInput.maxValues)
+    private static let limits = JSONLimits(values: PublicationLimits.maxValues)
     private let parser = Mutex(JSONParser(limits: limits))
 
     /// - Parameter read: should not keep the value, whose memory is reused for the next body; keeping it costs a new

@@ -1,11 +1,11 @@
 import Glibc
+import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
 
 /// Posts the lines of standard input in batches: of the maximum size if input is waiting, and at once if it arrives
 /// slowly.
 struct BatchPublisher {
-    private static let maxEvents = 1_000
     /// How often in a row a busy server is tried again, and the longest pause.
     private static let maxTries = 20
     private static let maxPauseSeconds = 60
@@ -13,7 +13,7 @@ struct BatchPublisher {
     private let client: APIClient
     private let isJSON: Bool
     /// The limit of a request. Halved when the server refuses the size.
-    private var maxBytes = 262_144
+    private var maxBytes = PublicationLimits.defaultBytes
     private var published = 0
     /// Of those published, which were on disk before.
     private var duplicates = 0
@@ -33,7 +33,7 @@ struct BatchPublisher {
         do throws(CommandError) {
             while let line = try reader.next() {
                 try add(line)
-                if batch.count == Self.maxEvents || !reader.isReady { try flush() }
+                if batch.count == PublicationLimits.maxEvents || !reader.isReady { try flush() }
             }
             try flush()
         } catch {

@@ -1,73 +1,20 @@
 import HeraldCore
-import HeraldJSON
 
-/// Logs each change of a delegate's status, and each exhausted delivery. A delegate of the multicast and of the
-/// registry, called on the writer's thread.
-final class DelegateLog: EventDelegate, RegistryDelegate {
-    private let log: Log
-    private let clock: @Sendable () -> Int64
-
+extension DelegateLog {
+    /// Writes to the log of the server.
     /// - Parameter clock: milliseconds since 1970 UTC.
-    init(_ log: Log, clock: @escaping @Sendable () -> Int64) {
-        self.log = log
-        self.clock = clock
+    convenience init(_ log: Log, clock: @escaping @Sendable () -> Int64) {
+        self.init(clock: clock) { level, message, fields in log.write(Log.Level(level), message, fields) }
     }
+}
 
-    // MARK: RegistryDelegate
-
-    func registryChanged(_ change: Registry.Change) {
-        switch change {
-        case .registered(let delegate):
-            info("delegate registered", delegate, to: delegate.status)
-        case .changed(let old, let new):
-            if old.status != new.status { info("delegate changed status", new, from: old.status, to: new.status) }
-        case .removed(let delegate):
-            let isOver = delegate.state.expiresAt.map { $0 <= clock() } ?? false
-            info(isOver ? "delegate expired" : "delegate removed", delegate)
-        }
-    }
-
-    private func info(
-        _ message: StaticString, _ delegate: WebhookDelegate, from old: WebhookDelegate.Status? = nil,
-        to new: WebhookDelegate.Status? = nil
-    ) {
-        log.write(.info, message) {
-            [
-                "delegate": delegate.id, "url": WebhookSettings.withoutSecrets(delegate.settings.url),
-                "from": old?.rawValue,
-                "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
-            ]
-        }
-    }
-
-    // MARK: EventDelegate
-
-    /// These are not changes of the registration, or it does not have the reason.
-    func published(_ batch: EventBatch) {
-        for event in batch.events where event.family == .service {
-            switch event.type {
-            case "herald.delegate.failing": write(.info, "delegate failing", event)
-            case "herald.delegate.recovered": write(.info, "delegate recovered", event)
-            case "herald.delegate.refusing": write(.warning, "delegate refuses an event type", event)
-            case "herald.delivery.dropped": write(.warning, "delegate missed events", event)
-            case "herald.delivery.exhausted": write(.warning, "delivery exhausted", event)
-            default: break
+extension Log.Level {
+    fileprivate init(_ level: LogEntry.Level) {
+        self =
+            switch level {
+            case .info: .info
+            case .warning: .warning
+            case .error: .error
             }
-        }
-    }
-
-    private func write(_ level: Log.Level, _ message: StaticString, _ event: Event) {
-        log.write(level, message) {
-            let data = try? JSONDocument(parsing: Array(event.data))
-            func text(_ name: String) -> String? { data?[name]?.string }
-            func number(_ name: String) -> String? { data?[name]?.integer.map { "\($0)" } }
-            return [
-                "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutSecrets),
-                "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
-                "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
-                "events_at_most": number("events_at_most"), "total_at_most": number("total_at_most"),
-                "traceparent": event.attribute("traceparent"),
-            ]
-        }
     }
 }

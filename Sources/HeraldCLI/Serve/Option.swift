@@ -166,9 +166,9 @@ extension Option {
             settings.memory = Int(bytes)
         },
         Option(
-            name: "max-body", placeholder: "BYTES", defaultText: "262144",
+            name: "max-body", placeholder: "BYTES", defaultText: String(PublicationLimits.defaultBytes),
             help: "The largest request body, 1024 to 16777216."
-        ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, 1024...16_777_216) },
+        ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, PublicationLimits.byteRange) },
         Option(
             name: "grace", placeholder: "SECONDS", defaultText: "30",
             help: "Time for open callbacks to end after TERM or INT, 0 to 600."

@@ -25,7 +25,7 @@ struct Settings {
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     /// Bytes; `nil` for what the system grants.
     var memory: Int?
-    var maxBody = 262_144
+    var maxBody = PublicationLimits.defaultBytes
     var graceSeconds = 30
     var retention = Retention()
     var backups = BackupSchedule.Plan()

@@ -13,8 +13,12 @@ extension Registry {
     func decide(_ write: RegistryWrite, _ new: NewDelegate) -> (RegistryWrite.Outcome, WriteEffect?) {
         switch write.action {
         case .register(let registration):
-            let settings = registration.settings
-            let secret = registration.secret
+            let (settings, secret) = (registration.settings, registration.secret)
+            if let existing = delegate(write.app, url: settings.url), registration.replacesSettings {
+                return changed(existing, new) { state, now throws(RegistryWrite.InvalidSettings) in
+                    try state.replace(settings, registration.isOwnSecret ? secret : nil, now: now)
+                }
+            }
             if let existing = delegate(write.app, url: settings.url) {
                 let newest = existing.state.secrets.first?.secret
                 let isSame =
@@ -32,20 +36,7 @@ extension Registry {
         case .update(let id, let version, let change):
             guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
             if let version, !version.contains(old.version) { return (.versionMismatch(old), nil) }
-            var state = old.state
-            do throws(RegistryWrite.InvalidSettings) {
-                try change(&state, new.time)
-            } catch {
-                return (.invalid(error.errors), nil)
-            }
-            state.apply(.settingsChanged(from: old.settings), now: new.time)
-            if state == old.state { return (.updated(old), nil) }
-            state.forgetExpiredSecrets(now: new.time)
-            if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
-                return (.conflict(other), nil)
-            }
-            let delegate = old.changed(to: state, at: new.time)
-            return (.updated(delegate), .set(delegate))
+            return changed(old, new, change)
 
         case .remove(let id, let version):
             guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
@@ -56,6 +47,37 @@ extension Registry {
             let all = list(write.app)
             return (.removed(all), all.isEmpty ? nil : .remove(all))
         }
+    }
+
+    private func changed(
+        _ old: WebhookDelegate, _ new: NewDelegate,
+        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
+    ) -> (RegistryWrite.Outcome, WriteEffect?) {
+        var state = old.state
+        do throws(RegistryWrite.InvalidSettings) {
+            try change(&state, new.time)
+        } catch {
+            return (.invalid(error.errors), nil)
+        }
+        state.apply(.settingsChanged(from: old.settings), now: new.time)
+        if state == old.state { return (.updated(old), nil) }
+        state.forgetExpiredSecrets(now: new.time)
+        if let other = delegate(old.app, url: state.settings.url), other.key != old.key {
+            return (.conflict(other), nil)
+        }
+        let delegate = old.changed(to: state, at: new.time)
+        return (.updated(delegate), .set(delegate))
+    }
+}
+
+extension WebhookDelegate.State {
+    /// Gives a webhook other settings. Another secret also replaces its key, which still signs for a day.
+    package mutating func replace(
+        _ settings: WebhookSettings, _ secret: SigningSecret?, now: Int64
+    ) throws(RegistryWrite.InvalidSettings) {
+        self.settings = settings
+        guard let secret, secrets.first?.secret != secret else { return }
+        try SecretRotation(secret).rotate(&self, now: now)
     }
 }
 

@@ -19,6 +19,8 @@ package struct RegistryWrite: Sendable {
         package let secret: SigningSecret
         /// The client chose the secret, so a different one makes a different registration.
         package var isOwnSecret = false
+        /// A webhook with the URL gets these settings, and the secret if the client chose it; otherwise it is a conflict.
+        package var replacesSettings = false
         /// It gets events after this position; `nil` for future events.
         package var start: LogPosition?
         /// The current app state, and the auth status of the subjects, are sent first.

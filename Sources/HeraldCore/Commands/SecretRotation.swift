@@ -25,6 +25,11 @@ package struct SecretRotation: Sendable {
         self.newBytes = newBytes
     }
 
+    /// The default overlap, to a key that the owner of the webhook has chosen.
+    init(_ brought: SigningSecret) {
+        self.init(overlapSeconds: Self.defaultOverlap, brought, scheme: nil, newBytes: [])
+    }
+
     /// - Parameter now: milliseconds since 1970 UTC.
     package func rotate(
         _ state: inout WebhookDelegate.State, now: Int64

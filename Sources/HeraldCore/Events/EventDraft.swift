@@ -23,12 +23,13 @@ package struct EventDraft: Sendable {
     ///   - event: validated when it is published.
     ///   - mayExist: if `false`, the hub looks it up nevertheless.
     ///   - family: only its conditions are used; everything else is read from the event.
-    package init(event: Event, mayExist: Bool, family: Family = .none) {
+    ///   - bringsTime: the publisher chose the time.
+    package init(event: Event, mayExist: Bool, family: Family = .none, bringsTime: Bool = true) {
         self.event = event
         self.mayExist = mayExist
         self.family = family
         isChecked = false
-        bringsTime = true
+        self.bringsTime = bringsTime
     }
 
     /// A draft that was validated before.
@@ -44,6 +45,6 @@ package struct EventDraft: Sendable {
     package func with(_ family: Family) -> EventDraft {
         isChecked
             ? EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
-            : EventDraft(event: event, mayExist: mayExist, family: family)
+            : EventDraft(event: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
     }
 }

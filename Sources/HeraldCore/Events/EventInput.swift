@@ -33,8 +33,6 @@ package enum EventInput {
     }
 
     package static let maxSubjectCharacters = 256
-    /// The limit of JSON values in the data of all events posted together.
-    package static let maxValues = 200_000
 
     /// - Parameters:
     ///   - value: the posted event.

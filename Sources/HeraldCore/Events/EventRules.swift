@@ -6,11 +6,19 @@ extension EventDraft {
     ///
     /// Its family is read from the event. An id is always looked up, because a publisher in the process may have used
     /// it before.
-    func checked(app: AppKey, at pointer: String, _ errors: inout [FieldError]) -> EventDraft? {
+    /// - Parameter values: how many JSON values the data may have; reduced by those that it has.
+    func checked(
+        app: AppKey, at pointer: String, values: inout Int, _ errors: inout [FieldError]
+    ) -> EventDraft? {
         var found: [FieldError] = []
-        let limits = JSONLimits(values: EventInput.maxValues)
-        let data = try? JSONDocument(parsing: Array(event.data), limits: limits)
-        if data == nil { found.append(FieldError("/data", "must be one JSON value")) }
+        var data: JSONDocument?
+        do throws(JSONError) {
+            let document = try JSONDocument(parsing: Array(event.data), limits: JSONLimits(values: values))
+            values -= document.valueCount
+            data = document
+        } catch {
+            found.append(FieldError("/data", Self.problem(error)))
+        }
         if event.app != app { found.append(FieldError("", "belongs to another app than the publication")) }
         if let problem = EventInput.problem(ofType: event.type) { found.append(FieldError("/type", problem)) }
         if !EventID.isValid(event.id) { found.append(FieldError("/id", "must be \(EventID.words)")) }
@@ -35,7 +43,18 @@ extension EventDraft {
                 app: app, id: event.id, type: event.type, subject: subject, time: event.time,
                 attributes: event.attributes, audience: event.audience, watch: event.watch, data: event.data)
         return EventDraft(
-            checked: complete, mayExist: true, family: family.keepingConditions(of: self.family), bringsTime: true)
+            checked: complete, mayExist: true, family: family.keepingConditions(of: self.family),
+            bringsTime: bringsTime)
+    }
+}
+
+extension EventDraft {
+    private static func problem(_ error: JSONError) -> String {
+        switch error.reason {
+        case .tooManyValues: "has too many JSON values: all events together may have \(PublicationLimits.maxValues)"
+        case .keyTooLong, .tooDeep, .tooLarge: "is too much: \(error)"
+        default: "must be one JSON value: \(error)"
+        }
     }
 }
 

@@ -15,8 +15,9 @@ public struct PublishedEvent: Sendable {
     public let event: Event
     /// Whether this call added it to the log.
     public let disposition: Disposition
-    /// For `existed`: where the post differs from the first event, as JSON pointers into the post.
-    package let differences: [String]
+    /// For `existed`: where what was published now differs from the first event, as JSON pointers such as `/data`. Not
+    /// empty: the id belongs to another event, and this one is not in the log.
+    public let differences: [String]
 
     package init(event: Event, disposition: Disposition, differences: [String] = []) {
         self.event = event

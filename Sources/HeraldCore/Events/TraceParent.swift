@@ -29,6 +29,13 @@ package enum TraceParent {
         return bytes[55] == dash && !isAll(bytes, 0..<2, UInt8(ascii: "0"))
     }
 
+    /// The attributes of an event that belongs to a trace. Invalid values are ignored, as the specification requires.
+    package static func attributes(_ parent: String?, state: String?) -> [KeyValue] {
+        guard let parent, isValid(parent) else { return [] }
+        guard let state, isValidState(state) else { return [KeyValue(name, parent)] }
+        return [KeyValue(name, parent), KeyValue(stateName, state)]
+    }
+
     private static let dash = UInt8(ascii: "-")
 
     /// In lower case.

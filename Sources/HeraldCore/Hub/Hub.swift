@@ -29,6 +29,7 @@ public final class Hub: Sendable {
     let pageBytes: Int
     /// Of the events in one list.
     package let maxListBytes: Int
+    private let publicationLimits: PublicationLimits
     private let store: any EventStore
     /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
     /// which call the webhooks.
@@ -70,6 +71,7 @@ public final class Hub: Sendable {
         retentionLimits = configuration.retention
         pageBytes = configuration.loop.pageBytes
         maxListBytes = configuration.maxListBytes
+        publicationLimits = configuration.publicationLimits
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
@@ -151,6 +153,8 @@ public final class Hub: Sendable {
     package var stopObservers: MulticastDelegate<any StopObserver> { threads.observers }
     /// Whether `stop` was called.
     package var isStopping: Bool { threads.isStopping }
+    /// Calls `body` once the hub has stopped: the store is closed. At once if it has. Any thread; must not wait.
+    package func whenStopped(_ body: @escaping @Sendable () -> Void) { threads.whenStopped(body) }
 
     /// A hub that was not stopped is stopped when it is deallocated: attempts in flight are aborted, and made again by
     /// the next hub on the store.
@@ -256,7 +260,7 @@ public final class Hub: Sendable {
 
     private func submit(_ publication: Publication, _ take: (Publication) -> WriteRefusal?) -> WriteRefusal? {
         do throws(WriteRefusal) {
-            let checked = try publication.checked()
+            let checked = try publication.checked(publicationLimits)
             return rates.refusal(checked.app, events: checked.drafts.count) ?? take(checked)
         } catch {
             return error
@@ -268,17 +272,21 @@ public final class Hub: Sendable {
 
     /// Submits a command: a change of the delegates, the deliveries, the event types, the keys or the apps. It
     /// completes on the writer's thread, or at once if it is refused.
-    package func submit(_ command: some StoreCommand) {
+    /// - Parameter ticket: lets it wait for room in the queue; `nil`: it is refused if there is none.
+    package func submit(_ command: some StoreCommand, _ ticket: WriteTicket? = nil) {
         guard let command = command.checked(by: rules) else { return }
-        if let refusal = intake.submit(command) { command.refuse(refusal) }
+        if let refusal = intake.submit(command, ticket) { command.refuse(refusal) }
     }
+
+    /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
+    package func withdraw(_ ticket: WriteTicket) { intake.withdraw(ticket) }
 
     // The same for apps that embed a hub and do not see `StoreCommand`.
 
     /// Registers, changes or removes webhooks. Invalid settings complete with `Outcome.invalid`.
-    package func change(_ write: RegistryWrite) { submit(write) }
+    package func change(_ write: RegistryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
     /// Redelivers, cancels or replays events, or erases them.
-    package func manage(_ write: DeliveryWrite) { submit(write) }
+    package func manage(_ write: DeliveryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
     /// Describes an event type, or deletes its description.
     package func describe(_ write: EventTypeWrite) { submit(write) }
     /// Creates, replaces or revokes keys.
@@ -374,10 +382,15 @@ public final class Hub: Sendable {
 
     /// Whether the storage works: what the last commits came to, and whether the disk has room. While it does not, publications
     /// are refused; it is tried again by itself. Any thread; cheap.
-    /// - Throws: what is wrong.
-    public func health() throws(StoreError) {
-        try storage.check()
-        try store.health()
+    /// - Throws: `HubError.stopping` from the beginning of a stop on, `.store` with what is wrong.
+    public func health() throws(HubError) {
+        if isStopping { throw .stopping }
+        do throws(StoreError) {
+            try storage.check()
+            try store.health()
+        } catch {
+            throw .store(error)
+        }
     }
 
     package var storage: StorageHealth { writer.health }

@@ -5,9 +5,11 @@ extension Hub {
         package var deliveryLoops = 1
         /// Threads that read the store.
         package var readers = 2
-        /// Events that may wait for the disk; beyond it, publishers are refused.
+        /// Events that may wait for the disk; beyond it, publishers wait or are refused.
         package var maxWaitingEvents = 20_000
         package var maxWaitingBytes = 64 << 20
+        /// Of events that are published in the process. The HTTP server has its own.
+        package var publicationLimits = PublicationLimits()
         /// The maximum number of recent events in memory.
         package var maxRecentEvents = 16_384
         package var maxRecentBytes = 32 << 20

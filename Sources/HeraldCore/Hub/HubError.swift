@@ -30,6 +30,10 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case busy
     /// The hub is stopping or has stopped.
     case stopping
+    /// The task was cancelled before the hub had begun.
+    case cancelled
+    /// The events that are published together take more than `limit` bytes.
+    case tooLarge(limit: Int)
     /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.
     case rateLimited(limit: Int, retryAfter: Int)
     /// With this request, the app's events would take more than `limit` bytes, or they already do.
@@ -59,6 +63,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .keyReused: .idempotencyKeyReused
         case .busy: .busy
         case .stopping: .stopping
+        case .cancelled: .cancelled
+        case .tooLarge: .bodyTooLarge
         case .rateLimited: .rateLimited
         case .quotaExceeded: .quotaExceeded
         case .store(let error): error.problem
@@ -90,6 +96,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .keyReused: "The idempotency key was used for another request."
         case .busy: "Too much waits for the disk, or for receivers. Try again after a second."
         case .stopping: "The hub stops or has stopped."
+        case .cancelled: "The task was cancelled."
+        case .tooLarge(let limit): "Events that are published together may take \(limit) bytes."
         case .rateLimited(let limit, let retryAfter):
             "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
         case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
@@ -107,6 +115,8 @@ extension WriteRefusal {
         switch self {
         case .busy: .busy
         case .stopping: .stopping
+        case .cancelled: .cancelled
+        case .tooLarge(let limit): .tooLarge(limit: limit)
         case .store(let error): .store(error)
         case .rateLimited(let limit, let retryAfter): .rateLimited(limit: limit, retryAfter: retryAfter)
         case .quotaExceeded(let limit): .quotaExceeded(limit: limit)

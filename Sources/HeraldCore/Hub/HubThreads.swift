@@ -16,6 +16,12 @@ final class HubThreads: Sendable {
     private let isStopped = Atomic<Bool>(false)
     let observers = MulticastDelegate<any StopObserver>()
 
+    private enum End {
+        case isAhead(waiting: [@Sendable () -> Void])
+        case isOver
+    }
+    private let ending = Mutex(End.isAhead(waiting: []))
+
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
         permit: DeliveryPermit, handover: ShardHandover, clock: Clock
@@ -57,6 +63,22 @@ final class HubThreads: Sendable {
         for loop in loops { loop.close() }
         store.close()
         observers.invokeDelegates { $0.hubHasStopped() }
+        let waiting = ending.withLock { end -> [@Sendable () -> Void] in
+            defer { end = .isOver }
+            guard case .isAhead(let waiting) = end else { return [] }
+            return waiting
+        }
+        for body in waiting { body() }
+    }
+
+    /// Calls `body` once everything has ended; at once if it has. Any thread; must not wait.
+    func whenStopped(_ body: @escaping @Sendable () -> Void) {
+        let isOver = ending.withLock { end in
+            guard case .isAhead(let waiting) = end else { return true }
+            end = .isAhead(waiting: waiting + [body])
+            return false
+        }
+        if isOver { body() }
     }
 }
 

@@ -27,6 +27,10 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case busy
     /// The hub stops or has stopped.
     case stopping
+    /// The task was cancelled. Only in the process: it is no problem of the HTTP API.
+    case cancelled
+    /// What is published together is too large.
+    case bodyTooLarge = "body-too-large"
     /// The app publishes more events in a second than it may.
     case rateLimited = "rate-limited"
     /// The events of the app take more space than they may.
@@ -52,6 +56,8 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .noRandomness: "The secret could not be created"
         case .busy: "The server is busy"
         case .stopping: "The service is stopping"
+        case .cancelled: "The task was cancelled"
+        case .bodyTooLarge: "The body is too large"
         case .rateLimited: "Too many events"
         case .quotaExceeded: "The app has reached its quota"
         case .storageFull: "The disk is full"

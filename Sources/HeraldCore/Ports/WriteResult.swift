@@ -4,6 +4,10 @@ package enum WriteRefusal: Error, Sendable {
     case busy
     /// The hub is stopping or has stopped.
     case stopping
+    /// Its task was cancelled before the writer took it.
+    case cancelled
+    /// The events take more than `limit` bytes.
+    case tooLarge(limit: Int)
     /// The store failed.
     case store(StoreError)
     /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.

@@ -1,7 +1,8 @@
 import HeraldRuntime
 import Synchronization
 
-/// The queue of writes for the writer. Bounded: when it is full, publications are refused, to be repeated later.
+/// The queue of writes for the writer. Bounded: when it is full, a write with a `WriteTicket` waits for room, in its turn, and a
+/// write without one is refused, to be repeated later.
 final class Intake: Sendable {
     /// Rare cases are indirect, so that a publication, the most frequent case, takes one word and is copied like a
     /// reference.
@@ -24,6 +25,12 @@ final class Intake: Sendable {
         var attemptBytes: Int {
             guard case .checkpoint(let checkpoint, _) = self else { return 0 }
             return checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
+        }
+
+        /// Whether it was withdrawn, and completed.
+        var isWithdrawn: Bool {
+            guard case .publish(let publication) = self else { return false }
+            return publication.ticket?.isWithdrawn ?? false
         }
 
         /// Whether a caller waits for the result.
@@ -54,6 +61,8 @@ final class Intake: Sendable {
         var refusals = 0
         /// The types of waiting commands of which one at a time is enough.
         var singles: Set<ObjectIdentifier> = []
+        /// Writes that wait for room. Not empty: the queue is full.
+        var line = WaitingLine()
         var acceptsPublications = true
         var isEnded = false
         /// The writer sleeps or is about to: a submission must wake it.
@@ -84,6 +93,25 @@ final class Intake: Sendable {
             return .command(step)
         }
 
+        /// Adds the writes of the line for which there is room.
+        mutating func admit(maxEvents: Int, maxBytes: Int) {
+            while let next = line.first(), hasRoom(next.events, next.bytes, maxEvents: maxEvents, maxBytes: maxBytes) {
+                line.removeFirst()
+                // A publication can be withdrawn until the writer takes it (`cut`).
+                if case .command = next.submission, !next.ticket.take() { continue }
+                events += next.events
+                bytes += next.bytes
+                isFilling = false
+                add(next.submission)
+            }
+        }
+
+        /// A write that is larger than the queue is admitted when nothing else waits.
+        func hasRoom(_ events: Int, _ bytes: Int, maxEvents: Int, maxBytes: Int) -> Bool {
+            (self.events + events <= maxEvents || self.events == 0)
+                && (self.bytes + bytes <= maxBytes || self.bytes == 0)
+        }
+
         /// Whether the writer is to take the submissions.
         var isReady: Bool { !isFilling || events >= Intake.minBatchEvents || bytes >= Intake.minBatchBytes }
 
@@ -105,13 +133,20 @@ final class Intake: Sendable {
 
     /// Any thread. Returns why the publication was refused.
     func submit(_ publication: Publication) -> WriteRefusal? {
-        add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes)
+        add(publication, isFilling: false)
     }
 
     /// The same for one of several publications: the writer may wait for the others until `flush`, which the caller
     /// must call. A transaction by itself costs as much as ten events.
     func enqueue(_ publication: Publication) -> WriteRefusal? {
-        add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: true)
+        add(publication, isFilling: true)
+    }
+
+    private func add(_ publication: Publication, isFilling: Bool) -> WriteRefusal? {
+        add(
+            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: isFilling,
+            ticket: publication.ticket
+        ) { publication.completion(.refused($0)) }
     }
 
     /// Any thread. Call it after the last `enqueue`.
@@ -124,9 +159,11 @@ final class Intake: Sendable {
     }
 
     /// Any thread. Returns why the command was refused.
-    func submit<Command: StoreCommand>(_ command: Command) -> WriteRefusal? {
+    /// - Parameter ticket: lets it wait for room; `nil`: it is refused if there is none.
+    func submit<Command: StoreCommand>(_ command: Command, _ ticket: WriteTicket? = nil) -> WriteRefusal? {
         switch Command.admission {
-        case .bounded: return add(.command(command), events: 1, bytes: 0)
+        case .bounded:
+            return add(.command(command), events: 1, bytes: 0, ticket: ticket) { command.refuse($0) }
         case .always: return append(.command(command)) ? nil : .stopping
         case .single:
             let isFirst = queue.withLock { $0.singles.insert(ObjectIdentifier(Command.self)).inserted }
@@ -135,16 +172,25 @@ final class Intake: Sendable {
     }
 
     private func add(
-        _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false
+        _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false, ticket: WriteTicket?,
+        refuse: @escaping @Sendable (WriteRefusal) -> Void
     ) -> WriteRefusal? {
         let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
-            guard queue.events + events <= maxEvents || queue.events == 0,
-                queue.bytes + bytes <= maxBytes || queue.bytes == 0
-            else {
+            // A write without a ticket does not overtake those that wait.
+            let hasRoom =
+                queue.line.isEmpty && queue.hasRoom(events, bytes, maxEvents: maxEvents, maxBytes: maxBytes)
+            if !hasRoom, ticket == nil {
                 queue.refusals += 1
                 return (.busy, false)
             }
+            if let ticket, !ticket.wait(refuse) { return (.cancelled, false) }
+            if !hasRoom, let ticket {
+                queue.line.append(
+                    .init(submission: submission, events: events, bytes: bytes, ticket: ticket, refuse: refuse))
+                return (nil, false)
+            }
+            if case .command = submission { _ = ticket?.take() }
             queue.events += events
             queue.bytes += bytes
             queue.isFilling = isFilling && (queue.isFilling || queue.isEmpty)
@@ -210,8 +256,19 @@ final class Intake: Sendable {
         return queue.writerSleeps
     }
 
-    /// Refuses everything but checkpoints and commands that are always accepted.
-    func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
+    /// Refuses everything but checkpoints and commands that are always accepted; also the writes that wait for room.
+    func refusePublications() {
+        let waiting = queue.withLock { queue in
+            queue.acceptsPublications = false
+            return queue.line.removeAll()
+        }
+        for entry in waiting where entry.ticket.take() { entry.refuse(.stopping) }
+    }
+
+    /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
+    func withdraw(_ ticket: WriteTicket) {
+        if ticket.withdraw() { queue.withLock { $0.line.noteWithdrawal() } }
+    }
 
     /// Lets `take` return `nil` once all submissions are taken.
     func end() {
@@ -229,7 +286,14 @@ final class Intake: Sendable {
         var hasWaited = false
         while true {
             let (batch, mustLook, isOver) = queue.withLock { queue in
-                let batch = queue.isReady ? Self.cut(&queue) : []
+                var batch: [Submission] = []
+                if queue.isReady {
+                    // A batch is empty if all of it was withdrawn.
+                    repeat {
+                        batch = Self.cut(&queue)
+                        queue.admit(maxEvents: maxEvents, maxBytes: maxBytes)
+                    } while batch.isEmpty && !queue.isEmpty
+                }
                 queue.writerSleeps = batch.isEmpty && !queue.mustLook
                 return (batch, queue.mustLook, queue.isEnded)
             }
@@ -246,6 +310,7 @@ final class Intake: Sendable {
         var events = 0
         var bytes = 0
         var count = 0
+        var isWithdrawn = false
         cutting: for submission in queue.submissions {
             switch submission {
             case .publish(let publication):
@@ -253,6 +318,7 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.bytes
                 count += 1
+                if let ticket = publication.ticket, !ticket.take() { isWithdrawn = true }
             case .checkpoint(let checkpoint, _):
                 count += 1
                 if !checkpoint.notices.isEmpty { break cutting }
@@ -272,11 +338,11 @@ final class Intake: Sendable {
             var all: [Submission] = []
             all.reserveCapacity(count)
             swap(&all, &queue.submissions)
-            return all
+            return isWithdrawn ? all.filter { !$0.isWithdrawn } : all
         }
         let batch = Array(queue.submissions[..<count])
         queue.submissions.removeFirst(count)
-        return batch
+        return isWithdrawn ? batch.filter { !$0.isWithdrawn } : batch
     }
 }
 
@@ -286,6 +352,8 @@ package struct IntakeDepth: Sendable {
     package let bytes: Int
     package let maxEvents: Int
     package let maxBytes: Int
+    /// Writes that wait for room.
+    package let waiting: Int
     /// The number of requests that were refused because the queue was full, since the process started.
     package let refusals: Int
 }
@@ -294,7 +362,8 @@ extension Intake {
     var depth: IntakeDepth {
         queue.withLock {
             IntakeDepth(
-                events: $0.events, bytes: $0.bytes, maxEvents: maxEvents, maxBytes: maxBytes, refusals: $0.refusals)
+                events: $0.events, bytes: $0.bytes, maxEvents: maxEvents, maxBytes: maxBytes, waiting: $0.line.count,
+                refusals: $0.refusals)
         }
     }
 }

@@ -7,34 +7,41 @@ package final class Publication: Sendable {
     /// The size of the events' bodies.
     let bytes: Int
     package let idempotency: Idempotency<[PublishedEvent]>?
+    /// Lets it wait for room, and be withdrawn; `nil`: it is refused if there is no room.
+    package let ticket: WriteTicket?
     /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
 
     package init(
         app: AppKey = .default, drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil,
+        ticket: WriteTicket? = nil,
         completion: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
     ) {
         self.app = app
         self.drafts = drafts
         bytes = drafts.reduce(0) { $0 + $1.event.body.count }
         self.idempotency = idempotency
+        self.ticket = ticket
         self.completion = completion
     }
 }
 
 extension Publication {
     /// The validated publication.
-    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft.
-    func checked() throws(WriteRefusal) -> Publication {
+    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft. `.tooLarge`.
+    func checked(_ limits: PublicationLimits) throws(WriteRefusal) -> Publication {
         if drafts.allSatisfy(\.isChecked) { return self }
+        try limits.check(events: drafts.count, bytes: bytes)
+        var values = PublicationLimits.maxValues
         var errors: [FieldError] = []
         var checked: [EventDraft] = []
-        for (index, draft) in drafts.enumerated() {
+        for (index, draft) in drafts.enumerated() where errors.count < FieldError.maxReported {
             let pointer = drafts.count > 1 ? "/\(index)" : ""
-            let right = draft.isChecked ? draft : draft.checked(app: app, at: pointer, &errors)
+            let right = draft.isChecked ? draft : draft.checked(app: app, at: pointer, values: &values, &errors)
             if let right { checked.append(right) }
         }
         guard errors.isEmpty else { throw .invalid(errors) }
-        return Publication(app: app, drafts: checked, idempotency: idempotency, completion: completion)
+        return Publication(
+            app: app, drafts: checked, idempotency: idempotency, ticket: ticket, completion: completion)
     }
 }

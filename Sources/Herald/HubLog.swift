@@ -1,0 +1,46 @@
+import Delegation
+import HeraldCore
+import HeraldRuntime
+
+/// Passes what a hub reports to `Hub.Options.onLog`. Held by its hub.
+final class HubLog: StopObserver, StorageObserver {
+    private let delegates: DelegateLog
+    private let write: @Sendable (LogEntry) -> Void
+
+    init(_ hub: Hub, _ write: @escaping @Sendable (LogEntry) -> Void) {
+        self.write = write
+        delegates = DelegateLog(clock: hub.clock.wall) { level, message, fields in
+            write(LogEntry(level, message, fields()))
+        }
+        hub.addDelegate(delegates, description: "Log: changes of delegates")
+        hub.registry.delegates.addDelegate(delegates)
+        hub.storage.observers.addDelegate(self)
+        hub.damagedEvents.observe { position in
+            write(LogEntry(.error, "event damaged: it is not served or sent any more", ["position": String(position)]))
+        }
+    }
+
+    func storageChanged(_ change: StorageHealth.Change) {
+        switch change {
+        case .failed(.commits, let error):
+            write(
+                LogEntry(.error, "the storage has failed, and publications are refused", ["reason": error.description]))
+        case .failed(.checkpoints, let error):
+            write(
+                LogEntry(
+                    .error, "the write-ahead log cannot be copied into the database, and grows",
+                    ["reason": error.description]))
+        case .recovered(let milliseconds, let refused):
+            write(
+                LogEntry(
+                    .info, "the storage works again",
+                    ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]))
+        case .lost(let error):
+            write(
+                LogEntry(
+                    .error, "nothing more is stored: open the folder again", ["reason": error.description]))
+        }
+    }
+
+    func hubHasStopped() {}
+}

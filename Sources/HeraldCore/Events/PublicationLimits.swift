@@ -1,0 +1,22 @@
+/// The limits of events that are published together: in one request of the HTTP API, or by one call in the process.
+package struct PublicationLimits: Sendable {
+    package static let maxEvents = 1_000
+    /// JSON values in the data of all events.
+    package static let maxValues = 200_000
+    /// The bytes of all events: of the body of a request, or of the bodies of callbacks.
+    package static let defaultBytes = 262_144
+    /// What the operator may choose instead.
+    package static let byteRange: ClosedRange<Int> = 1024...16_777_216
+
+    package var maxBytes = PublicationLimits.defaultBytes
+
+    package init() {}
+
+    /// - Throws: `WriteRefusal.invalid`, `.tooLarge`.
+    func check(events: Int, bytes: Int) throws(WriteRefusal) {
+        guard events <= Self.maxEvents else {
+            throw .invalid([FieldError("", "must be at most \(Self.maxEvents) events")])
+        }
+        guard bytes <= maxBytes else { throw .tooLarge(limit: maxBytes) }
+    }
+}

@@ -1,0 +1,200 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Writes that wait for room in the queue", .timeLimit(.minutes(5)))
+struct WaitingWritesTests {
+    /// A hub whose queue takes three events, and whose writer is held at the first one.
+    private struct HeldHub: Sendable {
+        let bench: HubBench
+        let gate = Gate()
+
+        init() async throws {
+            var configuration = Hub.Configuration()
+            configuration.maxWaitingEvents = 3
+            bench = try HubBench(configuration: configuration)
+            bench.hub.addDelegate(gate, description: "holds the writer")
+            let first = publish("first")
+            try await gate.reached.first(1)
+            // The queue is full.
+            for number in 1...3 { fill("q\(number)") }
+            gate.first = first
+        }
+
+        /// As a request does, which is refused if there is no room.
+        func fill(_ id: String) {
+            let event = Event("a.x", id: id)
+            bench.hub.publish(
+                Publication(drafts: [EventDraft(event: event, mayExist: false)]) { [gate] result in
+                    if case .refused(let refusal) = result { gate.refusals.record("\(id) \(refusal)") }
+                })
+        }
+
+        /// As an app does.
+        func publish(_ id: String) -> Task<Void, any Error> {
+            Task { [hub = bench.hub] in
+                _ = try await hub.publish([EventDraft(event: Event("a.x", id: id), mayExist: false)])
+            }
+        }
+
+        /// Waits until so many writes wait for room.
+        func wait(forLine count: Int) async throws {
+            try await eventually("\(count) wait") { [hub = bench.hub] in hub.intakeDepth.waiting == count }
+        }
+
+        var published: [String] { bench.hub.recentEvents(after: 0, limit: 100)?.events.map(\.id) ?? [] }
+    }
+
+    /// Holds the writer at the first batch until it is opened.
+    private final class Gate: EventDelegate {
+        let reached = Recorder<LogPosition>()
+        let refusals = Recorder<String>()
+        private let held = Mutex<Task<Void, any Error>?>(nil)
+        private let opening = Mutex<(isOpen: Bool, semaphore: Semaphore?)>((false, try? Semaphore()))
+
+        var first: Task<Void, any Error>? {
+            get { held.withLock { $0 } }
+            set { held.withLock { $0 = newValue } }
+        }
+
+        func published(_ batch: EventBatch) {
+            let (isOpen, semaphore) = opening.withLock { $0 }
+            if isOpen { return }
+            reached.record(batch.first)
+            semaphore?.wait()
+        }
+
+        func open() {
+            opening.withLock { opening in
+                opening.isOpen = true
+                opening.semaphore?.signal()
+            }
+        }
+    }
+
+    @Test("are done in their turn, and none is refused")
+    func turns() async throws {
+        let held = try await HeldHub()
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...8 {
+            tasks.append(held.publish("w\(number)"))
+            try await held.wait(forLine: number)
+        }
+        // A request without a ticket does not overtake them.
+        held.fill("late")
+        #expect(held.gate.refusals.items.count == 1)
+        held.gate.open()
+        for task in tasks { try await task.value }
+        #expect(held.published == ["first", "q1", "q2", "q3"] + (1...8).map { "w\($0)" })
+        #expect(held.bench.hub.intakeDepth.waiting == 0)
+        await held.bench.stop()
+    }
+
+    @Test("a change of a webhook waits like an event")
+    func commands() async throws {
+        let held = try await HeldHub()
+        let change = Task { [hub = held.bench.hub] in
+            await hub.withTicket {
+                (ticket, completion: @escaping @Sendable (WriteResult<RegistryWrite.Outcome>) -> Void) in
+                let registration = RegistryWrite.Registration(settings: .made("https://a.example/"), secret: .test)
+                hub.change(RegistryWrite(action: .register(registration), completion: completion), ticket)
+            }
+        }
+        try await held.wait(forLine: 1)
+        held.gate.open()
+        guard case .done(.registered) = await change.value else {
+            Issue.record("it was not registered")
+            return
+        }
+        await held.bench.stop()
+    }
+
+    @Test("are not done when their task is cancelled, whether they wait for room or for the writer")
+    func cancellation() async throws {
+        let held = try await HeldHub()
+        let (kept, inLine) = (held.publish("kept"), held.publish("in-line"))
+        try await held.wait(forLine: 2)
+        inLine.cancel()
+        // The task gets its answer while the writer is still held.
+        await #expect(throws: WriteRefusal.self) { try await inLine.value }
+        held.gate.open()
+        try await kept.value
+        #expect(!held.published.contains("in-line") && held.published.contains("kept"))
+
+        let early = Task { [hub = held.bench.hub] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await hub.publish([EventDraft(event: Event("a.x", id: "early"), mayExist: false)])
+        }
+        await #expect(throws: WriteRefusal.self) { try await early.value }
+        #expect(!held.published.contains("early"))
+        await held.bench.stop()
+    }
+
+    @Test("one that has room can be withdrawn until the writer takes it")
+    func withdrawn() throws {
+        let intake = try Intake(maxEvents: 10)
+        let answers = Recorder<String>()
+        func publication(_ id: String, _ ticket: WriteTicket?) -> Publication {
+            Publication(drafts: [EventDraft(event: Event("a.x", id: id), mayExist: false)], ticket: ticket) { result in
+                if case .refused(.cancelled) = result { answers.record("\(id) cancelled") }
+            }
+        }
+        let tickets = (1...3).map { _ in WriteTicket() }
+        for (number, ticket) in tickets.enumerated() {
+            #expect(intake.submit(publication("e\(number)", ticket)) == nil)
+        }
+        intake.withdraw(tickets[1])
+        #expect(answers.items == ["e1 cancelled"])
+        let taken = try #require(intake.take())
+        #expect(taken.count == 2)
+        intake.withdraw(tickets[0])
+        #expect(answers.items == ["e1 cancelled"])
+        // Nothing but withdrawn ones: the writer continues with what comes after them.
+        let last = WriteTicket()
+        #expect(intake.submit(publication("gone", last)) == nil)
+        intake.withdraw(last)
+        #expect(intake.submit(publication("e4", nil)) == nil)
+        #expect(intake.take()?.count == 1)
+        #expect(intake.depth.events == 0 && intake.depth.bytes == 0)
+    }
+
+    @Test("withdrawn ones take no more memory than those that still wait")
+    func memory() throws {
+        let intake = try Intake(maxEvents: 1)
+        func submit(_ ticket: WriteTicket?) -> WriteRefusal? {
+            intake.submit(
+                Publication(drafts: [EventDraft(event: Event("a.x"), mayExist: false)], ticket: ticket) { _ in })
+        }
+        #expect(submit(nil) == nil)
+        let staying = (1...5).map { _ in WriteTicket() }
+        for ticket in staying { #expect(submit(ticket) == nil) }
+        for _ in 1...1_000 {
+            let ticket = WriteTicket()
+            #expect(submit(ticket) == nil)
+            intake.withdraw(ticket)
+            #expect(intake.depth.waiting <= 2 * staying.count + 2)
+        }
+        // Each commit makes room for the next one.
+        for _ in 0...staying.count { #expect(intake.take()?.count == 1) }
+        #expect(intake.depth.waiting == 0)
+    }
+
+    @Test("are refused when the hub stops, and nothing of them is published")
+    func stop() async throws {
+        let held = try await HeldHub()
+        let waiting = held.publish("waiting")
+        try await held.wait(forLine: 1)
+        held.bench.hub.refusePublications()
+        let refusal = await #expect(throws: WriteRefusal.self) { try await waiting.value }
+        guard case .stopping = refusal else {
+            Issue.record("refused as \(String(describing: refusal))")
+            return
+        }
+        held.gate.open()
+        await held.bench.stop()
+        #expect(held.published == ["first", "q1", "q2", "q3"])
+    }
+}
