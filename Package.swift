@@ -40,7 +40,11 @@ let package = Package(
     name: "herald",
     // For `Delegation`, which needs atomics; the service runs on Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
-    products: [.library(name: "Delegation", targets: ["Delegation"])],
+    products: [
+        .library(name: "Delegation", targets: ["Delegation"]),
+        // On Linux the hub; on other platforms a module that says so when it is used: see below.
+        .library(name: "Herald", targets: ["Herald"]),
+    ],
     targets: [
         // The multicast delegate. Knows Swift's own libraries and nothing else: any Swift platform.
         module("Delegation")
@@ -49,10 +53,7 @@ let package = Package(
 
 // All else: the service, which knows epoll, eventfd and Debian's libraries, and tests and examples.
 #if os(Linux)
-    package.products += [
-        .executable(name: "herald", targets: ["HeraldCLI"]),
-        .library(name: "Herald", targets: ["Herald"]),
-    ]
+    package.products.append(.executable(name: "herald", targets: ["HeraldCLI"]))
 
     package.targets += [
         .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
@@ -228,6 +229,10 @@ let package = Package(
                 name: "FuzzTests", dependencies: fuzzed + ["HeraldTestSupport"], path: "Fuzz", exclude: ["Corpus"],
                 sources: ["Sources", "Tests"], swiftSettings: settings))
     }
+#else
+    // A package that depends on Herald is resolved and built on every platform: code for the hub stands in `#if os(Linux)`. Without
+    // that, the compiler says why it is not available.
+    package.targets.append(.target(name: "Herald", path: "Sources/HeraldElsewhere", swiftSettings: settings))
 #endif
 
 extension Target {
