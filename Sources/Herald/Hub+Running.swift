@@ -51,9 +51,11 @@ extension Hub {
 ///   - options: threads, limits, and the addresses that may be called.
 ///   - grace: how long to wait for open callbacks at the end.
 ///   - onDurabilityLost: as in `Hub.open`.
+///   - actor: where `body` runs: on the actor of the caller.
 ///   - body: must not keep the hub.
 /// - Returns: what `body` returns. The hub has stopped, and the folder is free.
 /// - Throws: what `body` throws; `HubError` if the hub can't be opened.
+@discardableResult
 public func withHub<Result>(
     folder: String, options: Hub.Options = Hub.Options(), grace: Duration = .seconds(5),
     onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess,

@@ -3,7 +3,7 @@ import HeraldRuntime
 
 extension Hub {
     /// Runs `body` on a reader's thread. Waits while too many reads are waiting.
-    /// - Throws: `HubError.cancelled` if the task was cancelled before the read had begun.
+    /// - Throws: `HubError.cancelled` if the task was cancelled while it waited.
     func reading<Value: Sendable>(
         isolation actor: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (any StoreReader) throws -> Value

@@ -35,7 +35,7 @@ public struct Webhook: Identifiable, Sendable {
     /// The public key that verifies `v1a` callbacks, `whpk_…`; `nil` for `v1`.
     public let publicKey: String?
     /// The key that signs, which its receiver needs. Only in the result of ``Webhooks/add(_:secret:signature:start:replaysCurrentState:)``
-    /// that has registered it, and of ``Webhooks/rotateSecret(of:to:signature:overlap:)``.
+    /// or ``Webhooks/set(_:id:secret:start:)`` that has registered it, and of ``Webhooks/rotateSecret(of:to:signature:overlap:)``.
     public let secret: SigningSecret?
     /// Until when the previous key also signs, after a rotation.
     public let previousSecretEndDate: Date?

@@ -146,7 +146,7 @@ final class Intake: Sendable {
         add(
             .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: isFilling,
             ticket: publication.ticket
-        ) { publication.completion(.refused($0)) }
+        ) { { publication.completion(.refused($0)) } }
     }
 
     /// Any thread. Call it after the last `enqueue`.
@@ -163,7 +163,7 @@ final class Intake: Sendable {
     func submit<Command: StoreCommand>(_ command: Command, _ ticket: WriteTicket? = nil) -> WriteRefusal? {
         switch Command.admission {
         case .bounded:
-            return add(.command(command), events: 1, bytes: 0, ticket: ticket) { command.refuse($0) }
+            return add(.command(command), events: 1, bytes: 0, ticket: ticket) { { command.refuse($0) } }
         case .always: return append(.command(command)) ? nil : .stopping
         case .single:
             let isFirst = queue.withLock { $0.singles.insert(ObjectIdentifier(Command.self)).inserted }
@@ -173,21 +173,25 @@ final class Intake: Sendable {
 
     private func add(
         _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false, ticket: WriteTicket?,
-        refuse: @escaping @Sendable (WriteRefusal) -> Void
+        makeRefuse: () -> @Sendable (WriteRefusal) -> Void
     ) -> WriteRefusal? {
+        // Most writes have no ticket: no closure is allocated for them.
+        let waiting = ticket.map { (ticket: $0, refuse: makeRefuse()) }
         let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
             // A write without a ticket does not overtake those that wait.
             let hasRoom =
                 queue.line.isEmpty && queue.hasRoom(events, bytes, maxEvents: maxEvents, maxBytes: maxBytes)
-            if !hasRoom, ticket == nil {
+            if !hasRoom, waiting == nil {
                 queue.refusals += 1
                 return (.busy, false)
             }
-            if let ticket, !ticket.wait(refuse) { return (.cancelled, false) }
-            if !hasRoom, let ticket {
+            if let waiting, !waiting.ticket.wait(waiting.refuse) { return (.cancelled, false) }
+            if !hasRoom, let waiting {
                 queue.line.append(
-                    .init(submission: submission, events: events, bytes: bytes, ticket: ticket, refuse: refuse))
+                    .init(
+                        submission: submission, events: events, bytes: bytes, ticket: waiting.ticket,
+                        refuse: waiting.refuse))
                 return (nil, false)
             }
             if case .command = submission { _ = ticket?.take() }
