@@ -11,12 +11,4 @@ package struct PublicationLimits: Sendable {
     package var maxBytes = PublicationLimits.defaultBytes
 
     package init() {}
-
-    /// - Throws: `WriteRefusal.invalid`, `.tooLarge`.
-    func check(events: Int, bytes: Int) throws(WriteRefusal) {
-        guard events <= Self.maxEvents else {
-            throw .invalid([FieldError("", "must be at most \(Self.maxEvents) events")])
-        }
-        guard bytes <= maxBytes else { throw .tooLarge(limit: maxBytes) }
-    }
 }

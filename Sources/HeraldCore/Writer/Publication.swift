@@ -45,3 +45,13 @@ extension Publication {
             app: app, drafts: checked, idempotency: idempotency, ticket: ticket, completion: completion)
     }
 }
+
+extension PublicationLimits {
+    /// - Throws: `WriteRefusal.invalid`, `.tooLarge`.
+    func check(events: Int, bytes: Int) throws(WriteRefusal) {
+        guard events <= Self.maxEvents else {
+            throw .invalid([FieldError("", "must be at most \(Self.maxEvents) events")])
+        }
+        guard bytes <= maxBytes else { throw .tooLarge(limit: maxBytes) }
+    }
+}
