@@ -27,7 +27,9 @@ struct TrimTests {
         #expect(missed(world) == 9)
         world.advance(seconds: 60)
         #expect(world.announced.count == 2)
-        #expect(String(decoding: world.announcements[1].data, as: UTF8.self).contains(#""events_at_most":4,"total_at_most":9"#))
+        #expect(
+            String(decoding: world.announcements[1].data, as: UTF8.self).contains(
+                #""events_at_most":4,"total_at_most":9"#))
         world.advance(seconds: 36_000)
         #expect(world.announced.count == 2)
         world.resume(key)
