@@ -150,7 +150,7 @@ import Testing
             receiver.close()
             loop.stop()
         }
-        async let held = loop.send(delegate2(receiver.url("/held"), timeout: 30))
+        async let held = loop.send(delegate2(receiver.url("/held"), timeout: 60))
         _ = await receiver.requests(1)
         for _ in 1...3 {
             let outcome = await loop.send(delegate2(receiver.url("/?endless"), key: 2))
