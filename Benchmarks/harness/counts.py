@@ -23,6 +23,8 @@ BOUNDS = os.path.join(ROOT, "Benchmarks", "bounds.json")
 WARM = 100
 # How many count, by the number of delegates that want them all.
 EVENTS = {0: 300, 1: 300, 10: 100}
+# What the server does by itself now and then falls into one of these parts: of each figure the lowest one counts.
+PARTS = 4
 DRAIN = 60
 # For which nodes on PostgreSQL deliver a thousand events per second, and are idle.
 SECONDS = 6
@@ -120,9 +122,13 @@ def allocations(folder, wanted, receiver, events):
     with Herald(folder, wanted, environment=environment) as server:
         time.sleep(FIRST_LOOK)
         load(server, receiver, len(wanted), WARM)
-        before = read(server)
-        load(server, receiver, len(wanted), events)
-        number, size, written = ((now - then) / events for now, then in zip(read(server), before))
+        parts, before = [], read(server)
+        for _ in range(PARTS):
+            load(server, receiver, len(wanted), events // PARTS)
+            now = read(server)
+            parts.append([(new - old) / (events // PARTS) for new, old in zip(now, before)])
+            before = now
+        number, size, written = (min(figures) for figures in zip(*parts))
     if not number:
         raise Failed("no allocation was counted")
     return {"allocations": number, "allocated bytes": size, "bytes on disk": written}

@@ -53,7 +53,7 @@ struct BacklogTests {
         while label.changes.last?[1] != many { await Task.yield() }
         for number in 1...3 { counter.value = number }
         #expect(label.changes.suffix(3) == [[many, 1], [1, 2], [2, 3]])
-        withExtendedLifetime(token) {}
+        withExtendedLifetime((token, label, statistics)) {}
     }
 
     @Test("about a state begin with the initial one for a new observer, and others miss nothing") @MainActor

@@ -311,7 +311,7 @@ struct ObservedStateTests {
         counter.value = 1
         #expect(chains[0].heard.value.isEmpty && heard.value == 0 && counter.tracked == 1)
         #expect(counter.addDelegate(chains[0]) && counter.count == 1)
-        withExtendedLifetime(token) {}
+        withExtendedLifetime((token, chains)) {}
     }
 
     @Test("calls an actor on itself, once however often it was added, and does not keep it alive")

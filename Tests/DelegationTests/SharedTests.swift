@@ -201,5 +201,6 @@ struct SharedTests {
         #expect(record.lines.sorted() == ["a x", "b x"])
         delegates.invokeDelegates(on: .main) { $0.hear("y") }
         #expect(record.lines.count == 4)
+        withExtendedLifetime(scribes) {}
     }
 }
