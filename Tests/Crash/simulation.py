@@ -11,7 +11,7 @@ from herald import ROOT, Failure
 QUICK, FULL, UNIT = 20_000, 1_000_000, "steps"
 # As many as a history of SimulationTests has.
 STEPS = 400
-# With --full, so many steps come with one history of nodes. (All tests run 500 of these histories anyway.)
+# With --full, so many steps come with one history of nodes. (All tests run 100 of these histories anyway.)
 STEPS_FOR_NODES = 10
 # Histories of one process of the tests.
 PART = 2_000
