@@ -385,10 +385,10 @@ def attack(server, door, receivers, until, chance, outcome):
     """Publishes until so many responses were given, with new delegates."""
     connection = Connection(server.port, timeout=120)
     delegates, ports = [], receivers.ports
-    for name in ["http", "http", "https", "h2", "h2", "h2c"]:
+    for number, name in enumerate(["http", "http", "https", "h2", "h2", "h2c"]):
         scheme = "http" if name in ("http", "h2c") else "https"
         body = {
-            "url": f"{scheme}://127.0.0.1:{ports[name]}/{name}{chance.randrange(9)}", "events": ["f.*"], "retry_schedule": [0.1],
+            "url": f"{scheme}://127.0.0.1:{ports[name]}/{name}{number}", "events": ["f.*"], "retry_schedule": [0.1],
             "timeout_seconds": 2, "http_version": "2" if name.startswith("h2") else "1.1"}
         status, answer = connection.ask("POST", "/v1/delegates", body)
         if status != 201:
