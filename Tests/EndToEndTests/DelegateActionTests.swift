@@ -259,10 +259,11 @@ struct DelegateActionTests {
             try await herald.publish("b.c", #""subject": "s", "data": {"n": 1}"#)
         }
         _ = try await herald.get(path) { isCounted($0["lag"], 3) }
-        let listed = try await herald.get("/v1/delegates").data.first { $0["id"]?.string == id }
-        #expect(isCounted(listed?["lag"], 3))
-        let statistics = try await herald.get(path + "/stats")
-        #expect(isCounted(statistics["pending"], 3))
+        // On a busy machine a count may take more than its budget, and is an estimate then.
+        _ = try await herald.get("/v1/delegates") { list in
+            isCounted(list.data.first { $0["id"]?.string == id }?["lag"], 3)
+        }
+        _ = try await herald.get(path + "/stats") { isCounted($0["pending"], 3) }
         // Metrics have lanes as of the last checkpoint.
         let metrics = try await herald.get("/metrics") {
             $0.text.contains("\nherald_lane_lag_events{status=\"paused\"} 3\n")
