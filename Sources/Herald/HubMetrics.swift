@@ -1,7 +1,7 @@
 public import HeraldCore
 import Synchronization
 
-/// What a hub has done since it was opened, and what waits now: the result of `Hub.metrics()`.
+/// The counters of a hub since it was opened, and its queues now: the result of `Hub.metrics()`.
 public struct HubMetrics: Equatable, Sendable {
     /// Events that became durable, with those that Herald added.
     public let events: Int

@@ -50,7 +50,7 @@ final class Lane: @unchecked Sendable {
 
     var next: Item? { taken < waiting.count ? waiting[taken] : nil }
 
-    /// What became of a message that waited, because there was no room for the next one. To be released without the lock.
+    /// A message that left a full queue to make room for the next one. The caller releases it without the lock.
     enum Displaced {
         /// A part of the next one.
         case merged(Item)

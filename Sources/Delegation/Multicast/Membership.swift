@@ -242,7 +242,7 @@ final class Membership: @unchecked Sendable {
         if !isIdle { run(round.lane) }
     }
 
-    /// What remains to be done without the lock.
+    /// The work that the caller does without the lock.
     @usableFromInline
     struct Ready {
         /// Lanes in which messages wait, and which no other thread processes.

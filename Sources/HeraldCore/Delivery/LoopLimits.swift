@@ -1,9 +1,9 @@
-/// What one delivery loop keeps in memory at most.
+/// The bounds of what one delivery loop keeps in memory.
 package struct LoopLimits: Sendable {
     /// The recent events that lanes read without a lock.
     package var recentEvents = 8_192
     package var recentBytes = 16 << 20
-    /// Of one page of older events, of which 32 are kept.
+    /// The bytes of one page of older events. A loop keeps 32 pages.
     package var pageBytes = 1 << 20
     /// Attempts that are not written yet. Above it no new attempts start until the writer has taken them.
     package var attempts = 50_000

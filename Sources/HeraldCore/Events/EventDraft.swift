@@ -41,7 +41,7 @@ package struct EventDraft: Sendable {
         isChecked = true
     }
 
-    /// The same draft with the conditions of a family, which do not change the event.
+    /// A copy of the draft with the conditions of a family. They do not change the event.
     package func with(_ family: Family) -> EventDraft {
         isChecked
             ? EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime)

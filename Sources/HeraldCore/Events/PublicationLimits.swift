@@ -5,7 +5,7 @@ package struct PublicationLimits: Sendable {
     package static let maxValues = 200_000
     /// The bytes of all events: of the body of a request, or of the bodies of callbacks.
     package static let defaultBytes = 262_144
-    /// What the operator may choose instead.
+    /// The values of `maxBytes` that the operator may choose.
     package static let byteRange: ClosedRange<Int> = 1024...16_777_216
 
     package var maxBytes = PublicationLimits.defaultBytes
