@@ -39,6 +39,10 @@ static struct reads *entry(int descriptor) {
     return page ? &page[descriptor % DESCRIPTORS_OF_PAGE] : NULL;
 }
 
+static _Thread_local int last_read = -1;
+
+int herald_reads_last(void) { return last_read; }
+
 // NULL if the reads of the socket are not bounded.
 static struct reads *bounded(int descriptor) {
     struct reads *reads = entry(descriptor);
@@ -106,6 +110,7 @@ FOUND_BY_NAME ssize_t recv(int descriptor, void *buffer, size_t count, int flags
         if (show && flags == 0 && received > 0) show(descriptor, buffer, (size_t)received);
         return received;
     }
+    if (!(flags & MSG_PEEK)) last_read = descriptor;
     if (is_spent(reads)) {
         // libcurl looks whether an idle connection has ended. This one is not to be used again.
         if (flags & MSG_PEEK) return 0;

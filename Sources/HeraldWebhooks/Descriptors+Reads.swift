@@ -38,17 +38,16 @@ extension Descriptors {
         herald_reads_allow(descriptor, allowance.reads, allowance.bytes)
     }
 
-    /// Allows the next part of a response to the connection whose bytes libcurl handles.
+    /// Allows the next part of a response to the connection whose bytes libcurl handles. That is the one it has read
+    /// from last: it also reads from a connection that no event has named, when a timer of its transfer has expired.
     func allowMore(_ multi: Multi.Kind) {
-        if let serving { allowResponse(serving, multi) }
+        allowResponse(herald_reads_last(), multi)
     }
 
     /// Lets libcurl handle what has arrived on a connection, up to the share of one turn.
     func serve(_ descriptor: Int32, now: Int64, _ handle: () -> Void) {
         herald_reads_turn(descriptor, now / 1_000_000)
-        serving = descriptor
         handle()
-        serving = nil
         // For what libcurl reads at other times, such as when it looks whether an idle connection is alive.
         herald_reads_turn(descriptor, now / 1_000_000)
     }

@@ -22,8 +22,6 @@ final class Descriptors {
     }
 
     let epoll: Epoll
-    /// The connection whose bytes libcurl handles, set only by `serve`.
-    var serving: Int32?
     /// By descriptor.
     private var entries: [Entry] = []
 
@@ -46,8 +44,6 @@ final class Descriptors {
             entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
         }
         if nothing {
-            // libcurl may read the next response outside of `serve`.
-            allowResponse(descriptor, multi)
             return end(descriptor)
         }
         entries[index].isWanted = true

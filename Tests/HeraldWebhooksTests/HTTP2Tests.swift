@@ -158,7 +158,8 @@ import Testing
             #expect(outcome.excerpt.count == 1024)
         }
         gate.open()
-        #expect(await held.isSuccess)
+        let outcome = await held
+        #expect(outcome.isSuccess, "\(outcome)")
         #expect(receiver.connectionCount == 1)
     }
 

@@ -23,6 +23,8 @@ void herald_reads_allow(int descriptor, int reads, long bytes);
 // Begins a turn: reads beyond the share of one turn find nothing until the next one. `now`: milliseconds of a clock
 // that never goes back.
 void herald_reads_turn(int descriptor, long long now);
+// The bounded socket that this thread has read from last; -1 for none.
+int herald_reads_last(void);
 
 // Sets the function that is shown the bytes of each read without flags of a socket that is not bounded. Call it before
 // threads start. It is called by the thread that reads.
