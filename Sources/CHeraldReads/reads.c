@@ -10,8 +10,12 @@
 #define FOUND_BY_NAME __attribute__((visibility("default"), used, retain))
 
 // A turn costs others a fraction of a millisecond: OpenSSL needs two reads and about 10 µs for each update of keys.
-static const int READS_OF_TURN = 64;
+static const int READS_OF_TURN = 32;
 static const long BYTES_OF_TURN = 64 * 1024;
+static const int READS_OF_SHORT_TURN = 8;
+// A response with header section and body comes in fewer reads and bytes, unless its receiver is slow.
+static const int MANY_READS = 32;
+static const long MANY_BYTES = 32 * 1024;
 // Reads return with time, because a receiver that takes an hour may show every second that it is alive.
 static const int READS_PER_SECOND = 32;
 
@@ -21,9 +25,9 @@ struct reads {
     _Atomic(pthread_t) reader;
     // What is left of the turn, and of the allowance.
     int turn_reads, reads;
-    // The number of reads of the last allowance.
+    // The last allowance.
     int most_reads;
-    long turn_bytes, bytes;
+    long turn_bytes, bytes, most_bytes;
     // When reads have returned last; 0 for never.
     long long returned_at;
 };
@@ -58,6 +62,15 @@ static void make_page(int descriptor) {
 
 static int is_spent(const struct reads *reads) { return reads->reads <= 0 || reads->bytes <= 0; }
 
+static int are_many(const struct reads *reads) {
+    return reads->most_reads - reads->reads > MANY_READS || reads->most_bytes - reads->bytes > MANY_BYTES;
+}
+
+int herald_reads_are_many(int descriptor) {
+    const struct reads *reads = bounded(descriptor);
+    return reads && are_many(reads);
+}
+
 void herald_reads_begin(int descriptor, int count, long bytes) {
     if (!entry(descriptor)) make_page(descriptor);
     struct reads *reads = entry(descriptor);
@@ -65,7 +78,7 @@ void herald_reads_begin(int descriptor, int count, long bytes) {
     reads->turn_reads = READS_OF_TURN;
     reads->turn_bytes = BYTES_OF_TURN;
     reads->reads = reads->most_reads = count;
-    reads->bytes = bytes;
+    reads->bytes = reads->most_bytes = bytes;
     reads->returned_at = 0;
     atomic_store_explicit(&reads->reader, pthread_self(), memory_order_relaxed);
 }
@@ -79,13 +92,13 @@ void herald_reads_allow(int descriptor, int count, long bytes) {
     struct reads *reads = bounded(descriptor);
     if (!reads || is_spent(reads)) return;
     reads->reads = reads->most_reads = count;
-    reads->bytes = bytes;
+    reads->bytes = reads->most_bytes = bytes;
 }
 
 void herald_reads_turn(int descriptor, long long now) {
     struct reads *reads = bounded(descriptor);
     if (!reads) return;
-    reads->turn_reads = READS_OF_TURN;
+    reads->turn_reads = are_many(reads) ? READS_OF_SHORT_TURN : READS_OF_TURN;
     reads->turn_bytes = BYTES_OF_TURN;
     if (reads->returned_at == 0) reads->returned_at = now;
     long long seconds = (now - reads->returned_at) / 1000;

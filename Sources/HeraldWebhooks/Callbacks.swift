@@ -83,7 +83,7 @@ func onOpenSocket(
         transfer.hasDialled = true
         // libcurl calls `connect` once more, which succeeds at once for a connection that was established without waiting.
         transfer.descriptor = connected ?? herald_open_socket(target)
-        transfer.descriptors.begin(transfer.descriptor)
+        transfer.descriptors.begin(transfer.descriptor, isSecure: transfer.target?.url.scheme == .https)
         return transfer.descriptor
     }
 }
@@ -114,7 +114,7 @@ func onRequest(
             transfer.isTooLate = true
             return CURL_PREREQFUNC_ABORT
         }
-        if transfer.hasDialled { transfer.allowResponse() }
+        if transfer.hasDialled { transfer.allowRequest() }
         // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer

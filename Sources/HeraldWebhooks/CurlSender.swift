@@ -67,6 +67,10 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     }
     let gate = Gate()
     let openBodies = OpenBodies()
+    /// Ready connections whose steps may cost much.
+    private var expensive: [(descriptor: Int32, interest: Epoll.Interest)] = []
+    /// How many of them were served, so that they take turns.
+    private var expensiveServed = 0
     private var wasWoken = false
     /// Whether the connector has something to do.
     private var hasConnections = false
@@ -155,17 +159,40 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
                 wasWoken = true
             } else if descriptor == connector.descriptor {
                 hasConnections = true
-            } else if let multi = descriptors.waiting(for: descriptor).flatMap(multi) {
-                descriptors.serve(descriptor, now: now) {
-                    herald_multi_ready(
-                        multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
-                        interest.isDisjoint(with: .error) ? 0 : 1)
-                }
+            } else if descriptors.isExpensive(descriptor) {
+                expensive.append((descriptor, interest))
+            } else {
+                serve(descriptor, interest, now)
             }
         }
+        serveExpensive(now)
         // No descriptor became ready.
         if isFirst { sleptNanoseconds += Self.now() - start }
         if wasWoken { takeReplies() }
+    }
+
+    private func serve(_ descriptor: Int32, _ interest: Epoll.Interest, _ now: Int64) {
+        guard let multi = descriptors.waiting(for: descriptor).flatMap(multi) else { return }
+        descriptors.serve(descriptor, now: now) {
+            herald_multi_ready(
+                multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
+                interest.isDisjoint(with: .error) ? 0 : 1)
+        }
+    }
+
+    /// Serves the expensive connections after the others, in turns, and for a bounded time: the rest stays ready. So a
+    /// hundred receivers that begin TLS at once, or send without end, delay a usual response by little.
+    private func serveExpensive(_ now: Int64) {
+        guard !expensive.isEmpty else { return }
+        let begin = Self.now()
+        var served = 0
+        repeat {
+            let (descriptor, interest) = expensive[(expensiveServed + served) % expensive.count]
+            serve(descriptor, interest, now)
+            served += 1
+        } while served < expensive.count && !gate.isClosed && Self.now() - begin < Self.expensiveTime
+        expensiveServed += served
+        expensive.removeAll(keepingCapacity: true)
     }
 
     func multi(_ kind: Multi.Kind) -> Multi? {
@@ -174,6 +201,9 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         case .http2: http2
         }
     }
+
+    /// In nanoseconds: as long as ten usual responses, or one step of a TLS handshake, take.
+    private static let expensiveTime: Int64 = 300_000
 
     static func now() -> Int64 { Clock.system.monotonic() }
 }

@@ -19,6 +19,8 @@ final class Descriptors {
         var multi = Multi.Kind.http1
         /// The connection uses HTTP/2: frames may arrive while no request is open.
         var carriesFrames = false
+        /// From the opening of a connection with TLS until its first request.
+        var isInHandshake = false
     }
 
     let epoll: Epoll
@@ -30,19 +32,40 @@ final class Descriptors {
     }
 
     /// Called when a socket was opened: the one that had its number before is closed.
-    func begin(_ descriptor: Int32) {
+    func begin(_ descriptor: Int32, isSecure: Bool) {
         let index = Int(descriptor)
-        if entries.indices.contains(index) { entries[index] = Entry() }
+        guard index >= 0 else { return }
+        reserve(index)
+        entries[index] = Entry()
+        entries[index].isInHandshake = isSecure
         boundReads(descriptor)
+    }
+
+    /// The connection is ready for its first request.
+    func isReady(_ descriptor: Int32, _ multi: Multi.Kind) {
+        let index = Int(descriptor)
+        if entries.indices.contains(index) { entries[index].isInHandshake = false }
+        allowResponse(descriptor, multi)
+    }
+
+    /// Whether a step of the connection may cost much more than a usual response: a step of a TLS handshake, or the
+    /// bytes of a receiver that sends and sends.
+    func isExpensive(_ descriptor: Int32) -> Bool {
+        let index = Int(descriptor)
+        guard entries.indices.contains(index), entries[index].isWanted else { return false }
+        return entries[index].isInHandshake || herald_reads_are_many(descriptor) != 0
+    }
+
+    private func reserve(_ index: Int) {
+        guard index >= entries.count else { return }
+        entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
     }
 
     /// Sets what libcurl waits for on a socket; `nothing` if the transfer that used it has ended.
     func want(_ descriptor: Int32, read: Bool, write: Bool, nothing: Bool, _ multi: Multi.Kind) {
         let index = Int(descriptor)
         guard index >= 0 else { return }
-        if index >= entries.count {
-            entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
-        }
+        reserve(index)
         if nothing {
             return end(descriptor)
         }

@@ -24,9 +24,9 @@ extension Transfer {
         allowMore()
     }
 
-    /// Allows the connection to send the response.
-    func allowResponse() {
-        if let target { descriptors.allowResponse(descriptor, target.multi) }
+    /// The new connection is ready for the request.
+    func allowRequest() {
+        if let target { descriptors.isReady(descriptor, target.multi) }
     }
 
     /// Allows the connection to send the next part of the response.

@@ -20,9 +20,11 @@ void herald_reads_begin(int descriptor, int reads, long bytes);
 void herald_reads_end(int descriptor);
 // Allows the socket so much from now on. Has no effect if its allowance is spent.
 void herald_reads_allow(int descriptor, int reads, long bytes);
-// Begins a turn: reads beyond the share of one turn find nothing until the next one. `now`: milliseconds of a clock
-// that never goes back.
+// Begins a turn: reads beyond the share of one turn find nothing until the next one. A socket with many reads has a
+// smaller share. `now`: milliseconds of a clock that never goes back.
 void herald_reads_turn(int descriptor, long long now);
+// Whether more was read since the last allowance than a usual response takes. 0 for a socket that is not bounded.
+int herald_reads_are_many(int descriptor);
 // The bounded socket that this thread has read from last; -1 for none.
 int herald_reads_last(void);
 
