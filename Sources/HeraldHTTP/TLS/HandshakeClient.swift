@@ -8,6 +8,8 @@ final class HandshakeClient {
     private(set) var cost: Int64 = 0
     /// Handshakes in progress.
     var count = 0
+    /// The descriptors of those that can continue, the first one first.
+    var ready: [Int32] = []
 
     /// - Parameter limit: 0 for none.
     init(limit: Int, now: Int64) {

@@ -27,7 +27,7 @@ final class HandshakeLoop: @unchecked Sendable {
     }
 
     /// The processor time of handshakes between two looks for new connections.
-    private static let turnNanoseconds: Int64 = 2_000_000
+    private static let turnNanoseconds: Int64 = 500_000
     private static let acceptedInTurn = 256
     /// Pending connections in the system's queue: in a flood, those of other clients are among them.
     static let backlog: Int32 = 4096
@@ -60,7 +60,8 @@ final class HandshakeLoop: @unchecked Sendable {
 
     private var now: Int64
     private var handshakes: [Int32: Handshake] = [:]
-    private var ready: [Int32] = []
+    /// The clients of ready handshakes, in the order in which they became ready.
+    private var readyClients: [HandshakeClient] = []
     private var clients: [PeerAddress: HandshakeClient] = [:]
     private var shares: AddressShares
     private var nextLoop = 0
@@ -145,7 +146,7 @@ final class HandshakeLoop: @unchecked Sendable {
     }
 
     private var milliseconds: Int32 {
-        if !ready.isEmpty { return isBlocked || isResting ? 5 : 0 }
+        if !readyClients.isEmpty { return isBlocked || isResting ? 5 : 0 }
         return handshakes.isEmpty && isListening && clients.isEmpty ? -1 : isListening ? 1_000 : 50
     }
 
@@ -248,10 +249,11 @@ final class HandshakeLoop: @unchecked Sendable {
     // MARK: Handshakes
 
     private func beReady(_ descriptor: Int32) {
-        guard handshakes[descriptor]?.isReady == false else { return }
+        guard let handshake = handshakes[descriptor], !handshake.isReady else { return }
         handshakes[descriptor]?.isReady = true
         try? epoll.remove(descriptor)
-        ready.append(descriptor)
+        if handshake.client.ready.isEmpty { readyClients.append(handshake.client) }
+        handshake.client.ready.append(descriptor)
     }
 
     private func takeTurns() {
@@ -294,22 +296,29 @@ final class HandshakeLoop: @unchecked Sendable {
     /// Of the ready handshakes the one whose client has cost least; of one client the first. `nil` also while only heavy
     /// clients are ready, and have used up their part of the time.
     private func next() -> Int32? {
-        ready.removeAll { handshakes[$0]?.isReady != true }
-        guard let best = ready.indices.min(by: { cost(ready[$0]) < cost(ready[$1]) }) else { return nil }
-        if heavyAllowance <= 0, handshakes[ready[best]]?.client.isHeavy == true {
+        let found = readyClients.indices.min { readyClients[$0].cost < readyClients[$1].cost }
+        guard let best = found else { return nil }
+        let client = readyClients[best]
+        if heavyAllowance <= 0, client.isHeavy {
             isResting = true
             return nil
         }
-        return ready.remove(at: best)
+        let descriptor = client.ready.removeFirst()
+        if client.ready.isEmpty { readyClients.remove(at: best) }
+        return descriptor
     }
-
-    private func cost(_ descriptor: Int32) -> Int64 { handshakes[descriptor]?.client.cost ?? 0 }
 
     /// The connection is closed, unless it was given to a loop.
     private func end(_ descriptor: Int32) {
         guard let handshake = handshakes.removeValue(forKey: descriptor) else { return }
-        if !handshake.isReady { try? epoll.remove(descriptor) }
-        handshake.client.count -= 1
+        let client = handshake.client
+        if !handshake.isReady {
+            try? epoll.remove(descriptor)
+        } else if let place = client.ready.firstIndex(of: descriptor) {
+            client.ready.remove(at: place)
+            if client.ready.isEmpty { readyClients.removeAll { $0 === client } }
+        }
+        client.count -= 1
         shares.remove(handshake.connection.peer)
     }
 
