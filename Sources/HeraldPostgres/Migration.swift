@@ -33,9 +33,9 @@ enum Migration {
     private static let found = Statement("SELECT version, oldest_version FROM meta")
     private static let creation = [
         Statement("CREATE SCHEMA IF NOT EXISTS herald"),
-        // `version`: the number of migrations. `oldest_version`: the oldest version that may use the schema.
+        // `version`: that of the tables, 0 while there are none. `oldest_version`: the oldest version that may use the schema.
         Statement("CREATE TABLE meta (version bigint NOT NULL, oldest_version bigint NOT NULL)"),
-        Statement("INSERT INTO meta VALUES (0, 1)"),
+        Statement("INSERT INTO meta VALUES (0, \(Schema.first))"),
     ]
     private static let raise = Statement("UPDATE meta SET version = $1")
     private static let raiseOldest = Statement("UPDATE meta SET oldest_version = $1")
@@ -45,7 +45,7 @@ enum Migration {
     private static let isInUse = Statement(
         """
         SELECT NOT bool_and(pg_try_advisory_xact_lock(\(Schema.versionLock), version))
-        FROM generate_series(1, $1::bigint::int - 1) AS version
+        FROM generate_series(\(Schema.first), $1::bigint::int - 1) AS version
         """)
 
     private static let begin = [
@@ -85,13 +85,13 @@ enum Migration {
                 _ = try writer.run(creation.map { Request($0) })
             }
             let version = try check(writer, migrations)
-            for (number, step) in migrations.enumerated().dropFirst(version) {
+            for (number, step) in migrations.enumerated().dropFirst(version > 0 ? version - Schema.first + 1 : 0) {
                 if let oldest = step.oldest {
                     if try writer.run(Request(isInUse) { $0.add(oldest) }).first?.flag(0) == true { return }
                     _ = try writer.run(Request(raiseOldest) { $0.add(oldest) })
                 }
                 _ = try writer.run(Request(Statement("DO $m$ BEGIN \(step.text)\nEND $m$")))
-                _ = try writer.run(Request(raise) { $0.add(number + 1) })
+                _ = try writer.run(Request(raise) { $0.add(Schema.first + number) })
             }
         }
     }
@@ -99,7 +99,7 @@ enum Migration {
     /// The session says how much of the schema its release knows, for as long as it lives. From then on nothing goes that it needs.
     static func enter(_ writer: Writer, _ migrations: [Step]) throws(StoreError) {
         // It waits for a contraction that is going on.
-        _ = try writer.run(Request(share) { $0.add(migrations.count) })
+        _ = try writer.run(Request(share) { $0.add(Schema.version(after: migrations)) })
         _ = try check(writer, migrations)
     }
 
@@ -118,8 +118,12 @@ enum Migration {
             throw corrupt(writer, "its schema version is \(version), for releases from \(oldest) on")
         }
         // A newer release may have added to the schema, and says whether this one can live with it.
-        guard version <= migrations.count || oldest <= migrations.count else {
-            throw .newer(path: writer.database.label, found: version, supported: migrations.count)
+        let supported = Schema.version(after: migrations)
+        guard version <= supported || oldest <= supported else {
+            throw .newer(path: writer.database.label, found: version, supported: supported)
+        }
+        guard version == 0 || version >= Schema.first else {
+            throw .older(path: writer.database.label, found: version, supported: Schema.first)
         }
         return version
     }

@@ -1,7 +1,7 @@
 /// The schema of the database, in the PostgreSQL schema `herald`, and the migration from each version to the next.
 ///
-/// `meta.version` is the number of migrations applied. A release appends to the list and never changes existing entries. It
-/// works on two versions of the schema: with and without its contracting migration (`Migration.Step`).
+/// `meta.version` is the version of the tables. A release appends to the list of migrations and never changes existing entries.
+/// It works on two versions of the schema: with and without its contracting migration (`Migration.Step`).
 enum Schema {
     /// SQLSTATE of our own: something has changed since it was read.
     static let outdated = "HR001"
@@ -23,6 +23,12 @@ enum Schema {
     static let ofDelegates = ["lanes", "waiting", "replays", "statistics", "heads", "unannounced"]
     /// The tables whose rows belong to one app (column `app`), and are removed with it.
     static let ofApps = ["auth_status", "app_states", "answers"]
+
+    /// The version that the first migration makes. No release has made a schema of a lower one.
+    static let first = 5
+
+    /// The version that a list of migrations makes.
+    static func version(after migrations: [Migration.Step] = migrations) -> Int { first + migrations.count - 1 }
 
     static let migrations: [Migration.Step] = [
         """
@@ -198,7 +204,7 @@ enum Schema {
         ) WITH (fillfactor = 50);
 
         -- Deliveries that failed so far. `state`: WaitingDelivery.State. `request`: the change that has asked for the delivery, or for
-        -- its end, 0 for none.
+        -- its end, 0 for none. `uncounted`: the part of `attempts` that used up no step of the retry schedule.
         CREATE TABLE waiting (
             delegate  bigint NOT NULL,
             event     bigint NOT NULL,
@@ -207,11 +213,14 @@ enum Schema {
             state     bigint NOT NULL,
             is_replay bigint NOT NULL,
             request   bigint NOT NULL DEFAULT 0,
+            uncounted bigint NOT NULL,
             PRIMARY KEY (delegate, event)
         ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
         CREATE INDEX waiting_by_event ON waiting (event);
         CREATE INDEX waiting_by_state ON waiting (state, event, delegate);
         CREATE INDEX waiting_of_delegate ON waiting (delegate, state, event);
+        -- Retries of a delegate in the order of their times, for a lane with more of them than are in memory.
+        CREATE INDEX waiting_by_time ON waiting (delegate, due_at, event) WHERE state = 1;
 
         -- Events that a delegate is told again: those after `cursor`, up to `until`, from `start` on.
         CREATE TABLE replays (
@@ -290,6 +299,7 @@ enum Schema {
         );
         CREATE INDEX answers_by_expiry ON answers (expires_at);
 
+        -- `assert_formats`: whether the check includes `format` of the schema.
         CREATE TABLE event_types (
             app         bigint NOT NULL,
             type        text COLLATE "C" NOT NULL,
@@ -297,6 +307,7 @@ enum Schema {
             example     bytea,
             schema      bytea,
             check_mode  text COLLATE "C" NOT NULL,
+            assert_formats bigint NOT NULL,
             created_at  bigint NOT NULL,
             updated_at  bigint NOT NULL,
             version     bigint NOT NULL,
@@ -405,18 +416,6 @@ enum Schema {
                 unnest(checksums) # generate_series(head + 1, head + cardinality(apps));
             RETURN head + cardinality(apps);
         END $f$;
-        """,
         """
-        -- Whether the check of an event type includes `format` of its schema.
-        ALTER TABLE event_types ADD COLUMN assert_formats bigint NOT NULL DEFAULT 0;
-        """,
-        """
-        -- The part of `attempts` that used up no step of the retry schedule.
-        ALTER TABLE waiting ADD COLUMN uncounted bigint NOT NULL DEFAULT 0;
-        """,
-        """
-        -- Retries of a delegate in the order of their times, for a lane with more of them than are in memory.
-        CREATE INDEX waiting_by_time ON waiting (delegate, due_at, event) WHERE state = 1;
-        """,
     ]
 }

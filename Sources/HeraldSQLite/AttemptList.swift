@@ -9,10 +9,9 @@ enum AttemptList {
     private static let hasOutcome = "(?3 IS NULL OR ?3 = (\(succeeded)))"
 
     /// Follows `previous` from each attempt until enough are found. It starts at ?2 if that is an attempt of the
-    /// delegate, or an erased one where the last search ended, and otherwise at the delegate's last attempt, ?5. A NULL `previous` marks attempts from before they
-    /// were linked; those have an index, to which nothing is added. The chain ends where retention has removed an
-    /// attempt. Erased attempts belong to no delegate, but their links remain. (CROSS JOIN fixes the order of the join
-    /// in SQLite.)
+    /// delegate, or an erased one where the last search ended, and otherwise at the delegate's last attempt, ?5. The chain
+    /// ends where retention has removed an attempt. Erased attempts belong to no delegate, but their links remain. (CROSS JOIN
+    /// fixes the order of the join in SQLite.)
     static let ofDelegate = """
         \(chain) SELECT \(StoredAttempt.columns) FROM chain CROSS JOIN attempts ON id = link
         WHERE \(isMeant) AND \(hasOutcome) LIMIT ?4
@@ -26,8 +25,7 @@ enum AttemptList {
             SELECT id, previous FROM attempts
             WHERE id = ifnull((SELECT id FROM attempts WHERE id = ?2 AND delegate IN (?1, 0)), ?5)
             UNION ALL
-            SELECT id, previous FROM chain CROSS JOIN attempts ON id = ifnull(before,
-                (SELECT max(id) FROM attempts WHERE delegate = ?1 AND previous IS NULL AND id < link))
+            SELECT id, previous FROM chain CROSS JOIN attempts ON id = before
             LIMIT \(AttemptQuery.maxWork))
         """
 

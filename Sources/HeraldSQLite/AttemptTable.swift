@@ -158,6 +158,6 @@ extension AttemptHeads {
     /// The attempts from ?1 on. Erased attempts belong to no delegate; those with a negative `previous`, which come from
     /// a store that several processes shared, are in no list of one.
     static let later = """
-        SELECT delegate, id FROM attempts WHERE id >= ?1 AND delegate <> 0 AND ifnull(previous, 0) >= 0 ORDER BY id
+        SELECT delegate, id FROM attempts WHERE id >= ?1 AND delegate <> 0 AND previous >= 0 ORDER BY id
         """
 }

@@ -64,10 +64,6 @@ struct BlockTable {
     ) throws(StoreError) -> [AppBlock] {
         let table = try BlockTable(connection)
         let last = AppBlock.number(of: head + 1)
-        // Older versions stored a block that was not full.
-        let removeLast = try Statement(connection, "DELETE FROM app_blocks WHERE block >= ?1")
-        removeLast.bind(1, last)
-        try removeLast.run()
         var blocks = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
             row throws(StoreError) in try AppBlock(row)
         }

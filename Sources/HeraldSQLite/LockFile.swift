@@ -18,7 +18,7 @@ final class LockFile {
 
     let path: String
     private let folder: Int32
-    /// `herald.lock`, which is locked too: Herald 0.1 checks only this lock.
+    /// `herald.lock`.
     private let descriptor: Int32
 
     /// - Throws: `.inUse`, naming the holder.
@@ -31,14 +31,12 @@ final class LockFile {
             close(self.folder)
             throw error
         }
-        for file in [self.folder, descriptor] {
-            guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
-                if let id = FileID(self.folder), LockFile.held.withLock({ $0.contains(id) }) {
-                    throw .inUse(path: folder.path, holder: StoreError.thisProcess)
-                }
-                let holder = LockFile.lines(descriptor).first ?? ""
-                throw .inUse(path: folder.path, holder: holder.isEmpty ? "another process" : "process \(holder)")
+        guard flock(self.folder, LOCK_EX | LOCK_NB) == 0 else {
+            if let id = FileID(self.folder), LockFile.held.withLock({ $0.contains(id) }) {
+                throw .inUse(path: folder.path, holder: StoreError.thisProcess)
             }
+            let holder = LockFile.lines(descriptor).first ?? ""
+            throw .inUse(path: folder.path, holder: holder.isEmpty ? "another process" : "process \(holder)")
         }
         if let id = FileID(self.folder) { _ = LockFile.held.withLock { $0.insert(id) } }
         isHeld = true
@@ -57,14 +55,13 @@ final class LockFile {
         }
     }
 
-    /// Releases the lock explicitly: a child process that is being started may still have copies of the descriptors.
+    /// Releases the lock explicitly: a child process that is being started may still have a copy of the descriptor.
     /// The file is not deleted, because another process may have the lock by now.
     deinit {
         if isHeld, let id = FileID(folder) { _ = LockFile.held.withLock { $0.remove(id) } }
-        for file in [descriptor, folder] {
-            if isHeld { flock(file, LOCK_UN) }
-            close(file)
-        }
+        if isHeld { flock(folder, LOCK_UN) }
+        close(descriptor)
+        close(folder)
     }
 
     /// Whether the last holder ended while commits were in the write-ahead log only.

@@ -21,7 +21,7 @@ final class Reader: StoreReader {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
-        reading = try EventReading(connection, damaged)
+        reading = EventReading(.hashed, damaged)
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
         eventsMatching = try prepare(Reader.eventsMatching)

@@ -12,20 +12,6 @@ extension SQLiteStore {
         _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
         cache: Int = Caches().writer
     ) throws(StoreError) -> Connection {
-        if let connection = try prepare(folder, lock, extent, columnSealer, cache: cache) { return connection }
-        // The old file is closed, and its log deleted.
-        try folder.publishNewDatabase()
-        let connection = try Connection(path: folder.database, .readWrite)
-        try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
-        try lock.write(logInUse: true)
-        return connection
-    }
-
-    /// - Returns: `nil` if the database was written anew, to replace the old one.
-    private static func prepare(
-        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
-        cache: Int
-    ) throws(StoreError) -> Connection? {
         if let state = try MoveMark.read(folder) { throw state.error(folder.path) }
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
@@ -68,18 +54,10 @@ extension SQLiteStore {
         if !isSealed, columnSealer.sealer != nil {
             try rewrap(connection, from: ColumnSealer(sealer: nil), to: columnSealer)
         }
-        if isSealed { try sealURLs(connection, columnSealer) }
         try makeSecret(connection, columnSealer)
         // A restored backup may be readable by all users.
         chmod(folder.database, 0o600)
         try folder.sync()
-        if folder.size(folder.database) ?? 0 < checkedBytes, try Compaction.isDue(connection),
-            try Compaction.write(connection, folder)
-        {
-            try connection.checkpointOnClose()
-            try lock.write(logInUse: false)
-            return nil
-        }
         try lock.write(logInUse: true)
         return connection
     }
@@ -94,8 +72,8 @@ extension SQLiteStore {
 
     private static func fill(_ newDatabase: String, _ cache: Int) throws(StoreError) {
         let connection = try Connection(path: newDatabase, .readWrite)
-        // Before the first table: this way the file can give back free pages (Compaction).
-        try connection.set("auto_vacuum", Compaction.incremental)
+        // `incremental`, before the first table: this way the file can give back free pages.
+        try connection.set("auto_vacuum", "2")
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
         try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
         try Schema.migrate(connection)

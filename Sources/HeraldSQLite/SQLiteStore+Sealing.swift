@@ -28,8 +28,8 @@ extension SQLiteStore {
     /// Whether the database is sealed. Changes nothing.
     /// - Throws: if it is sealed with another key than the column sealer's.
     static func sealing(_ connection: Connection, opens columnSealer: ColumnSealer) throws(StoreError) -> Bool {
-        // Nothing was sealed before schema version 2.
-        guard try connection.integer("PRAGMA user_version") > 1 else { return false }
+        // It has no tables yet.
+        guard try connection.integer("PRAGMA user_version") > 0 else { return false }
         let found = try Statement(connection, "SELECT proof FROM sealing").row { $0.bytes(0) }
         guard let found else { return false }
         try columnSealer.check(found, path: connection.path)
@@ -68,25 +68,6 @@ extension SQLiteStore {
             }
             try update.run()
         }
-    }
-
-    /// Seals the URLs of a database that was sealed before schema version 11, when URLs were not. An unsealed URL
-    /// contains a colon, which Base64 does not. One transaction; overwritten values are removed from the write-ahead
-    /// log, too.
-    static func sealURLs(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
-        let plain = try Statement(
-            connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"
-        ).rows { ($0.integer(0), $0.text(1)) }
-        if plain.isEmpty { return }
-        try connection.transaction { () throws(StoreError) in
-            let update = try Statement(connection, "UPDATE delegates SET url = ?2 WHERE key = ?1")
-            for (key, url) in plain {
-                update.bind(1, key)
-                update.bind(2, try columnSealer.seal(text: url, .url(key)))
-                try update.run()
-            }
-        }
-        _ = try connection.checkpoint(.truncate)
     }
 
     private static func rewrapSecret(

@@ -16,10 +16,6 @@ extension RowTable {
 }
 
 extension EventReading {
-    init(_ connection: Connection, _ damaged: DamagedEvents) throws(StoreError) {
-        self.init(.hashed(uncheckedThrough: try connection.integer("SELECT through FROM unchecked")), damaged)
-    }
-
     /// Returns the events of a statement (`batch`).
     func batch(_ statement: Statement, else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
         defer { statement.reset() }

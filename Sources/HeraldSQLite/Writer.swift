@@ -56,7 +56,7 @@ final class Writer: StoreTransaction {
         beginStatement = try Statement(connection, "BEGIN IMMEDIATE")
         commitStatement = try Statement(connection, "COMMIT")
         rollbackStatement = try Statement(connection, "ROLLBACK")
-        events = try EventTable(connection, EventReading(connection, damaged))
+        events = try EventTable(connection, EventReading(.hashed, damaged))
         values = try ValueTables(connection)
         answers = try AnswerTable(connection, columnSealer)
         delegates = try DelegateTable(connection, columnSealer)

@@ -60,9 +60,8 @@ package struct EventChecksum {
 package struct EventReading: Sendable {
     /// How the checksums of a store cover the positions.
     package enum Checksums: Sendable {
-        /// As a part of what is hashed. Events up to `uncheckedThrough` may have no checksum: they were written before there
-        /// were checksums.
-        case hashed(uncheckedThrough: LogPosition)
+        /// As a part of what is hashed.
+        case hashed
         /// By XOR: the position was given at the commit.
         case combined
     }
@@ -81,12 +80,11 @@ package struct EventReading: Sendable {
         // A program that changes a row can store a checksum that fits.
         let (range, time, audience) = (0...StoredNumber.limit, row.integer(5), row.integer(8))
         guard range.contains(sequence), range.contains(row.integer(1)), range.contains(audience),
-            (-StoredNumber.limit...StoredNumber.limit).contains(time)
+            (-StoredNumber.limit...StoredNumber.limit).contains(time), !row.isNull(9)
         else { return false }
-        switch checksums {
-        case .hashed(let uncheckedThrough):
-            return row.isNull(9) ? sequence <= uncheckedThrough : row.integer(9) == EventChecksum.of(row, at: sequence)
-        case .combined: return !row.isNull(9) && row.integer(9) ^ sequence == EventChecksum.of(row, at: 0)
+        return switch checksums {
+        case .hashed: row.integer(9) == EventChecksum.of(row, at: sequence)
+        case .combined: row.integer(9) ^ sequence == EventChecksum.of(row, at: 0)
         }
     }
 

@@ -79,7 +79,7 @@ extension Replay {
     package init(_ row: some ResultRow) throws(StoreError) {
         self.init(
             id: try row.natural(0, "replay"), delegate: try row.natural(1, "delegate"),
-            start: try row.optionalNatural(5, "position"), cursor: try row.natural(2, "position"),
+            start: try row.natural(5, "position"), cursor: try row.natural(2, "position"),
             until: try row.natural(3, "position"), createdAt: try row.time(4))
     }
 }

@@ -98,8 +98,7 @@ struct ShellSection: Hashable, CustomStringConvertible {
     ]
     /// Run by `BackupPageTests`, in this order.
     static let backup = [
-        "Make a backup", "Restore", "Upgrade", "Go back", "A full disk", "A large database of Herald 0.1",
-        "A damaged file", "Move to another machine",
+        "Make a backup", "Restore", "Upgrade", "Go back", "A full disk", "A damaged file", "Move to another machine",
     ].map { ShellSection("Documentation/guide/backup.md", $0) }
     static let signature = ShellSection("Documentation/guide/receivers.md", "Verify the signature")
 

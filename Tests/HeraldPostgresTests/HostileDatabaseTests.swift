@@ -9,7 +9,7 @@ import Testing
 struct HostileDatabaseTests {
     private func isRefused(_ error: StoreError?) -> Bool {
         switch error {
-        case .corrupt, .unreadable, .newer: true
+        case .corrupt, .unreadable, .newer, .older: true
         default: false
         }
     }

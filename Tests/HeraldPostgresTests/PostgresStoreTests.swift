@@ -198,9 +198,24 @@ struct PostgresOpeningTests {
         try database.open().close()
         try database.sql("UPDATE herald.meta SET oldest_version = 98")
         let thrown = failure { _ = try database.open() }
-        guard case .newer(_, 99, Schema.migrations.count)? = thrown else {
+        guard case .newer(_, 99, Schema.version())? = thrown else {
             Issue.record("opened: \(String(describing: thrown))")
             return
+        }
+    }
+
+    @Test("a schema that is older than all that this release knows is refused, and stays as it is")
+    func older() throws {
+        let database = try TestDatabase()
+        try database.open().close()
+        for version in [1, Schema.first - 1] {
+            try database.sql("UPDATE herald.meta SET version = \(version), oldest_version = 1")
+            let thrown = failure { _ = try database.open() }
+            guard case .older(_, version, Schema.first)? = thrown else {
+                Issue.record("opened: \(String(describing: thrown))")
+                return
+            }
+            #expect(try database.sql("SELECT version, oldest_version FROM herald.meta") == "\(version)|1")
         }
     }
 
@@ -210,7 +225,7 @@ struct PostgresOpeningTests {
             Schema.migrations + [
                 "ALTER TABLE herald.nodes ADD COLUMN extra bigint; CREATE TABLE herald.extra (key bigint);"
             ]
-        let expanded = next.count
+        let expanded = Schema.version(after: next)
         let last =
             next + [
                 .contraction(oldest: expanded, "DROP TABLE herald.extra;"), "CREATE TABLE herald.later (key bigint);",
@@ -225,7 +240,7 @@ struct PostgresOpeningTests {
         for number in 1...2 {
             let new = try open(next)
             defer { new.close() }
-            #expect(try meta() == "\(expanded)|1")
+            #expect(try meta() == "\(expanded)|\(Schema.first)")
             try new.append("b\(number)")
             try old.append("c\(number)")
             #expect(try new.makeReader().lastEvent() == 1 + 2 * LogPosition(number))
@@ -233,7 +248,7 @@ struct PostgresOpeningTests {
         // The last release of the three can't contract yet, and does not go on behind it.
         let newest = try open(last)
         defer { newest.close() }
-        #expect(try meta() == "\(expanded)|1")
+        #expect(try meta() == "\(expanded)|\(Schema.first)")
         try database.open().close()
         try database.endSessions()
         try old.append("d")

@@ -172,36 +172,4 @@ struct AttemptListTests {
             }
         }
     }
-
-    @Test("attempts from before the index are listed after the others, for their delegate only")
-    func older() throws {
-        do {
-            let connection = try newDatabase(folder.path + "/herald.db")
-            try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-            try connection.set("journal_mode", "wal")
-            try Schema.migrate(connection, Array(Schema.migrations.prefix(9)))
-            try connection.execute(
-                """
-                INSERT INTO delegates (key, app, id, status, start, created_at, updated_at, version, url, events, subjects,
-                    description, metadata, max_in_flight, timeout_seconds, retry_schedule, headers, secrets)
-                VALUES (1, 1, 'dlg_1', 'active', 0, 0, 0, 1, 'https://example.com/', '1:*', '', '', '', 1, 1, '', '', x'');
-                WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000)
-                INSERT INTO attempts (delegate, event, number, started_at, duration, status)
-                SELECT iif(i % 3000, 2, 1), i, 1, 5000, 1, 200 FROM n
-                """)
-            _ = try connection.checkpoint(.truncate)
-        }
-        let store = try SQLiteStore(folder: folder.path)
-        defer { store.close() }
-        let old: [LogPosition] = (1...10).map { $0 * 3_000 }
-        #expect(try lists(store, of: 1).found[0] == old.reversed())
-        try write(store, (40_001...40_005).flatMap { [attempt(1, $0), attempt(2, $0)] })
-        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([6_000, 40_002]) }
-        let expected = (old.filter { $0 != 6_000 } + [40_001, 40_003, 40_004, 40_005]).reversed()
-        let (steps, found) = try lists(store, of: 1)
-        #expect(found[0] == Array(expected) && found[2] == Array(expected))
-        #expect(steps[0] < 1_500, "the others have 27,000 rows in between")
-        let unlinked = "SELECT count(*) FROM attempts WHERE previous IS NULL"
-        #expect(try store.writer?.connection.integer(unlinked) == 30_000, "what comes now is linked")
-    }
 }

@@ -230,7 +230,7 @@ struct HostileValueTests {
             try body()
         } catch let error as StoreError {
             switch error {
-            case .corrupt, .unreadable, .newer: break
+            case .corrupt, .unreadable, .newer, .older: break
             default: Issue.record("\(place): \(error)")
             }
         }

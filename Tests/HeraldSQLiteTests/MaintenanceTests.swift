@@ -178,46 +178,6 @@ struct MaintenanceTests {
             ])
     }
 
-    /// Makes the database one whose file can't shrink, as those of Herald 0.1.
-    private func makeOld() throws {
-        let connection = try Connection(path: database, .readWrite)
-        try connection.execute(
-            "PRAGMA journal_mode = delete; PRAGMA auto_vacuum = 0; VACUUM; PRAGMA journal_mode = wal")
-        try connection.checkpointOnClose()
-        #expect(try connection.text("PRAGMA auto_vacuum") == "0")
-    }
-
-    private func canShrink() throws -> Bool {
-        try Connection(path: database, .readOnly).text("PRAGMA auto_vacuum") == Compaction.incremental
-    }
-
-    @Test("a small database that can't shrink is written anew when it is opened")
-    func convert() throws {
-        try makeDatabase()
-        #expect(try canShrink())
-        let expected = try content(path)
-        try makeOld()
-        #expect(try content(path).bodies == expected.bodies)
-        #expect(try canShrink())
-        #expect(try DatabaseCheck.run(path).isGood)
-        #expect(!exists(path + "/herald.db.new"))
-    }
-
-    @Test("herald compact writes a database anew, and refuses one in use")
-    func compact() throws {
-        try makeDatabase()
-        let expected = try content(path)
-        try makeOld()
-        let size = try Compaction.run(path)
-        #expect(size.before > 0 && size.after > 0)
-        #expect(try canShrink())
-        #expect(try content(path).bodies == expected.bodies)
-        let store = try SQLiteStore(folder: path)
-        defer { store.close() }
-        #expect(failure { _ = try Compaction.run(path) } != nil)
-        #expect(kind { _ = try Compaction.run(folder.path + "/none") } == .input)
-    }
-
     @Test(
         "50 flipped bits in a database: what the check calls good is whole, and the rest is salvaged", arguments: 0..<50
     )
@@ -304,7 +264,6 @@ struct MaintenanceTests {
         }
         #expect(isMissing(try DatabaseCheck.run(copy)))
         #expect(failure { _ = try Backup.make(of: copy, to: backup) } != nil)
-        #expect(failure { _ = try Compaction.run(copy) } != nil)
         #expect(isMissing(try Salvage.run(from: copy, to: folder.path + "/salvaged")))
     }
 

@@ -73,7 +73,7 @@ struct RefusalTests {
     func inUseElsewhere() throws {
         try makeDatabase()
         write(Array("4242\n".utf8), to: path + "/herald.lock")
-        let descriptor = open(path + "/herald.lock", O_RDWR | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         #expect(flock(descriptor, LOCK_EX) == 0)
         #expect(refusal() == .inUse(path: path, holder: "process 4242"))
         close(descriptor)
@@ -212,15 +212,26 @@ struct RefusalTests {
         }
     }
 
-    @Test("a database whose version is negative, or is not that of its tables", arguments: [-3, 0, 1, 7, 14])
-    func wrongVersion(version: Int) throws {
+    private func makeDatabase(ofVersion version: Int) throws {
         try makeDatabase()
-        do {
-            let connection = try Connection(path: database, .readWrite)
-            try connection.execute("PRAGMA user_version = \(version)")
-            _ = try connection.checkpoint(.truncate)
-        }
+        let connection = try Connection(path: database, .readWrite)
+        try connection.execute("PRAGMA user_version = \(version)")
+        _ = try connection.checkpoint(.truncate)
+    }
+
+    @Test("a database whose version is negative, or is not that of its tables", arguments: [-3, 0])
+    func wrongVersion(version: Int) throws {
+        try makeDatabase(ofVersion: version)
         #expect(corruptReason()?.contains("version") == true)
+    }
+
+    @Test("a database of a version that is older than all that this release knows", arguments: [1, Schema.first - 1])
+    func older(version: Int) throws {
+        try makeDatabase(ofVersion: version)
+        #expect(refusal() == .older(path: database, found: version, supported: Schema.first))
+        #expect(throws: StoreError.older(path: database, found: version, supported: Schema.first)) {
+            try DatabaseCheck.run(path)
+        }
     }
 
     @Test("a database whose last event has the number of no event")
@@ -240,12 +251,7 @@ struct RefusalTests {
 
     @Test("a database of a later version")
     func newer() throws {
-        try makeDatabase()
-        do {
-            let connection = try Connection(path: database, .readWrite)
-            try connection.execute("PRAGMA user_version = 99")
-            _ = try connection.checkpoint(.truncate)
-        }
-        #expect(refusal() == .newer(path: database, found: 99, supported: Schema.migrations.count))
+        try makeDatabase(ofVersion: 99)
+        #expect(refusal() == .newer(path: database, found: 99, supported: Schema.version()))
     }
 }

@@ -42,7 +42,7 @@ struct SQLiteStoreTests {
             #expect(try connection.text("PRAGMA \(name)") == value, "\(name)")
         }
         #expect(try connection.integer("PRAGMA application_id") == 0x4852_4c44)
-        #expect(try connection.integer("PRAGMA user_version") == Int64(Schema.migrations.count))
+        #expect(try connection.integer("PRAGMA user_version") == Int64(Schema.version()))
         #expect(throws: StoreError.self) { try connection.set("page_size", "512") }
     }
 

@@ -111,19 +111,6 @@ struct SealingTests {
         try check(try key(1))
     }
 
-    @Test("a database sealed before URLs were sealed is updated when it is opened")
-    func urls() throws {
-        let store = try SQLiteStore(folder: path, sealer: try key(1))
-        try fill(store)
-        try store.writer?.connection.execute(
-            "UPDATE delegates SET url = '\(webhook.settings.url)' WHERE key = 1")
-        store.close()
-        #expect(readable() == [Self.secrets[4]])
-        try check(try key(1))
-        #expect(readable() == [])
-        try check(try key(1))
-    }
-
     @Test("rewrap changes the key, removes it, and adds one")
     func rewrap() throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))

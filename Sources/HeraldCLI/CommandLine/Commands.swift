@@ -14,7 +14,7 @@ extension Command {
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
             bench, openapi,
-            backup, restore, check, salvage, compact, migrate, doctor,
+            backup, restore, check, salvage, migrate, doctor,
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",
                 flags: [Flag(name: "data", placeholder: "FOLDER", help: "The folder of the database.")],

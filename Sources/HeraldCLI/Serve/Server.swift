@@ -348,7 +348,8 @@ struct Server {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .unreadable, .logDamaged, .newer, .sealed, .moved: (ExitCode.data, error.description)
+            case .corrupt, .unreadable, .logDamaged, .newer, .older, .sealed, .moved:
+                (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed, .lost, .replaced: (ExitCode.inputOutput, error.description)
             case .unavailable: (ExitCode.unavailable, error.description)

@@ -9,6 +9,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case logDamaged(path: String, reason: String)
     /// Written by a later version of Herald.
     case newer(path: String, found: Int, supported: Int)
+    /// Its schema version is lower than the first one that this version of Herald supports.
+    case older(path: String, found: Int, supported: Int)
     /// Its secrets are encrypted, and the given key, if any, is not theirs. It was left untouched.
     case sealed(path: String, reason: String)
     /// No space. Nothing was written; may succeed later.
@@ -57,6 +59,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
                 + "says what is damaged, and `herald salvage FOLDER NEW-FOLDER` copies all that is intact."
         case .newer(let path, let found, let supported):
             "\(path) has schema version \(found); this version of Herald supports up to \(supported). Use the newer one."
+        case .older(let path, let found, let supported):
+            "\(path) has schema version \(found); this version of Herald supports \(supported) and later. It was left "
+                + "untouched: use the version of Herald that has made it, or choose another store (`herald serve --data`, or `--store`)."
         case .sealed(let path, let reason):
             "The secrets in \(path) are encrypted, \(reason). Provide the master key that encrypted them: "
                 + "HERALD_MASTER_KEY of the server, or masterKey of Hub.Options. `herald rewrap` replaces the key."

@@ -61,7 +61,7 @@ package enum DatabaseCheck {
                 throw .corrupt(path: database, reason: "it holds no tables of Herald")
             }
             try structure(connection, version, &report)
-            guard version == Schema.migrations.count else {
+            guard version == Schema.version() else {
                 return report.good(
                     "events: not checked, since an older version wrote the database (schema version \(version))")
             }
@@ -83,7 +83,7 @@ package enum DatabaseCheck {
         var problems = try Statement(connection, "PRAGMA integrity_check(20)").rows { $0.text(0) }
         let found = try definitions(connection)
         let model = try Connection(path: ":memory:", .readWrite)
-        try Schema.migrate(model, Array(Schema.migrations.prefix(version)))
+        try Schema.migrate(model, Array(Schema.migrations.prefix(version - Schema.first + 1)))
         for (name, sql) in try definitions(model).sorted(by: { $0.key < $1.key }) where found[name] != sql {
             if problems == ["ok"] { problems = [] }
             problems.append("the definition of \(name) is not that of this version")
@@ -132,11 +132,11 @@ package enum DatabaseCheck {
 
     /// - Returns: the position of the last event.
     private static func events(_ connection: Connection, _ report: inout Report) throws(StoreError) -> LogPosition {
-        let reading = try EventReading(connection, DamagedEvents())
+        let reading = EventReading(.hashed, DamagedEvents())
         let statement = try Statement(connection, "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
         defer { statement.reset() }
         var gaps = try GapTable.all(connection)
-        var (count, unchecked, head) = (0, 0, 0 as LogPosition)
+        var (count, head) = (0, 0 as LogPosition)
         var damaged: [LogPosition] = []
         var lost: [LogPosition] = []
         while try statement.step() {
@@ -150,17 +150,15 @@ package enum DatabaseCheck {
             count += 1
             if !reading.isIntact(statement) {
                 damaged.append(sequence)
-            } else {
-                if statement.isNull(9) { unchecked += 1 }
-                if try LoggedEvent(statement).event.isDamaged { lost.append(sequence) }
+            } else if try LoggedEvent(statement).event.isDamaged {
+                lost.append(sequence)
             }
         }
         for (first, last) in gaps.sorted(by: { $0.key < $1.key }) {
             report.bad("events: positions \(first) to \(last) are said to be removed")
         }
         if damaged.isEmpty {
-            report.good(
-                "events: \(count), each as it was stored" + (unchecked > 0 ? " (\(unchecked) without a checksum)" : ""))
+            report.good("events: \(count), each as it was stored")
         } else {
             report.bad("events: \(damaged.count) of \(count) are damaged, at \(list(damaged))")
         }

@@ -99,9 +99,10 @@ package enum Salvage {
         }
         try to.execute(
             "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
-                + "INSERT INTO unchecked SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM unchecked);"
                 + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events)"
                 + " OR state NOT BETWEEN 1 AND 5;"
+                // The log may end before the last block that was full.
+                + "DELETE FROM app_blocks WHERE block >= (SELECT ifnull(max(sequence), 0) + 1 FROM events) >> 10;"
                 // What is missing now was removed by retention: all else has an entry.
                 + "DELETE FROM gaps; INSERT INTO gaps SELECT before + 1, sequence - 1"
                 + " FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)"
@@ -175,9 +176,9 @@ private struct TableCopy {
     /// Copies events by position. Damaged and unreadable events are replaced by a row marked as damaged, since the log
     /// has no gaps.
     func runEvents(_ report: inout DatabaseCheck.Report) throws(StoreError) {
-        let reading = try EventReading(from, DamagedEvents())
+        let reading = EventReading(.hashed, DamagedEvents())
         let insertion = try insertion()
-        let appending = try EventTable(to, EventReading(to, DamagedEvents()))
+        let appending = try EventTable(to, reading)
         let rows = try Statement(
             from,
             "SELECT \(columns.joined(separator: ", ")) FROM events NOT INDEXED WHERE sequence >= ?1 ORDER BY sequence")

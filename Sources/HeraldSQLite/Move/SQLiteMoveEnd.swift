@@ -45,7 +45,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         if isTarget, folder.size(folder.database) == nil { try SQLiteStore.create(folder) }
         let connection = try Connection(path: folder.database, isTarget ? .readWrite : .readOnly)
         let version = try Schema.version(connection)
-        guard version == Schema.migrations.count else {
+        guard version == Schema.version() else {
             throw MoveError(
                 kind: .damage,
                 description: "\(label) is of an older version. Start this one with it once (`herald serve`), then "
@@ -108,7 +108,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     // MARK: Tables
 
     /// What follows from other tables, or is in another form in `MovedTables`.
-    private static let own: Set = ["progress", "server", "sealing", "attempt_heads", "gaps", "unchecked"]
+    private static let own: Set = ["progress", "server", "sealing", "attempt_heads", "gaps"]
 
     package func unknownTables() throws -> [String] {
         let found = try Statement(
@@ -127,10 +127,8 @@ package final class SQLiteMoveEnd: MoveEnd {
         }
     }
 
-    private func list(_ columns: [MovedColumn], replacing expressions: [String: String] = [:]) -> String {
-        columns.map { column in
-            expressions[column.name].map { "\($0) AS \"\(column.name)\"" } ?? "\"\(column.name)\""
-        }.joined(separator: ", ")
+    private func list(_ columns: [MovedColumn]) -> String {
+        columns.map { "\"\($0.name)\"" }.joined(separator: ", ")
     }
 
     /// The query for all rows of a table.
@@ -139,13 +137,6 @@ package final class SQLiteMoveEnd: MoveEnd {
         case "server": "SELECT (SELECT secret FROM server), (SELECT proof FROM sealing)"
         case "counters": "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'replays'), 0)"
         case "heads": Self.heads
-        // The last block is not full; an older version has stored it nevertheless.
-        case "app_blocks":
-            """
-            SELECT \(list(columns)) FROM app_blocks
-            WHERE block < (SELECT ifnull(max(sequence), 0) + 1 FROM events) >> 10
-            """
-        case "replays": "SELECT \(list(columns, replacing: ["start": "ifnull(start, cursor)"])) FROM replays"
         default: "SELECT \(list(columns)) FROM \(table)"
         }
     }
@@ -156,7 +147,7 @@ package final class SQLiteMoveEnd: MoveEnd {
             SELECT delegate, attempt FROM attempt_heads
             UNION ALL SELECT delegate, id FROM attempts
             WHERE id >= (SELECT max(id) FROM attempts) & ~\(AttemptHeads.round - 1) AND delegate <> 0
-                AND ifnull(previous, 0) >= 0)
+                AND previous >= 0)
         WHERE delegate IN (SELECT key FROM delegates WHERE deleted_at IS NULL) GROUP BY delegate
         """
 
@@ -244,23 +235,17 @@ package final class SQLiteMoveEnd: MoveEnd {
         } ?? 0..<0
     }
 
-    /// NULL: of before there was `previous`. Erased ones are linked no more.
-    private static let previous = """
-        ifnull(previous, CASE WHEN delegate = 0 THEN 0 ELSE ifnull((SELECT max(b.id) FROM attempts b
-            WHERE b.delegate = attempts.delegate AND b.previous IS NULL AND b.id < attempts.id), 0) END)
-        """
-
     package func rows(
         of log: MovedLog, _ columns: [MovedColumn], in numbers: ClosedRange<Int64>, limit: Int
     ) throws -> [MovedRow] {
-        let list = log == .events ? LoggedEvent.columns : list(columns, replacing: ["previous": Self.previous])
+        let list = log == .events ? LoggedEvent.columns : list(columns)
         let statement = try Statement(
             database(), "SELECT \(list) FROM \(log) WHERE \(log.key) BETWEEN ?1 AND ?2 ORDER BY \(log.key) LIMIT ?3")
         statement.bind(1, numbers.lowerBound)
         statement.bind(2, numbers.upperBound)
         statement.bind(3, Int64(limit))
         defer { statement.reset() }
-        let reading = try EventReading(database(), DamagedEvents())
+        let reading = EventReading(.hashed, DamagedEvents())
         let order = Self.order(of: columns)
         var rows: [MovedRow] = []
         var bytes = 0
@@ -297,7 +282,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         var blocks: [Int64: BlockSum] = [:]
         switch log {
         case .events:
-            let reading = try EventReading(database(), DamagedEvents())
+            let reading = EventReading(.hashed, DamagedEvents())
             let statement = try Statement(database(), "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
             defer { statement.reset() }
             while try statement.step() {
@@ -324,7 +309,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         statement.bind(1, numbers.lowerBound)
         statement.bind(2, numbers.upperBound)
         defer { statement.reset() }
-        let reading = try EventReading(database(), DamagedEvents())
+        let reading = EventReading(.hashed, DamagedEvents())
         var marks: [Int64: Int64] = [:]
         while try statement.step() {
             marks[statement.integer(0)] = log == .events ? try checksum(statement, reading) : statement.integer(1)
