@@ -11,7 +11,6 @@ final class PostEndpoint: Sendable {
     private let publish: @Sendable (Publication) -> Void
     /// Reused, because a new one allocates 20 KiB, a third of the cost of accepting an event.
     private let parser = SharedParser()
-    private let openWaits = OpenWaits()
     private let waits: ReceiverWaits
 
     /// - Parameter publish: receives parsed and authorized events.
@@ -31,8 +30,10 @@ final class PostEndpoint: Sendable {
             try call.require(.read)
             return try explain(call)
         }
-        // A server may ignore a preference (RFC 7240), and so does one where too many wait already.
-        let waiting = waits.hasRoom ? Preference.wait(head).map(WaitingPost.init) : nil
+        // A server may ignore a preference (RFC 7240): so does one where too many wait already. With an idempotency key, the
+        // response is the one that is stored with the events.
+        let ignoresWait = !waits.hasRoom || head.has("Idempotency-Key")
+        let waiting = ignoresWait ? nil : Preference.wait(head).map(WaitingPost.init)
         let (input, body) = try read(call, head, waiting)
         guard input.needsCheck else { return try publish(input, body, call, waiting) }
         try check(call, input) { [self] input throws(Problem) in
@@ -59,20 +60,13 @@ final class PostEndpoint: Sendable {
         if input.drafts.isEmpty { return Posting(call, input, nil).accept() }
         let waiting = waiting?.begin(waits) == true ? waiting : nil
         let posting = Posting(call, input, waiting)
+        waiting?.answer { posted, reports in posting.accept(posted, reports) }
         // Most posts have no key: no closure is allocated for them.
         let idempotency: Idempotency<[PublishedEvent]>? =
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
-        var completion = posting.finishAlone
-        if let idempotency {
-            let repetitions = Repetitions(hub, openWaits, waits, call.app, idempotency.key)
-            waiting?.answer { posted, reports in posting.accept(posted, reports, repetitions) }
-            completion = { posting.finish($0, repetitions) }
-        } else {
-            waiting?.answer { posted, reports in posting.accept(posted, reports, nil) }
-        }
         publish(
-            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: completion))
+            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, for every content type.
@@ -153,108 +147,23 @@ private final class Posting: Sendable {
     func accept() { call.responder.send(accepted) }
 
     /// - Parameter reports: all deliveries, if the client waited for them; `nil` after the timeout.
-    func accept(_ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
-        // Stored for the idempotency key.
-        let provisional = answer.response(posted)
-        guard let reports, let waiting else { return end(provisional, repetitions) }
-        let told = answer.response(posted, reports, waiting)
-        guard let repetitions else { return end(told, nil) }
-        // A client must not get a response that a repetition would not get.
-        repetitions.replace(told) { [self] isKept in end(isKept ? told : provisional, repetitions) }
+    func accept(_ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report]?) {
+        guard let reports, let waiting else { return call.send(answer.response(posted)) }
+        call.send(answer.response(posted, reports, waiting))
     }
-
-    private func end(_ response: Response, _ repetitions: Repetitions?) {
-        for repetition in repetitions?.end() ?? [] { repetition.send(response.replayed) }
-        call.send(response)
-    }
-
-    /// The writer's thread. For a request without a key.
-    @Sendable func finishAlone(_ result: WriteResult<[PublishedEvent]>) { finish(result, nil) }
 
     /// The writer's thread.
-    func finish(_ result: WriteResult<[PublishedEvent]>, _ repetitions: Repetitions?) {
-        switch result {
-        case .done(let posted) where posted.allSatisfy { $0.disposition == .accepted }:
+    @Sendable func finish(_ result: WriteResult<[PublishedEvent]>) {
+        if case .done(let posted) = result, posted.allSatisfy({ $0.disposition == .accepted }) {
             // The response waits for one attempt per delegate, or for the timeout.
-            if let waiting {
-                repetitions?.begin()
-                return waiting.committed(posted)
-            }
+            if let waiting { return waiting.committed(posted) }
             // The ids in the log are those of the request.
             if posted.allSatisfy({ $0.event.id == $0.event.publisherID }) { return accept() }
-        case .replayed:
+        } else {
             waiting?.giveUp()
-            switch repetitions?.join(call) {
-            case .joined: return
-            case .refused: return call.send(.tooManyWaits)
-            case .ended, nil: break
-            }
-        default: waiting?.giveUp()
         }
         call.send(result) { answer.response($0) }
     }
-}
-
-/// Repetitions of a request whose client still waits: they get the same response.
-private struct Repetitions: Sendable {
-    private let hub: Hub
-    private let open: OpenWaits
-    private let waits: ReceiverWaits
-    private let name: OpenWaits.Name
-    private let key: IdempotencyKey
-
-    init(_ hub: Hub, _ open: OpenWaits, _ waits: ReceiverWaits, _ app: AppKey, _ key: IdempotencyKey) {
-        self.hub = hub
-        self.open = open
-        self.waits = waits
-        self.key = key
-        name = OpenWaits.Name(app: app, key: key.key)
-    }
-
-    /// The writer's thread, like `join`: the first request is executed before another one can be its repetition.
-    func begin() { open.calls.withLock { $0[name] = [] } }
-
-    enum Joining {
-        /// Gets the response of the first request.
-        case joined
-        /// The first request has its response already.
-        case ended
-        /// Too many requests wait.
-        case refused
-    }
-
-    func join(_ call: Call) -> Joining {
-        let wait = waits.begin()
-        return open.calls.withLock { calls in
-            guard calls[name] != nil else { return .ended }
-            guard let wait else { return .refused }
-            calls[name]?.append(.init(call: call, wait: wait))
-            return .joined
-        }
-    }
-
-    func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) }?.map(\.call) ?? [] }
-
-    /// From now on repetitions get this response.
-    func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
-        let answer = StoredAnswer(fingerprint: key.fingerprint, response)
-        hub.submit(AnswerWrite(app: name.app, key: key, answer: answer, completion: completion))
-    }
-}
-
-/// The repetitions of each waiting request, by idempotency key. Any thread; bounded by `ReceiverWaits`.
-private final class OpenWaits: Sendable {
-    struct Repetition {
-        let call: Call
-        let wait: ReceiverWaits.Wait
-    }
-
-    struct Name: Hashable {
-        let app: AppKey
-        let key: String
-    }
-
-    let calls = Mutex<[Name: [Repetition]]>([:])
 }
 
 /// A post whose client waits until one attempt was made for every delegate (`Prefer: wait`).

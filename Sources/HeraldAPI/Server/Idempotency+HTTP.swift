@@ -62,7 +62,4 @@ extension Response {
         self.init(
             status: stored.status, headers: stored.fields + [.init("Idempotent-Replayed", "true")], body: stored.body)
     }
-
-    /// The response to a repetition of the request.
-    var replayed: Response { Response(StoredAnswer(fingerprint: [], self)) }
 }

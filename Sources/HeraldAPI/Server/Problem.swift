@@ -305,11 +305,6 @@ extension Problem {
     static let tooManyCalls = unavailable(
         .busy, "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 
-    static let tooManyWaits = unavailable(
-        .busy,
-        "The first request with this Idempotency-Key waits for receivers, and too many requests do. Try again in a "
-            + "second.")
-
     /// A problem that the hub itself has: its name and title are the same in the library.
     init(_ name: ProblemName, status: Int, detail: String, items: [Item] = [], headers: [Response.Field] = []) {
         self.init(
