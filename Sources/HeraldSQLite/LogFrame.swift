@@ -23,10 +23,6 @@ enum LogFrame {
     /// In the byte order of `Connection.logSalts`.
     static func salts(_ bytes: [UInt8], _ place: Int) -> UInt64 { long(bytes, place).byteSwapped }
 
-    static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
-    static func bytes(sum: UInt64) -> [UInt8] { withUnsafeBytes(of: sum.bigEndian) { Array($0) } }
-    static func bytes(saltsOf salts: UInt64) -> [UInt8] { withUnsafeBytes(of: salts.littleEndian) { Array($0) } }
-
     /// - Parameter before: the checksum of all preceding bytes; 0 at the beginning.
     static func checksum(_ bytes: ArraySlice<UInt8>, _ before: UInt64, _ isBig: Bool) -> UInt64 {
         var first = UInt32(before >> 32)

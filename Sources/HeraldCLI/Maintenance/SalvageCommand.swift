@@ -5,8 +5,8 @@ extension Command {
         name: "salvage", summary: "copy all that is intact of a damaged database into a new folder",
         details: """
             The server must not run. The damaged folder is left as it is. The new one keeps all positions of the log: an event that
-            is lost leaves an entry that is never served or sent. A write-ahead log is read past a damaged page. If anything is
-            missing, the exit code is 65, and the new folder has the rest.
+            is lost leaves an entry that is never served or sent. A write-ahead log is read up to its first damaged page: commits
+            after it are missing. If anything is missing, the exit code is 65, and the new folder has the rest.
 
             \(MaintenanceCommand.exitCodes)
             """,

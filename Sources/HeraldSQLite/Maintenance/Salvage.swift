@@ -50,12 +50,13 @@ package enum Salvage {
         try fill(copy, &report)
         let bound = LogExtent.bound(path: source.extent)
         let problem = try LogScan.problem(in: source, bound, wasInUse: wasInUse)
-        if let problem { report.bad("write-ahead log: \(problem)") }
+        let intact = try LogScan(path: source.log).committed
+        if let problem {
+            report.bad("write-ahead log: \(problem); after its first \(intact) pages, everything is missing")
+        }
+        // SQLite reads it as far as it is intact.
         guard let size = source.size(source.log), size > 0 else { return }
         try PlainFile(reading: source.log).copy(size, to: copy + "-wal")
-        guard problem != nil else { return }
-        let pages = try LogMender.mend(copy + "-wal", bound)
-        report.good("write-ahead log: \(pages) pages were read past the damage")
     }
 
     /// Adds zeros in the place of missing pages at the end: without them, SQLite reads nothing of the file.
