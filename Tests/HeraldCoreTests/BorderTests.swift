@@ -159,7 +159,7 @@ struct BorderTests {
             return
         }
         #expect(problems.map(\.pointer) == ["/type", "/example"])
-        #expect(RequestMeter().refusal(limit: 0, now: 0) == nil)
+        #expect(RateMeter().refusal(limit: 0, now: 0) == nil)
         await bench.stop()
     }
 

@@ -15,7 +15,7 @@ final class AccessControl: Sendable {
     /// For keys without a limit of their own; `nil` for no limit.
     let requestsPerSecond: Int?
     /// The meter for links that were not created with a stored key.
-    let linksOfOthers = RequestMeter()
+    let linksOfOthers = RateMeter()
     /// Identifies the operator's key as the origin of a session: a different key has a different name.
     let operatorName: String?
 

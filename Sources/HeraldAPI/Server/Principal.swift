@@ -29,7 +29,7 @@ struct Principal: Sendable {
     /// Milliseconds since 1970 UTC; `nil` for never.
     var expiresAt: Int64?
     /// The meter of its requests, and its limit per second; `nil` for no limit.
-    var meter: RequestMeter?
+    var meter: RateMeter?
     var requestsPerSecond: Int?
     /// The id of the stored key behind it, also for a session or a link; it ends with that key.
     var key: String?

@@ -3,63 +3,48 @@ import Synchronization
 
 /// Enforces the limits of events per second.
 ///
-/// Each app has a bucket for the events of one second. A post is accepted while the bucket is not empty: a larger one
-/// uses up the allowance of the next seconds. So do the events that other processes accept for the app. Any thread; the lock is
-/// held for a few instructions, and only if some app has a limit.
+/// A post is accepted while its app has anything left of the events of one second: a larger one uses up the next seconds. So do the
+/// events that other processes accept for the app. Any thread; the lock is held for a few instructions, and only if some app
+/// has a limit.
 final class EventRates: Sendable {
-    private struct Bucket {
-        var events: Double
-        /// When `events` was computed, in monotonic nanoseconds.
-        var time: Int64
-
-        mutating func fill(until now: Int64, limit: Int) {
-            events = min(Double(limit), events + Double(now - time) / 1e9 * Double(limit))
-            time = now
-        }
-    }
-
     private let apps: AppCatalogue
     private let clock: Clock
-    private let buckets = Mutex<[AppKey: Bucket]>([:])
+    private let meters = Mutex<[AppKey: RateMeter]>([:])
 
     init(_ apps: AppCatalogue, clock: Clock) {
         self.apps = apps
         self.clock = clock
     }
 
-    /// Takes the events from the app's bucket, or returns when it will have some again.
+    /// Counts the events, or returns when the app may publish again.
     func refusal(_ app: AppKey, events count: Int) -> WriteRefusal? {
-        withBucket(of: app) { bucket, limit in
-            guard bucket.events > 0 else {
-                return .rateLimited(limit: limit, retryAfter: Int(-bucket.events / Double(limit)) + 1)
-            }
-            bucket.events -= Double(count)
-            return nil
-        } ?? nil
+        guard let (meter, limit) = meter(of: app) else { return nil }
+        return meter.refusal(count, limit: limit, now: clock.monotonic()).map {
+            .rateLimited(limit: limit, retryAfter: $0)
+        }
     }
 
-    /// Takes what another process has accepted. The service's own events count nowhere.
+    /// Counts what another process has accepted. The service's own events count nowhere.
     func follow(_ events: [Event]) {
         guard apps.limitsEvents else { return }
         for event in events where !ServiceFamily.isOne(event.type) {
-            withBucket(of: event.app) { bucket, _ in bucket.events -= 1 }
+            guard let (meter, limit) = meter(of: event.app) else { continue }
+            meter.use(1, limit: limit, now: clock.monotonic())
         }
     }
 
     /// - Returns: `nil` if the app has no limit.
-    @discardableResult
-    private func withBucket<Value>(of app: AppKey, _ body: (inout Bucket, _ limit: Int) -> Value) -> Value? {
+    private func meter(of app: AppKey) -> (RateMeter, limit: Int)? {
         guard apps.limitsEvents, let stored = apps[app]?.settings.eventsPerSecond else { return nil }
-        // A value stored before this rule existed may be less.
-        let limit = max(1, stored)
-        let now = clock.monotonic()
-        return buckets.withLock { buckets in
-            // Buckets of deleted apps are dropped with the others; a full bucket is no advantage.
-            if buckets.count > AppWrite.maxApps { buckets = [:] }
-            var bucket = buckets[app] ?? Bucket(events: Double(limit), time: now)
-            bucket.fill(until: now, limit: limit)
-            defer { buckets[app] = bucket }
-            return body(&bucket, limit)
+        let meter = meters.withLock { meters in
+            // Those of deleted apps are dropped with the others.
+            if meters.count > AppWrite.maxApps { meters = [:] }
+            if let known = meters[app] { return known }
+            let new = RateMeter()
+            meters[app] = new
+            return new
         }
+        // A hostile database may have less.
+        return (meter, max(1, stored))
     }
 }

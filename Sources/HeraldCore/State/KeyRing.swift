@@ -10,10 +10,10 @@ package final class KeyRing: Sendable {
         /// The scopes of the key, including implied ones, computed once.
         package let scopes: Scopes
         /// Shared by all versions of the key.
-        package let meter: RequestMeter
+        package let meter: RateMeter
         private let used: Atomic<Int64>
 
-        fileprivate init(_ key: APIKey, used: Int64, _ meter: RequestMeter = RequestMeter()) {
+        fileprivate init(_ key: APIKey, used: Int64, _ meter: RateMeter = RateMeter()) {
             self.key = key
             self.meter = meter
             scopes = Scopes(key.scopes)
@@ -72,7 +72,7 @@ package final class KeyRing: Sendable {
             let name = Self.name(key.id)
             let old = entries.byName[name]
             let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
-            entries.byName[name] = Entry(key, used: used, old?.meter ?? RequestMeter())
+            entries.byName[name] = Entry(key, used: used, old?.meter ?? RateMeter())
             return old
         }
         kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))

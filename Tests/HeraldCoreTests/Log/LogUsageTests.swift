@@ -100,11 +100,11 @@ struct LogUsageTests {
     }
 }
 
-@Suite("Requests per second")
-struct RequestMeterTests {
+@Suite("Requests and events per second")
+struct RateMeterTests {
     @Test("a second's worth at once, then evenly; waiting times are whole seconds")
     func rate() {
-        let meter = RequestMeter()
+        let meter = RateMeter()
         let second: Int64 = 1_000_000_000
         var now = 50 * second
         for _ in 0..<10 { #expect(meter.refusal(limit: 10, now: now) == nil) }
@@ -117,9 +117,24 @@ struct RequestMeterTests {
         #expect(taken == 10, "what was not used for long is not saved")
     }
 
+    @Test("what is larger than the rest is accepted while anything is left, and uses up the next seconds")
+    func larger() {
+        let meter = RateMeter()
+        let second: Int64 = 1_000_000_000
+        #expect(meter.refusal(9, limit: 10, now: 0) == nil)
+        #expect(meter.refusal(26, limit: 10, now: 0) == nil)
+        #expect(meter.refusal(1, limit: 10, now: 0) == 3)
+        #expect(meter.refusal(1, limit: 10, now: 5 * second / 2) == 1)
+        #expect(meter.refusal(1, limit: 10, now: 26 * second / 10) == nil)
+        meter.use(20, limit: 10, now: 5 * second)
+        #expect(meter.refusal(limit: 10, now: 5 * second) == 2)
+        #expect(meter.refusal(.max, limit: 1, now: 9 * second) == nil)
+        #expect(meter.refusal(limit: 1, now: 9 * second) ?? 0 > 1_000_000_000)
+    }
+
     @Test("a lowered limit delays no longer than necessary")
     func lowered() {
-        let meter = RequestMeter()
+        let meter = RateMeter()
         for _ in 0..<1_000 { _ = meter.refusal(limit: 1_000, now: 0) }
         #expect(meter.refusal(limit: 1, now: 0) == 1)
         #expect(meter.refusal(limit: 1, now: 1_000_000_000) == nil)
