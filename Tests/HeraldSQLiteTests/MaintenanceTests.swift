@@ -209,7 +209,8 @@ struct MaintenanceTests {
         }
     }
 
-    @Test("a log that is damaged is salvaged up to the damage, and the rest is said to be missing", arguments: [1, 9, 20])
+    @Test(
+        "a log that is damaged is salvaged up to the damage, and the rest is said to be missing", arguments: [1, 9, 20])
     func damagedLog(page: Int) throws {
         let store = try SQLiteStore(folder: path)
         for number in 1...12 { try fill(store, number...number) }

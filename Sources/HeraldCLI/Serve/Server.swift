@@ -162,6 +162,13 @@ struct Server {
                     "to_do": "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n",
                 ])
         }
+        if !settings.unknownVariables.isEmpty {
+            let all = Option.all.map(\.variable)
+            let texts = settings.unknownVariables.map { variable in
+                variable + (Suggestion.nearest(variable, all).map { " (did you mean \($0)?)" } ?? "")
+            }
+            log.warning("variables that are no settings are ignored", ["variables": texts.joined(separator: ", ")])
+        }
         log.report(LibraryFault.found(in: Library.all))
         log.write(memory.isScarce ? .info : .debug, "memory is divided") { memory.parts }
         for risk in risks {

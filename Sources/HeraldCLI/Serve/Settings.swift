@@ -37,6 +37,9 @@ struct Settings {
     var masterKey: MasterKey?
     var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
     var logLevel = Log.Level.info
+    /// Variables that begin with `HERALD_` and are no settings: misspelled, or made by another program. Kubernetes makes some
+    /// for a service called `herald`.
+    private(set) var unknownVariables: [String] = []
 
     init() {
         retention.bytes = 10 << 30
@@ -50,8 +53,8 @@ struct Settings {
         let options = Option.all
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
-                if Self.isForeign(variable) { continue }
-                throw .unknown(variable, suggestion: Suggestion.nearest(variable, options.map(\.variable)))
+                if !Self.variablesOfOtherCommands.contains(variable) { unknownVariables.append(variable) }
+                continue
             }
             try set(option, text, named: variable)
         }
@@ -94,34 +97,10 @@ struct Settings {
         }
     }
 
-    /// Variables for other purposes: for the client commands, for scripts and tests, and from Kubernetes.
-    private static func isForeign(_ variable: String) -> Bool {
-        [
-            "HERALD_BINARY", "HERALD_VENV", "HERALD_TEST_STORE", "HERALD_NEW_MASTER_KEY", "HERALD_NEW_MASTER_KEY_FILE",
-            "HERALD_KILL_CYCLES", "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
-        ].contains(variable) || isOfKubernetes(variable)
-    }
-
-    /// Whether Kubernetes sets the variable in each container for a service called `herald` or `herald-…`.
-    static func isOfKubernetes(_ variable: String) -> Bool {
-        // Of the service herald-master, with ports that may be named: HERALD_MASTER_SERVICE_HOST,
-        // HERALD_MASTER_SERVICE_PORT, HERALD_MASTER_SERVICE_PORT_HTTP, HERALD_MASTER_PORT, HERALD_MASTER_PORT_8080_TCP,
-        // HERALD_MASTER_PORT_8080_TCP_ADDR.
-        let words = variable.split(separator: "_").dropFirst()
-        if words.suffix(2) == ["SERVICE", "HOST"] { return true }
-        return words.indices.contains { index in
-            guard words[index] == "PORT" else { return false }
-            if index > words.startIndex, words[index - 1] == "SERVICE" { return true }
-            let rest = words[(index + 1)...].map(String.init)
-            switch rest.count {
-            case 0: return true
-            case 2, 3:
-                return UInt16(rest[0]) != nil && ["TCP", "UDP", "SCTP"].contains(rest[1])
-                    && (rest.count == 2 || ["PROTO", "PORT", "ADDR"].contains(rest[2]))
-            default: return false
-            }
-        }
-    }
+    private static let variablesOfOtherCommands: Set = [
+        "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP", "HERALD_NEW_MASTER_KEY",
+        "HERALD_NEW_MASTER_KEY_FILE",
+    ]
 
     var deliveryLoops: Int { max(1, threads - 2) }
 
