@@ -209,6 +209,13 @@ struct HostileValueTests {
         }
     }
 
+    @Test("an event with a checksum that fits and attributes that cannot be read is lost in a salvage")
+    func unreadableEvent() throws {
+        try makeDatabase()
+        #expect(try write("'-1:'", into: Column(table: "events", name: "attributes", type: "TEXT")))
+        try look(at: "events.attributes")
+    }
+
     private func look(at place: String) throws {
         try expectRefusal(place) {
             let store = try SQLiteStore(folder: path)

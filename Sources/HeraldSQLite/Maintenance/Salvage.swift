@@ -212,8 +212,12 @@ private struct TableCopy {
                     }
                 }
                 checked.bind(1, sequence)
-                let isIntact = (try? checked.row { reading.isIntact($0) }) == true
-                if isIntact, add(rows, insertion) { copied += 1 } else { try lose(sequence) }
+                // A program that changes an event can store a checksum that fits.
+                let isReadable = try? checked.row { (row) throws(StoreError) -> Bool in
+                    _ = try LoggedEvent(row)
+                    return reading.isIntact(row)
+                }
+                if isReadable == true, add(rows, insertion) { copied += 1 } else { try lose(sequence) }
                 next = sequence + 1
             }
         }
