@@ -50,7 +50,7 @@ import Testing
         let descriptors = try Descriptors()
         let (own, other) = try pair()
         defer { close(other) }
-        descriptors.begin(own)
+        descriptors.begin(own, isSecure: false)
         descriptors.want(own, read: false, write: true, nothing: false, .http1)
         // As libcurl does it when a connection times out: it closes the socket, and then says that nothing is wanted.
         let (next, peer) = try pair()
@@ -62,7 +62,7 @@ import Testing
             descriptors.forget(own)
             close(own)
         }
-        descriptors.begin(own)
+        descriptors.begin(own, isSecure: false)
         descriptors.want(own, read: false, write: true, nothing: false, .http2)
         #expect(ready(descriptors) == [.http2])
         #expect(send(peer, "a", 1, Int32(MSG_NOSIGNAL)) == 1)
