@@ -74,12 +74,16 @@ struct MemoryPlan {
     // MARK: Deliveries
 
     /// Open callbacks of one delivery loop.
-    var callbacks: Int { min(4_096, share(17, atMost: .max) / Self.bytesOfCallback / loops) }
+    var callbacks: Int { min(4_096, share(14, atMost: .max) / Self.bytesOfCallback / loops) }
     /// As measured with 1,500 open ones, 17 KiB, and the longest header section, with what libcurl adds to each line.
     private static let bytesOfCallback = 44 << 10
 
+    /// The bodies of large events in open callbacks, of one delivery loop.
+    var openEvents: Int { share(3, atMost: 64 << 20) / loops }
+
     var ofLoop: LoopLimits {
         var limits = LoopLimits()
+        limits.openBytes = openEvents
         limits.recentBytes = min(limits.recentBytes, eventsOfLoop / 3)
         limits.recentEvents = min(limits.recentEvents, limits.recentBytes / 2048)
         // 32 pages are kept, and 4 are being read.
@@ -115,7 +119,7 @@ extension MemoryPlan {
             "recent_events": Self.kibibytes(recentEvents), "events_of_loop": Self.kibibytes(eventsOfLoop),
             "list": Self.kibibytes(list), "waiting_bodies": Self.kibibytes(waitingBodies),
             "partial_bodies": Self.kibibytes(partialBodies), "connections": String(connections),
-            "streams": String(streams), "callbacks": String(callbacks),
+            "streams": String(streams), "callbacks": String(callbacks), "open_events": Self.kibibytes(openEvents),
             "kept_objects": Self.kibibytes(keptObjects), "values": Self.kibibytes(values),
         ]
     }

@@ -53,6 +53,9 @@ final class AttemptStarter {
     private var slots: Slots
     /// Lanes that wait until fewer slots are held, in order of arrival.
     private var parked = RoundRobin()
+    private var openEvents: OpenEvents
+    /// Lanes that wait until fewer bytes of events are in open requests, in order of arrival.
+    private var waitingForBytes = RoundRobin()
     private let origins: OriginQueues
     /// No further attempts or calls start.
     private(set) var isStopping = false
@@ -61,7 +64,7 @@ final class AttemptStarter {
 
     init(
         sender: any CallbackSender, lanes: LaneTable, log: LoopLog, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts, permit: DeliveryPermit
+        awaited: AwaitedAttempts, permit: DeliveryPermit, limits: LoopLimits
     ) {
         self.sender = sender
         self.lanes = lanes
@@ -71,6 +74,7 @@ final class AttemptStarter {
         self.awaited = awaited
         self.permit = permit
         slots = Slots(capacity: sender.capacity)
+        openEvents = OpenEvents(maxBytes: limits.openBytes)
         origins = OriginQueues(lanes: lanes, timers: timers)
     }
 
@@ -152,7 +156,27 @@ final class AttemptStarter {
         if parked.append(lane.index) { ledger.touched(lane) }
     }
 
-    func isParked(_ lane: Lane) -> Bool { parked.contains(lane.index) }
+    /// Whether the lane waits until other requests have ended.
+    func isParked(_ lane: Lane) -> Bool { parked.contains(lane.index) || waitingForBytes.contains(lane.index) }
+
+    private func hasBytes(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
+        openEvents.hasRoom(event, sequence, isProven: isProven(lane))
+    }
+
+    private func waitForBytes(_ lane: Lane) {
+        if waitingForBytes.append(lane.index) { ledger.touched(lane) }
+    }
+
+    /// Queues lanes that wait for bytes: more than a freed event of the largest size has room for, and all of them when no
+    /// other request would do it.
+    private func leaveWaitForBytes() {
+        var count = openEvents.bytes == 0 ? waitingForBytes.count : 8
+        while count > 0, let lane = waitingForBytes.next().flatMap(lanes.at) {
+            ledger.touched(lane)
+            enqueue(lane)
+            count -= 1
+        }
+    }
 
     /// Queues as many parked lanes as there are free slots.
     private func leaveParking() {
@@ -179,6 +203,7 @@ final class AttemptStarter {
     /// Called when the lane has been removed.
     func forget(_ lane: Lane) {
         parked.remove(lane.index)
+        waitingForBytes.remove(lane.index)
         origins.forget(lane)
     }
 
@@ -190,7 +215,7 @@ final class AttemptStarter {
             lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) })
         else { return }
         if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine, mayHaveSlot(lane),
-            !slots.isBusyWithUnproven || isProven(lane), origins.mayStart(lane)
+            !slots.isBusyWithUnproven || isProven(lane), hasBytes(event, sequence, lane), origins.mayStart(lane)
         {
             start(event, sequence, lane)
         } else {
@@ -238,6 +263,10 @@ final class AttemptStarter {
             guard let event = log.event(at: source.sequence) else {
                 // The lane is queued again when the page arrives.
                 log.read(source.sequence, for: lane.key)
+                return false
+            }
+            guard hasBytes(event, source.sequence, lane) else {
+                waitForBytes(lane)
                 return false
             }
             // The lane is queued again when it has its turn.
@@ -371,6 +400,7 @@ final class AttemptStarter {
         if token == callbacks.count { callbacks.append(callback) } else { callbacks[token] = callback }
         let lane = callback.lane
         line.began(lane.share)
+        openEvents.opened(callback.event, callback.sequence)
         // A call outside the lanes gives no evidence about the receiver, so it counts as unproven.
         let isProven = callback.start != nil && isProven(lane)
         if !isProven { lane.flow.held += 1 }
@@ -388,6 +418,7 @@ final class AttemptStarter {
         callbacks[token] = nil
         freeTokens.append(token)
         line.ended(callback.lane.share)
+        if openEvents.closed(callback.event, callback.sequence) { leaveWaitForBytes() }
         let (isHeld, isLate) = slots.end(token)
         if isHeld { callback.lane.flow.held -= 1 }
         if isLate { callback.lane.flow.late -= 1 }

@@ -72,7 +72,7 @@ final class DeliveryEngine {
             submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,
-            permit: ports.permit)
+            permit: ports.permit, limits: limits)
         calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)
         keeper = LaneKeeper(
             lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited,

@@ -8,7 +8,7 @@ final class LoopLog {
     /// Every caught-up lane has been offered every event up to here.
     private(set) var routed: LogPosition
     private var recent: EventWindow
-    private var pages = PageCache()
+    private var pages: PageCache
     private var routingWaitsForPage = false
     /// The first recent event at the time when the next event to route was no longer in memory.
     private var tailBegins: LogPosition = 0
@@ -26,6 +26,7 @@ final class LoopLog {
         self.readPage = readPage
         self.timers = timers
         routed = settled
+        pages = PageCache(maxBytes: PageCache.maxPages * limits.pageBytes)
         recent = EventWindow(after: settled, maxEvents: limits.recentEvents, maxBytes: limits.recentBytes)
     }
 

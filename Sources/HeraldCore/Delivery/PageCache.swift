@@ -13,8 +13,10 @@ struct LogPageCache<Page: LogPage> {
     static var maxPages: Int { 32 }
     static var maxReads: Int { 4 }
 
+    private let maxBytes: Int
     /// Oldest first.
     private var pages: [Page] = []
+    private var bytes = 0
     /// The delegates that wait for the events after a position. The positions are being read, or wait for a read to
     /// end.
     private var waiters: [LogPosition: Waiters] = [:]
@@ -30,6 +32,9 @@ struct LogPageCache<Page: LogPage> {
             if known.insert(delegate).inserted { delegates.append(delegate) }
         }
     }
+
+    /// - Parameter maxBytes: of the cached pages, of which the newest one is always kept.
+    init(maxBytes: Int = .max) { self.maxBytes = maxBytes }
 
     /// The cached page with the events after a position.
     mutating func page(after place: LogPosition) -> Page? {
@@ -49,10 +54,14 @@ struct LogPageCache<Page: LogPage> {
     /// Removes the pages that contain one of these events.
     mutating func forget(_ sequences: Set<LogPosition>) {
         pages.removeAll { page in sequences.contains { page.after < $0 && $0 <= page.last } }
+        bytes = pages.reduce(0) { $0 + $1.bytes }
     }
 
     /// Removes all pages; open reads continue.
-    mutating func forgetPages() { pages.removeAll() }
+    mutating func forgetPages() {
+        pages.removeAll()
+        bytes = 0
+    }
 
     /// Records that a lane needs the event at `sequence`.
     /// - Returns: the position after which to read now, if a read must start.
@@ -76,7 +85,11 @@ struct LogPageCache<Page: LogPage> {
     mutating func arrived(after: LogPosition, _ page: Page?) -> (delegates: [DelegateKey], readNext: LogPosition?) {
         reading.remove(after)
         if let page, page.last > page.after {
-            if pages.count >= Self.maxPages { pages.removeFirst() }
+            bytes += page.bytes
+            while let oldest = pages.first, pages.count >= Self.maxPages || bytes > maxBytes {
+                bytes -= oldest.bytes
+                pages.removeFirst()
+            }
             pages.append(page)
         }
         let delegates = waiters.removeValue(forKey: after)?.delegates ?? []

@@ -11,6 +11,8 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
 
     /// The maximum number of attempts in memory after a cut: a slower client reads from the store.
     private static let memory = 1_024
+    /// 256 attempts with the longest excerpts and details.
+    package let pageBytes = 512 << 10
 
     private let hub: Hub
     /// The positions in memory, and their apps.

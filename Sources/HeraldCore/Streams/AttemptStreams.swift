@@ -61,6 +61,10 @@ package struct AttemptPage: LogPage {
 
     package func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
 
+    package var bytes: Int {
+        entries.reduce(0) { $0 + $1.attempt.record.excerpt.count + $1.attempt.record.detail.utf8.count }
+    }
+
     package func rest(after place: LogPosition) -> AttemptPage { rest(after: place, limit: .max) }
 
     /// The first entries after a position in it.

@@ -20,7 +20,7 @@ package final class EventLog: StreamLog {
 
     private let recentEvents: RecentEvents
     private let usage: LogUsage
-    private let pageBytes: Int
+    package let pageBytes: Int
 
     init(_ recentEvents: RecentEvents, _ usage: LogUsage, pageBytes: Int) {
         self.recentEvents = recentEvents

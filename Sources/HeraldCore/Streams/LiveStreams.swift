@@ -47,7 +47,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private var position: LogPosition = 0
     /// Streams with a position beyond the entries in memory.
     private var ahead: [Stream] = []
-    private var pages = LogPageCache<Log.Page>()
+    private var pages: LogPageCache<Log.Page>
     /// Streams that wait for a page, by number.
     private var waiting: [Int64: Stream] = [:]
     private var erasuresSeen = 0
@@ -56,6 +56,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         self.hub = hub
         self.log = log
         self.format = format
+        pages = LogPageCache(maxBytes: LogPageCache<Log.Page>.maxPages * log.pageBytes)
     }
 
     // MARK: Any thread

@@ -9,6 +9,8 @@ package protocol StreamLog: AnyObject, Sendable {
     func count(of app: AppKey, after place: LogPosition) -> Int64
     /// Counts erasures, so that data read from the store can be discarded afterwards.
     var erasures: Int { get }
+    /// The bytes of one page, unless one entry is larger. Streams keep up to 32 pages, or fewer that have so many bytes.
+    var pageBytes: Int { get }
 
     // The streams' thread
 
