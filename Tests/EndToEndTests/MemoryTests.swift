@@ -34,7 +34,8 @@ struct MemoryTests {
             let parts = [
                 plan.databasePages, plan.waitingEvents, plan.list * 4, plan.recentEvents, plan.eventsOfLoop * loops,
                 plan.waitingBodies, plan.partialBodies, plan.connections * 26 << 10, plan.streams * 4 << 10,
-                plan.schemas * 100, plan.callbacks * loops * 44 << 10, plan.openEvents * loops, plan.ofLoop.attempts * loops * 256,
+                plan.schemas * 100, plan.callbacks * loops * 44 << 10, plan.openEvents * loops,
+                plan.ofLoop.attempts * loops * 256,
                 plan.keptObjects, plan.values,
             ]
             #expect(parts.reduce(MemoryPlan.fixed, +) <= plan.total)

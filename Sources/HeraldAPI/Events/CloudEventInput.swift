@@ -75,7 +75,7 @@ enum CloudEventInput {
         // An attribute of the event overrides that of the request.
         attributes += context.attributes.filter { given in !attributes.contains { $0.key == given.key } }
         let own = EventInput.Context(
-            app: context.app, now: context.now, ids: context.ids, attributes: attributes, watch: context.watch)
+            app: context.app, now: context.now, ids: context.ids, attributes: attributes)
         let draft = EventInput.read(value, as: .cloudEvent, at: pointer, own, &errors)
         return errors.count == before ? draft : nil
     }

@@ -34,7 +34,7 @@ final class PostEndpoint: Sendable {
         // response is the one that is stored with the events.
         let ignoresWait = !waits.hasRoom || head.has("Idempotency-Key")
         let waiting = ignoresWait ? nil : Preference.wait(head).map(WaitingPost.init)
-        let (input, body) = try read(call, head, waiting)
+        let (input, body) = try read(call, head)
         guard input.needsCheck else { return try publish(input, body, call, waiting) }
         try check(call, input) { [self] input throws(Problem) in
             try publish(input, body, call, waiting)
@@ -66,35 +66,33 @@ final class PostEndpoint: Sendable {
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
         publish(
-            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: posting.finish))
+            Publication(
+                app: call.app, drafts: input.drafts, idempotency: idempotency,
+                watch: waiting?.watch(hub, events: input.drafts.count), completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, for every content type.
-    private func read(
-        _ call: Call, _ head: RequestHead, _ waiting: WaitingPost?
-    ) throws(Problem) -> (PostInput, body: [UInt8]) {
+    private func read(_ call: Call, _ head: RequestHead) throws(Problem) -> (PostInput, body: [UInt8]) {
         let form = CloudEventInput.Form(head)
         let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
         let input = try parser.parse(body) { posted throws(Problem) in
-            let watch = waiting?.watch(hub, events: PostInput.count(posted))
-            return try PostInput(posted, as: form, context(call, head, watch), checks)
+            try PostInput(posted, as: form, context(call, head), checks)
         }
         return (input, body)
     }
 
-    private func context(_ call: Call, _ head: RequestHead, _ watch: DeliveryWatch?) -> EventInput.Context {
+    private func context(_ call: Call, _ head: RequestHead) -> EventInput.Context {
         let parent = head.value(of: "traceparent")
         let attributes = TraceParent.attributes(
             parent, state: parent == nil ? nil : head.value(of: "tracestate"))
-        return EventInput.Context(
-            app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes, watch: watch)
+        return EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes)
     }
 
     // MARK: Dry run
 
     /// Posts nothing: returns which delegates match, and for every other one the clause that does not.
     private func explain(_ call: Call) throws(Problem) {
-        let (input, _) = try read(call, call.request.head, nil)
+        let (input, _) = try read(call, call.request.head)
         guard input.drafts.count == 1, !input.isArray, let event = input.drafts.first?.event else {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }
@@ -187,10 +185,9 @@ private final class WaitingPost: Sendable {
 
     init(seconds: Int) { self.seconds = seconds }
 
-    /// For the parsed events.
-    func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
-        guard events > 0 else { return nil }
-        return hub.watch(events: events, seconds: seconds) { [self] reports in
+    /// For the checked events. Begins the time of the wait.
+    func watch(_ hub: Hub, events: Int) -> DeliveryWatch {
+        hub.watch(events: events, seconds: seconds) { [self] reports in
             change { state in
                 state.isOver = true
                 state.reports = reports

@@ -21,9 +21,6 @@ struct PostInput: Sendable {
         let pointer: String
     }
 
-    /// The number of events in a body; 1 if it is not an array.
-    static func count(_ posted: JSONValue) -> Int { posted.kind == .array ? posted.count : 1 }
-
     /// - Parameter form: `nil` for Herald's own format.
     /// - Throws: 422 with all invalid fields.
     init(

@@ -8,23 +8,27 @@ final class OtherOutcomes: EventDelegate {
 
     private let shards: ShardCounts
     private let registry: Registry
+    private let recentEvents: RecentEvents
     private let readers: ReaderPool
     /// Calls a function after so many nanoseconds.
     private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
 
     init(
-        shards: ShardCounts, registry: Registry, readers: ReaderPool,
+        shards: ShardCounts, registry: Registry, recentEvents: RecentEvents, readers: ReaderPool,
         later: @escaping @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
     ) {
         self.shards = shards
         self.registry = registry
+        self.recentEvents = recentEvents
         self.readers = readers
         self.later = later
     }
 
     func published(_ batch: EventBatch) {
+        let watches = recentEvents.watches(of: batch)
+        if watches.isEmpty { return }
         for (position, event) in zip(batch.first..., batch.events) {
-            guard let watch = event.watch else { continue }
+            guard let watch = watches[position] else { continue }
             let isTaken = readers.submit { [self] _ in
                 let missing = delegates(for: event)
                 watch.routed(to: missing.count)

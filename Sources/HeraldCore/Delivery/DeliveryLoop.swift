@@ -79,7 +79,7 @@ final class DeliveryLoop: EventDelegate {
     /// A loop without active delegates only follows the log. It is woken once for many events, unless a publisher waits
     /// for the outcome of one.
     func published(_ batch: EventBatch) {
-        if !hasListeners.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
+        if !hasListeners.load(ordering: .relaxed), recentEvents.watches(of: batch).isEmpty {
             unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
             if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
         }

@@ -40,6 +40,7 @@ final class EventDistributor {
     }
 
     private func route(_ batch: EventBatch) {
+        let watches = log.watches(of: batch)
         for event in batch.events {
             let sequence = log.route(event)
             if let audience = event.audience {
@@ -47,7 +48,7 @@ final class EventDistributor {
                 continue
             }
             let matching = lanes.scheduler.lanes(for: event)
-            if let watch = event.watch { expect(event, sequence, matching.any + matching.named, watch) }
+            if !watches.isEmpty, let watch = watches[sequence] { expect(event, sequence, matching.any + matching.named, watch) }
             for place in matching.any { offer(event, sequence, place) }
             for place in matching.named { offer(event, sequence, place) }
         }

@@ -64,6 +64,9 @@ final class LoopLog {
         routed = sequence
     }
 
+    /// The watches of publishers that wait for the outcomes of these events.
+    func watches(of batch: EventBatch) -> [LogPosition: DeliveryWatch] { recentEvents.watches(of: batch) }
+
     // MARK: Reading
 
     func event(at sequence: LogPosition) -> Event? {

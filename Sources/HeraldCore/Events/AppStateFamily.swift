@@ -47,6 +47,6 @@ enum AppStateFamily {
             brace..., with: previousMember + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
             app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time,
-            attributes: event.attributes, audience: event.audience, watch: event.watch, data: data)
+            attributes: event.attributes, audience: event.audience, data: data)
     }
 }

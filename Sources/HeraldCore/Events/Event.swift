@@ -29,8 +29,6 @@ public final class Event: Sendable {
     /// The delegate that the event is addressed to; `nil` for all matching delegates. An addressed event repeats the
     /// current state for a new delegate: no other delegate gets it, and lists omit it.
     package let audience: DelegateKey?
-    /// Waits for the results of its deliveries. Only in memory.
-    let watch: DeliveryWatch?
     /// The body of a callback in `standard` format, created once: `{"type":…,"timestamp":…,"data":…,"subject":…}`.
     package let body: [UInt8]
     /// The range of `data` in `body`: the publisher's bytes, as received.
@@ -40,19 +38,19 @@ public final class Event: Sendable {
     ///   - data: one JSON value that the strict parser has accepted; copied.
     package convenience init(
         app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
-        attributes: [KeyValue] = [], audience: DelegateKey? = nil, watch: DeliveryWatch? = nil,
+        attributes: [KeyValue] = [], audience: DelegateKey? = nil,
         data: UnsafeBufferPointer<UInt8>
     ) {
         self.init(
             app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
-            watch: watch, encoded: StandardBody.encode(type: type, subject: subject, time: time, data: data))
+            encoded: StandardBody.encode(type: type, subject: subject, time: time, data: data))
     }
 
     /// - Parameters:
     ///   - data: one JSON value that the strict parser has accepted; copied.
     package convenience init(
         app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
-        attributes: [KeyValue] = [], audience: DelegateKey? = nil, watch: DeliveryWatch? = nil,
+        attributes: [KeyValue] = [], audience: DelegateKey? = nil,
         data: some Collection<UInt8>
     ) {
         func encode(_ data: UnsafeBufferPointer<UInt8>) -> (body: [UInt8], dataRange: Range<Int>) {
@@ -60,13 +58,12 @@ public final class Event: Sendable {
         }
         self.init(
             app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
-            watch: watch,
             encoded: data.withContiguousStorageIfAvailable(encode) ?? Array(data).withUnsafeBufferPointer(encode))
     }
 
     private init(
         app: AppKey, id: String, type: String, subject: String?, time: Int64, attributes: [KeyValue],
-        audience: DelegateKey?, watch: DeliveryWatch?, encoded: (body: [UInt8], dataRange: Range<Int>)
+        audience: DelegateKey?, encoded: (body: [UInt8], dataRange: Range<Int>)
     ) {
         self.app = app
         self.id = id
@@ -76,7 +73,6 @@ public final class Event: Sendable {
         self.time = time
         self.attributes = attributes
         self.audience = audience
-        self.watch = watch
         (body, dataRange) = encoded
     }
 

@@ -88,7 +88,7 @@ extension Event {
         let source = attribute(CloudEventAttribute.source) ?? ""
         return Event(
             app: app, id: EventID.qualified(id, source: source), type: type, subject: subject, time: time,
-            attributes: attributes + [KeyValue(Self.publisherIDName, id)], audience: audience, watch: watch, data: data)
+            attributes: attributes + [KeyValue(Self.publisherIDName, id)], audience: audience, data: data)
     }
 
     /// The digest of the source that an erased event keeps, so that duplicates are recognized; it does not reveal the

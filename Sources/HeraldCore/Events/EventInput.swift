@@ -10,17 +10,14 @@ package enum EventInput {
         package let ids: ULIDGenerator
         /// Added to each event of the request.
         package let attributes: [KeyValue]
-        /// Waits for the results of the deliveries.
-        package let watch: DeliveryWatch?
 
         package init(
-            app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = [], watch: DeliveryWatch? = nil
+            app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = []
         ) {
             self.app = app
             self.now = now
             self.ids = ids
             self.attributes = attributes
-            self.watch = watch
         }
     }
 
@@ -83,7 +80,7 @@ package enum EventInput {
         let event = withBytes(of: data) {
             Event(
                 app: context.app, id: name, type: type, subject: subject, time: time ?? context.now,
-                attributes: context.attributes, watch: context.watch, data: $0)
+                attributes: context.attributes, data: $0)
         }
         return EventDraft(checked: event, mayExist: id != nil, family: family, bringsTime: time != nil)
     }

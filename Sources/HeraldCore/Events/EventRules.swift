@@ -41,7 +41,7 @@ extension EventDraft {
             ? event
             : Event(
                 app: app, id: event.id, type: event.type, subject: subject, time: event.time,
-                attributes: event.attributes, audience: event.audience, watch: event.watch, data: event.data)
+                attributes: event.attributes, audience: event.audience, data: event.data)
         return EventDraft(
             checked: complete, mayExist: true, family: family.keepingConditions(of: self.family),
             bringsTime: bringsTime)

@@ -125,14 +125,17 @@ public final class Hub: Sendable {
             keys: keys, apps: apps, sessions: sessions, kept: kept, usage: usage, ids: ids, clock: clock,
             attempts: attemptRoom,
             hooks: .init(
-                changed: memory.take, followed: { [rates] in rates.follow($0.events) },
+                changed: memory.take, watched: { [recentEvents] in recentEvents.watch($0) },
+                followed: { [rates] in rates.follow($0.events) },
                 onDurabilityLost: onDurabilityLost))
         others = OtherLanes(shards: shards, registry: registry, recentEvents: recentEvents, readers: readers)
         otherOutcomes =
             store.leases == nil
             ? nil
-            : OtherOutcomes(shards: shards, registry: registry, readers: readers) { [loops, clock] nanoseconds, body in
-                // A watch that is not attached to an event can only expire.
+            : OtherOutcomes(
+                shards: shards, registry: registry, recentEvents: recentEvents, readers: readers
+            ) { [loops, clock] nanoseconds, body in
+                // A watch without an event can only expire.
                 let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
                 loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
             }

@@ -5,24 +5,55 @@ import Synchronization
 ///
 /// The writer's thread appends, any thread reads; the lock is held while references are copied.
 package final class RecentEvents: EventDelegate {
-    private let recent: Mutex<EventWindow>
+    private struct State {
+        var events: EventWindow
+        var watches: [LogPosition: DeliveryWatch] = [:]
+    }
+
+    private let recent: Mutex<State>
+    /// Whether there may be watches. Most routed batches have none, and need no lock to find out.
+    private let hasWatches = Atomic(false)
 
     /// - Parameters:
     ///   - head: the last event of the log so far; the recent events start after it.
     ///   - maxEvents, maxBytes: the limits of what is kept.
     package init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
-        recent = Mutex(EventWindow(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
+        recent = Mutex(State(events: EventWindow(after: head, maxEvents: maxEvents, maxBytes: maxBytes)))
     }
 
     package func published(_ batch: EventBatch) {
         recent.withLock { recent in
-            for event in batch.events { recent.append(event) }
+            for event in batch.events { recent.events.append(event) }
+        }
+    }
+
+    /// Keeps watches of events that are about to be published, until they are over.
+    func watch(_ watches: [LogPosition: DeliveryWatch]) {
+        recent.withLock { recent in
+            recent.watches = recent.watches.filter { !$0.value.isOver }
+            recent.watches.merge(watches) { _, new in new }
+            hasWatches.store(true, ordering: .relaxed)
+        }
+    }
+
+    /// The watches of these events. Any thread; a caller that knows of the events finds their watches.
+    func watches(of batch: EventBatch) -> [LogPosition: DeliveryWatch] {
+        guard hasWatches.load(ordering: .relaxed), batch.first <= batch.last else { return [:] }
+        let range = batch.first...batch.last
+        return recent.withLock { recent in
+            if recent.watches.isEmpty { return [:] }
+            let found = recent.watches.filter { range.contains($0.key) && !$0.value.isOver }
+            if found.isEmpty, recent.watches.allSatisfy(\.value.isOver) {
+                recent.watches = [:]
+                hasWatches.store(false, ordering: .relaxed)
+            }
+            return found
         }
     }
 
     /// Any thread.
     func erase(_ sequences: Set<LogPosition>) {
-        recent.withLock { $0.erase(sequences) }
+        recent.withLock { $0.events.erase(sequences) }
         erasures.add(1, ordering: .releasing)
     }
 
@@ -41,12 +72,13 @@ package final class RecentEvents: EventDelegate {
 
     func slice(after sequence: LogPosition, limit: Int) -> Slice {
         recent.withLock { recent in
-            if sequence + 1 < recent.first { return .gone(first: recent.first) }
-            if sequence >= recent.last { return .end }
-            return .events(recent.slice(after: sequence, limit: limit))
+            let events = recent.events
+            if sequence + 1 < events.first { return .gone(first: events.first) }
+            if sequence >= events.last { return .end }
+            return .events(events.slice(after: sequence, limit: limit))
         }
     }
 
     /// The last event of the log.
-    package var head: LogPosition { recent.withLock { $0.last } }
+    package var head: LogPosition { recent.withLock { $0.events.last } }
 }

@@ -18,7 +18,12 @@ extension LogWriter {
         }
         var posted: [PublishedEvent] = []
         posted.reserveCapacity(publication.drafts.count)
-        for draft in publication.drafts { posted.append(try post(draft, transaction, &plan)) }
+        for draft in publication.drafts {
+            let index = plan.events.count
+            posted.append(try post(draft, transaction, &plan))
+            // An event that follows from it is not watched.
+            if let watch = publication.watch, plan.events.count > index { plan.watched[index] = watch }
+        }
         if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
             try remember(answer, idempotency.key, publication.app, transaction)
         }

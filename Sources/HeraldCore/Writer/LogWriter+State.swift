@@ -53,6 +53,8 @@ extension LogWriter {
         var events: [Event] = []
         /// How many of the events are appended to the store already.
         var appended = 0
+        /// The watches of publishers, by the index of the event in `events`.
+        var watched: [Int: DeliveryWatch] = [:]
         var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PublishedEvent])] = []
         /// The responses to all other submissions, in their order.

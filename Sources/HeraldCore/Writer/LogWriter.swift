@@ -25,6 +25,8 @@ package final class LogWriter: Sendable {
     struct Hooks: Sendable {
         /// Called after each durable change.
         let changed: @Sendable (WriteEffect) -> Void
+        /// Called before events are published that publishers wait for.
+        let watched: @Sendable ([LogPosition: DeliveryWatch]) -> Void
         /// Called with the events that another process has appended, as this one learns of them.
         let followed: @Sendable (EventBatch) -> Void
         /// Called if the store can't determine what is on disk: the process has to end.
@@ -352,6 +354,11 @@ package final class LogWriter: Sendable {
     private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
+        if !plan.watched.isEmpty {
+            let first = commit.head - LogPosition(plan.events.count) + 1
+            let watches = plan.watched.map { (first + LogPosition($0.key), $0.value) }
+            hooks.watched(Dictionary(uniqueKeysWithValues: watches))
+        }
         follow(plan.events, &state)
         attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
         if plan.attemptBytes > 0 {

@@ -9,12 +9,14 @@ package final class Publication: Sendable {
     package let idempotency: Idempotency<[PublishedEvent]>?
     /// Lets it wait for room, and be withdrawn; `nil`: it is refused if there is no room.
     package let ticket: WriteTicket?
+    /// Waits for the outcomes of the events' first attempts.
+    package let watch: DeliveryWatch?
     /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
 
     package init(
         app: AppKey = .default, drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil,
-        ticket: WriteTicket? = nil,
+        ticket: WriteTicket? = nil, watch: DeliveryWatch? = nil,
         completion: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
     ) {
         self.app = app
@@ -22,6 +24,7 @@ package final class Publication: Sendable {
         bytes = drafts.reduce(0) { $0 + $1.event.body.count }
         self.idempotency = idempotency
         self.ticket = ticket
+        self.watch = watch
         self.completion = completion
     }
 }
@@ -42,7 +45,8 @@ extension Publication {
         }
         guard errors.isEmpty else { throw .invalid(errors) }
         return Publication(
-            app: app, drafts: checked, idempotency: idempotency, ticket: ticket, completion: completion)
+            app: app, drafts: checked, idempotency: idempotency, ticket: ticket, watch: watch,
+            completion: completion)
     }
 }
 

@@ -97,8 +97,8 @@ struct DeliveryLoopTests {
 
     @Test("a loop without delegates is woken once for many events, and at once when a request waits for one")
     func idleLoop() throws {
-        func batch(_ count: Int, _ watch: DeliveryWatch? = nil) -> EventBatch {
-            let event = Event(id: "e", type: "a.x", subject: nil, time: 0, watch: watch, data: "null".utf8)
+        func batch(_ count: Int) -> EventBatch {
+            let event = Event(id: "e", type: "a.x", subject: nil, time: 0, data: "null".utf8)
             return EventBatch(first: 1, events: Array(repeating: event, count: count))
         }
         let sender = SleeplessSender()
@@ -109,9 +109,10 @@ struct DeliveryLoopTests {
         #expect(sender.wakes == 1)
 
         let watching = SleeplessSender()
-        let watched = try DeliveryLoop(
-            sender: watching, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
-        watched.published(batch(1, DeliveryWatch(events: 1, routers: 1) { _ in }))
+        let recentEvents = RecentEvents(head: 0)
+        let watched = try DeliveryLoop(sender: watching, recentEvents: recentEvents, clock: ManualClock().clock)
+        recentEvents.watch([1: DeliveryWatch(events: 1, routers: 1) { _ in }])
+        watched.published(batch(1))
         #expect(watching.wakes == 1)
     }
 

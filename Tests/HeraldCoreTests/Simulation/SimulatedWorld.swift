@@ -252,7 +252,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 changed: { effect in
                     changed(effect)
                     memory.take(effect)
-                }, followed: { _ in }, onDurabilityLost: { _ in }))
+                }, watched: { [recentEvents] in recentEvents.watch($0) }, followed: { _ in }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         writerState.cluster = ShardManager(
@@ -295,10 +295,13 @@ final class SimulatedProcess: @unchecked Sendable {
         }
     }
 
-    func publish(_ drafts: [EventDraft], answered: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void) {
+    func publish(
+        _ drafts: [EventDraft], watch: DeliveryWatch? = nil,
+        answered: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
+    ) {
         unanswered += 1
         let refusal = intake.submit(
-            Publication(drafts: drafts) { [self] in
+            Publication(drafts: drafts, watch: watch) { [self] in
                 unanswered -= 1
                 answered($0)
             })

@@ -72,10 +72,10 @@ final class World: @unchecked Sendable {
             published += 1
             return EventDraft(
                 event: Event(
-                    id: "\(prefix)\(published)", type: type, subject: subject, time: clock.wall, watch: watch,
+                    id: "\(prefix)\(published)", type: type, subject: subject, time: clock.wall,
                     data: Array(data.utf8)), mayExist: false)
         }
-        process.publish(drafts) { _ in }
+        process.publish(drafts, watch: watch) { _ in }
         run()
     }
 
