@@ -128,7 +128,7 @@ enum Schema {
             expires_at      bigint,
             failing_since   bigint,
             secrets         bytea NOT NULL,
-            secret_terms    text COLLATE "C",
+            secret_terms    text COLLATE "C" NOT NULL,
             url             text COLLATE "C" NOT NULL,
             events          text COLLATE "C" NOT NULL,
             subjects        text COLLATE "C" NOT NULL,

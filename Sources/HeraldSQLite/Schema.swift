@@ -66,7 +66,7 @@ enum Schema {
         -- Deleted delegates stay as tombstones, wiped of what their owner set: no key is given twice, and their
         -- attempts keep a name. Lists are written as TextList does it. Headers, secrets and `tls`, which may have the key of a
         -- client certificate, are never shown. `secret_terms`: the scheme of each of the `secrets` and when it expires, as
-        -- pairs; NULL: all v1, without an end.
+        -- pairs.
         CREATE TABLE delegates (
             key             INTEGER PRIMARY KEY,
             app             INTEGER NOT NULL,
@@ -99,7 +99,7 @@ enum Schema {
             tls             TEXT,
             headers         TEXT NOT NULL,
             secrets         BLOB NOT NULL,
-            secret_terms    TEXT
+            secret_terms    TEXT NOT NULL
         ) STRICT;
         CREATE UNIQUE INDEX delegates_by_url ON delegates (app, url) WHERE deleted_at IS NULL;
 

@@ -20,9 +20,8 @@ package enum DelegateColumns {
     static let secrets = Of("secrets", .blobs, wiped: .blob([]), seal: ColumnSealer.AssociatedData.secrets) {
         $0.state.secrets.map(\.secret.bytes)
     }
-    /// The scheme and expiry of each secret; an empty expiry is never. NULL before schema version 2: one scheme, no
-    /// expiry.
-    static let secretTerms = Of("secret_terms", .optionalPairs, wiped: .null) {
+    /// The scheme and expiry of each secret; an empty expiry is never.
+    static let secretTerms = Of("secret_terms", .pairs, wiped: .text("")) {
         $0.state.secrets.map { KeyValue($0.secret.scheme.rawValue, $0.expiresAt.map(String.init) ?? "") }
     }
 
@@ -130,9 +129,7 @@ extension TLSSettings {
 extension DelegateSecret {
     fileprivate static func all(_ row: StoredRow<WebhookDelegate>) throws(StoreError) -> [DelegateSecret] {
         let keys = try row(DelegateColumns.secrets)
-        guard let terms = try row(DelegateColumns.secretTerms) else {
-            return keys.map { DelegateSecret(SigningSecret(bytes: $0)) }
-        }
+        let terms = try row(DelegateColumns.secretTerms)
         guard terms.count == keys.count else { throw TextList.unreadable }
         return try zip(keys, terms).map { pair throws(StoreError) in
             let scheme = try known(SigningSecret.Scheme(rawValue: pair.1.key), "signature", pair.1.key)

@@ -89,7 +89,7 @@ package struct WebhookRules: Sendable {
 }
 
 extension WebhookDelegate {
-    /// The delegate with valid settings: settings stored before these rules existed may exceed them.
+    /// The delegate with valid settings: a database that another program has changed may have others.
     var repaired: WebhookDelegate {
         let old = state.settings
         guard !WebhookRules.limitProblems(of: old).isEmpty else { return self }
