@@ -2,12 +2,13 @@ import HeraldCore
 import HeraldHTTP
 
 /// A request that was authorized by its header section, with its route and principal.
-final class AdmittedCall: AdmittedRequest {
-    let service: HeraldService
+final class AdmittedCall: AdmittedRequest, Admission {
+    private let service: HeraldService
     let route: Route
     /// The decoded path parameters, in order.
     let parameters: [String]
     let principal: Principal
+    var services: any CallServices { service }
 
     init(_ service: HeraldService, _ route: Route, _ parameters: [String], _ principal: Principal) {
         self.service = service

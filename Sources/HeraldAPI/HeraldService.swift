@@ -4,7 +4,7 @@ import HeraldJSON
 import HeraldRuntime
 
 /// The REST API of a hub: handles the requests of `HTTPServer`.
-public final class HeraldService: RequestHandler {
+public final class HeraldService: RequestHandler, CallServices {
     /// What the service needs besides the hub.
     public struct Configuration: Sendable {
         /// As `--version` prints it.
@@ -97,9 +97,13 @@ public final class HeraldService: RequestHandler {
         }
     }
 
+    func originFields(for head: RequestHead) -> [Response.Field] { origins.fields(for: head) }
+
+    func counted(_ problem: Problem, from peer: PeerAddress) -> Problem { access.counted(problem, from: peer) }
+
     func refusal(_ problem: Problem, _ head: RequestHead, _ peer: PeerAddress) -> Response {
-        var response = answer(access.counted(problem, from: peer))
-        response.headers += origins.fields(for: head)
+        var response = answer(counted(problem, from: peer))
+        response.headers += originFields(for: head)
         return response
     }
 

@@ -2,27 +2,48 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
+/// A request that was authorized by its header section.
+protocol Admission: AnyObject, Sendable {
+    var route: Route { get }
+    /// The decoded path parameters, in order.
+    var parameters: [String] { get }
+    var principal: Principal { get }
+    var services: any CallServices { get }
+}
+
+/// The parts of the service that every call needs.
+protocol CallServices: AnyObject, Sendable {
+    /// Hides numbers that depend on other apps.
+    var seal: NumberSeal { get }
+    var deadlines: ReadDeadlines { get }
+    /// The CORS headers of the response.
+    func originFields(for head: RequestHead) -> [Response.Field]
+    /// Counts an invalid key or link.
+    /// - Returns: the problem, which is held after too many invalid keys.
+    func counted(_ problem: Problem, from peer: PeerAddress) -> Problem
+}
+
 /// A request until its response. A class, because the closures that wait for an outcome hold it.
 final class Call: Sendable {
     let request: Request
     let responder: Responder
     let requestID: String
-    private let admitted: AdmittedCall
+    private let admission: any Admission
 
-    init(_ admitted: AdmittedCall, _ request: Request, _ responder: Responder, requestID: String) {
-        self.admitted = admitted
+    init(_ admission: any Admission, _ request: Request, _ responder: Responder, requestID: String) {
+        self.admission = admission
         self.request = request
         self.responder = responder
         self.requestID = requestID
     }
 
     /// The decoded path parameters, in order.
-    var parameters: [String] { admitted.parameters }
-    var principal: Principal { admitted.principal }
+    var parameters: [String] { admission.parameters }
+    var principal: Principal { admission.principal }
     /// Of the route: `/v1/delegates/{id}`.
-    var template: String { admitted.route.template }
+    var template: String { admission.route.template }
     /// Hides numbers that depend on other apps.
-    var seal: NumberSeal { admitted.service.seal }
+    var seal: NumberSeal { admission.services.seal }
     var app: AppKey { principal.app }
 
     /// For the audit log.
@@ -42,7 +63,7 @@ final class Call: Sendable {
     /// The response with the headers that every response has.
     func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
-        response.headers += admitted.service.origins.fields(for: request.head)
+        response.headers += admission.services.originFields(for: request.head)
         // Responses to other methods are neither cached nor opened in a browser; each header costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
             response.headers.append(.init("Cache-Control", caching))
@@ -52,7 +73,7 @@ final class Call: Sendable {
     }
 
     func send(_ problem: Problem) {
-        send(admitted.service.access.counted(problem, from: request.peer).response(requestID: requestID))
+        send(admission.services.counted(problem, from: request.peer).response(requestID: requestID))
     }
 
     /// `application/json`.
@@ -77,7 +98,7 @@ final class Call: Sendable {
 
     /// Sends a problem after this time, unless the returned object is released before.
     func deadline(milliseconds: Int = ReadDeadlines.read) -> ReadDeadlines.Pending {
-        admitted.service.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
+        admission.services.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
     }
 
     /// Runs on a reader's thread and sends the returned response or the thrown problem. If a store that other processes share does
