@@ -5,8 +5,6 @@ import HeraldRuntime
 /// The command `herald`.
 @main
 struct HeraldCommand {
-    static let version = heraldVersion
-
     static func main() {
         // Before any secret is read: keys come from files and from the environment.
         ProcessMemory.hide()
@@ -25,7 +23,7 @@ struct HeraldCommand {
             try Output.line(Help.overview)
             exit(ExitCode.usage)
         case "--help", "-h", "help": try Output.line(try Help.text(forTopic: Array(arguments.dropFirst())))
-        case "--version", "-V": try Output.line("herald \(version)")
+        case "--version", "-V": try Output.line("herald \(heraldVersion)")
         default:
             switch try CommandParser.parse(arguments) {
             case .run(let run): try run()
@@ -79,19 +77,5 @@ struct HeraldCommand {
 
     private static func complain(_ text: String) {
         Output.note("herald: \(text)\n")
-    }
-}
-
-enum Environment {
-    /// All variables that begin with `HERALD_`, known or not.
-    static var current: [String: String] {
-        var result: [String: String] = [:]
-        var entry = environ
-        while let text = entry.pointee {
-            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2, parts[0].hasPrefix("HERALD_") { result[String(parts[0])] = String(parts[1]) }
-            entry += 1
-        }
-        return result
     }
 }

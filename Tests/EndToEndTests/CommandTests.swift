@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldJSON
 import HeraldTestSupport
 import Testing
@@ -34,7 +35,7 @@ struct CommandTests {
         for arguments in [["--version"], ["-V"], ["version"]] {
             let version = try await Binary.run(arguments)
             #expect(version.end == .exited(0))
-            #expect(version.text == "herald \(HeraldCommand.version)")
+            #expect(version.text == "herald \(heraldVersion)")
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HeraldCore
 import HeraldJSON
 import Testing
 
@@ -71,7 +72,7 @@ struct ReadmeTests {
 
     @Test("the version is the same in the program, the API description and the change log")
     func version() throws {
-        let version = HeraldCommand.version
+        let version = heraldVersion
         #expect(try Repository.specification()["info"]?["version"]?.string == version)
         let repeated = try Repository.text("openapi.yaml").matches(of: #/(?:Herald\/|version: )(\d+\.\d+\.\d+)/#)
         #expect(repeated.count >= 2 && repeated.allSatisfy { $0.1 == version })

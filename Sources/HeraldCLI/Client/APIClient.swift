@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
 
@@ -65,7 +66,7 @@ final class APIClient {
         do throws(HTTPClientError) {
             client = try HTTPClient(
                 HTTPClient.Configuration(
-                    userAgent: "herald-cli/\(HeraldCommand.version)", certificateAuthorities: authorities))
+                    userAgent: "herald-cli/\(heraldVersion)", certificateAuthorities: authorities))
         } catch {
             throw CommandError(description: "\(error).", exitCode: ExitCode.software)
         }

@@ -43,7 +43,7 @@ final class Forwarder {
         // The user may reach the same addresses without Herald.
         let everything = ["0.0.0.0/0", "::/0"].compactMap { try? NetworkRule(parsing: $0) }
         var sending = CurlSender.Configuration(
-            version: HeraldCommand.version, addressGuard: AddressGuard(allow: everything))
+            version: heraldVersion, addressGuard: AddressGuard(allow: everything))
         sending.capacity = 1
         sending.certificateAuthorities =
             call["certificate-authorities"] ?? Environment.current["HERALD_CERTIFICATE_AUTHORITIES"]

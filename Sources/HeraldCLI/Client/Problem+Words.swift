@@ -1,3 +1,5 @@
+import HeraldCore
+
 // Problems in terms of the command line: flags and arguments instead of fields, commands instead of requests.
 
 extension Problem {
@@ -35,7 +37,7 @@ extension Problem {
         case "not-found" where detail?.contains("GET /") == true, "bad-request", "method-not-allowed", "method-unknown",
             "not-acceptable", "unsupported-media-type", "precondition-failed", "idempotency-key-reused",
             "expectation-failed", "header-fields-too-large", "foreign-origin":
-            "\(server) does not understand this command of herald \(HeraldCommand.version): it may be of another version."
+            "\(server) does not understand this command of herald \(heraldVersion): it may be of another version."
         default: title + (detail.map { ": " + $0 } ?? ".")
         }
     }

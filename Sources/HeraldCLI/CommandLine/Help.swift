@@ -1,52 +1,71 @@
-/// The output of `--help`, made from the list of options.
+/// The output of `--help`, made from the table of commands.
 enum Help {
-    static var serve: String {
-        var text = """
-            Usage: herald serve [FLAGS]
+    static var overview: String {
+        """
+        Herald is a webhook delivery service: it stores events and calls every URL that is registered for them.
 
-            Runs the server until TERM or INT. Then it finishes open callbacks and exits 0. A second signal ends it at once.
-            Each flag can be set in the environment instead. A flag wins.
+        Usage: herald COMMAND
 
-            """
-        for option in Option.all {
-            text += """
+        Commands:
+        \(entries(Command.all.map { ($0.name, $0.summary) }))
 
-                  \(option.isSecret ? option.variable : option.usage)
-                      \(option.help)
-                      Default: \(option.defaultText). \
-                \(option.isSecret ? "In the environment only." : "Environment: \(option.variable).")
-                """
-        }
-        return text
-            + """
-
-
-            Exit codes: 0 stopped by a signal; 64 invalid settings; 65 the data cannot be read; 69 cannot listen on the
-            address; 73 the data folder cannot be used; 74 the disk failed.
-            """
+        Start with:  herald serve
+        `herald COMMAND --help` explains one.
+        """
     }
 
-    static let rewrap = """
-        Usage: herald rewrap [--data FOLDER]
+    /// - Parameter path: a command, preceded by its parents.
+    static func text(for path: [Command]) -> String {
+        guard let command = path.last else { return overview }
+        if case .own(let help, _) = command.action { return help() }
+        let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
+        var parts: [String] = []
+        if command.commands.isEmpty {
+            let words = [herald] + command.arguments.map(\.usage) + (command.flags.isEmpty ? [] : ["[FLAGS]"])
+            parts.append("Usage: " + words.joined(separator: " "))
+        } else {
+            parts.append("Usage: \(herald) COMMAND")
+        }
+        parts.append(command.sentence + (command.details.isEmpty ? "" : "\n\n" + command.details))
+        if !command.commands.isEmpty {
+            parts.append("Commands:\n" + entries(command.commands.map { ($0.name, $0.summary) }))
+            parts.append("`\(herald) COMMAND --help` explains one.")
+        }
+        if !command.arguments.isEmpty { parts.append(entries(command.arguments.map { ($0.name, $0.help) })) }
+        if !command.flags.isEmpty { parts.append("Flags:\n" + entries(command.flags.map { ($0.usage, $0.help) })) }
+        if !command.examples.isEmpty {
+            parts.append("Examples:\n" + command.examples.map { "  \($0)" }.joined(separator: "\n"))
+        }
+        if command.flags.contains(where: { $0.name == Flags.keyFile.name }) {
+            parts.append("Exit codes:\n" + entries(ExitCode.ofClients.map { ("\($0.code)", $0.meaning) }))
+        }
+        return parts.joined(separator: "\n\n")
+    }
 
-        Encrypts the secrets in the database with another master key, in one transaction. The server must not run.
-        The keys come from the environment, 32 bytes in base64 each:
+    /// Names and their descriptions, in two columns.
+    static func entries(_ entries: [(String, String)]) -> String {
+        let width = 1 + (entries.map(\.0.count).filter { $0 < 24 }.max() ?? 0)
+        return entries.map { name, help in
+            let gap =
+                name.count < width
+                ? String(repeating: " ", count: width - name.count) : "\n" + String(repeating: " ", count: width + 2)
+            return "  \(name)\(gap) \(help)"
+        }.joined(separator: "\n")
+    }
 
-          HERALD_MASTER_KEY       the present key; not set: the secrets are not encrypted yet
-          HERALD_NEW_MASTER_KEY   the new key; "none": store the secrets in plain text
-
-        HERALD_MASTER_KEY_FILE and HERALD_NEW_MASTER_KEY_FILE name files instead, whose only line is the key.
-
-        Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
-        """
-
-    /// The table of `Documentation/reference/configuration.md`; `herald help table` prints it.
-    static var table: String {
-        "| flag | environment | default | meaning |\n|---|---|---|---|\n"
-            + Option.all.map {
-                "| \($0.isSecret ? "" : "`--\($0.name)`") | `\($0.variable)` | \($0.defaultText) | \($0.help) |"
-                    .replacing(
-                        "true|false", with: "true\\|false")
-            }.joined(separator: "\n")
+    /// The output of `herald help TOPIC...`.
+    static func text(forTopic words: [String]) throws(CommandError) -> String {
+        if words == ["table"] { return table }
+        guard !words.isEmpty else { return overview }
+        var path: [Command] = []
+        for word in words {
+            let known = path.last.map(\.commands) ?? Command.all
+            guard let command = known.first(where: { $0.name == word }) else {
+                let nearest = Suggestion.nearest(word, known.map(\.name)).map { " Did you mean \($0)?" } ?? ""
+                throw CommandError(description: "There is no command \(words.joined(separator: " ")).\(nearest)")
+            }
+            path.append(command)
+        }
+        return text(for: path)
     }
 }

@@ -88,7 +88,7 @@ struct Server {
             resolver = Resolver()
             loopback = LoopbackRule(settings)
             let guardian = Self.addressGuard(settings, loopback, port: http.port)
-            var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
+            var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: guardian)
             sending.capacity = min(descriptors.callbacks, memory.callbacks)
             sending.maxConnections = sending.capacity * 2
             sending.source = settings.source
@@ -130,7 +130,7 @@ struct Server {
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
-            serving.version = HeraldCommand.version
+            serving.version = heraldVersion
             serving.maxBodyBytes = settings.maxBody
             serving.maxWaitingBytes = memory.waitingBodies
             serving.maxReceiverWaits = max(1, listening.maxConnections / (2 * listening.loops))
@@ -213,7 +213,7 @@ struct Server {
                 "retention_attempts_size": Option.describe(size: settings.retention.attemptBytes),
                 "secrets": settings.masterKey == nil ? "not encrypted" : "encrypted",
                 "access": isOpen ? "no key required" : "key required",
-                "version": HeraldCommand.version,
+                "version": heraldVersion,
             ])
     }
 

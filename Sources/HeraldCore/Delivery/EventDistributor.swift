@@ -48,7 +48,9 @@ final class EventDistributor {
                 continue
             }
             let matching = lanes.scheduler.lanes(for: event)
-            if !watches.isEmpty, let watch = watches[sequence] { expect(event, sequence, matching.any + matching.named, watch) }
+            if !watches.isEmpty, let watch = watches[sequence] {
+                expect(event, sequence, matching.any + matching.named, watch)
+            }
             for place in matching.any { offer(event, sequence, place) }
             for place in matching.named { offer(event, sequence, place) }
         }

@@ -252,7 +252,8 @@ final class SimulatedProcess: @unchecked Sendable {
                 changed: { effect in
                     changed(effect)
                     memory.take(effect)
-                }, watched: { [recentEvents] in recentEvents.watch($0) }, followed: { _ in }, onDurabilityLost: { _ in }))
+                }, watched: { [recentEvents] in recentEvents.watch($0) }, followed: { _ in }, onDurabilityLost: { _ in }
+            ))
         writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         writerState.cluster = ShardManager(

@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldHTTPClient
 
 extension Command {
@@ -73,7 +74,7 @@ private enum HealthCheck {
         let target = Endpoint(host: host, port: listen.port)
         // Nothing secret is transmitted, and a certificate that was just replaced or has expired is no reason to
         // restart a running server.
-        var configuration = HTTPClient.Configuration(userAgent: "herald-health/\(HeraldCommand.version)")
+        var configuration = HTTPClient.Configuration(userAgent: "herald-health/\(heraldVersion)")
         configuration.isUnverified = true
         configuration.maxBodyBytes = 65_536
         let scheme = settings.tls == nil ? "http" : "https"

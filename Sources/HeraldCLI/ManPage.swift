@@ -1,3 +1,5 @@
+import HeraldCore
+
 extension Command {
     static let man = Command(
         name: "man", summary: "print the manual page", examples: ["herald man | man -l -"],
@@ -8,7 +10,7 @@ extension Command {
 enum ManPage {
     static var text: String {
         var lines = [
-            ".TH HERALD 1 \"\" \"herald \(HeraldCommand.version)\" \"User Commands\"",
+            ".TH HERALD 1 \"\" \"herald \(heraldVersion)\" \"User Commands\"",
             ".SH NAME", "herald \\- store events and deliver them to webhooks",
             ".SH SYNOPSIS", ".B herald", ".I COMMAND", "[\\fIARGUMENTS\\fR] [\\fIFLAGS\\fR]",
             ".SH DESCRIPTION",

@@ -1,0 +1,16 @@
+import Glibc
+
+/// The environment of the process.
+enum Environment {
+    /// All variables that begin with `HERALD_`, known or not.
+    static var current: [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2, parts[0].hasPrefix("HERALD_") { result[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        return result
+    }
+}

@@ -1,0 +1,29 @@
+import HeraldCore
+
+extension Command {
+    /// All commands.
+    static let all: [Command] =
+        [
+            Command(
+                name: "serve", summary: "run the server; `herald serve --help` lists the settings",
+                flags: Option.all.filter { !$0.isSecret }.map {
+                    Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
+                }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
+            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, apps, audit,
+            verify,
+            Command(
+                name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
+                flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
+                action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
+            bench, openapi,
+            backup, restore, check, salvage, migrate, doctor,
+            Command(
+                name: "rewrap", summary: "encrypt the secrets in the database with another master key",
+                flags: [Flag(name: "data", placeholder: "FOLDER", help: "The folder of the database.")],
+                action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
+            health, completion, man,
+            Command(
+                name: "version", summary: "print the version",
+                action: .run { _ throws(CommandError) in try Output.line("herald \(heraldVersion)") }),
+        ]
+}

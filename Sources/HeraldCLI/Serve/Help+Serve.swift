@@ -1,0 +1,51 @@
+extension Help {
+    static var serve: String {
+        var text = """
+            Usage: herald serve [FLAGS]
+
+            Runs the server until TERM or INT. Then it finishes open callbacks and exits 0. A second signal ends it at once.
+            Each flag can be set in the environment instead. A flag wins.
+
+            """
+        for option in Option.all {
+            text += """
+
+                  \(option.isSecret ? option.variable : option.usage)
+                      \(option.help)
+                      Default: \(option.defaultText). \
+                \(option.isSecret ? "In the environment only." : "Environment: \(option.variable).")
+                """
+        }
+        return text
+            + """
+
+
+            Exit codes: 0 stopped by a signal; 64 invalid settings; 65 the data cannot be read; 69 cannot listen on the
+            address; 73 the data folder cannot be used; 74 the disk failed.
+            """
+    }
+
+    static let rewrap = """
+        Usage: herald rewrap [--data FOLDER]
+
+        Encrypts the secrets in the database with another master key, in one transaction. The server must not run.
+        The keys come from the environment, 32 bytes in base64 each:
+
+          HERALD_MASTER_KEY       the present key; not set: the secrets are not encrypted yet
+          HERALD_NEW_MASTER_KEY   the new key; "none": store the secrets in plain text
+
+        HERALD_MASTER_KEY_FILE and HERALD_NEW_MASTER_KEY_FILE name files instead, whose only line is the key.
+
+        Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
+        """
+
+    /// The table of `Documentation/reference/configuration.md`; `herald help table` prints it.
+    static var table: String {
+        "| flag | environment | default | meaning |\n|---|---|---|---|\n"
+            + Option.all.map {
+                "| \($0.isSecret ? "" : "`--\($0.name)`") | `\($0.variable)` | \($0.defaultText) | \($0.help) |"
+                    .replacing(
+                        "true|false", with: "true\\|false")
+            }.joined(separator: "\n")
+    }
+}
