@@ -54,7 +54,7 @@ extension Hub {
     /// - Returns: `nil` if no event has been about the user.
     /// - Throws: that the hub can't read.
     public func loginStatus(ofUser userID: String) async throws(HubError) -> LoginStatus? {
-        if let recent = auth.status(.default, userID: userID) { return LoginStatus(recent) }
+        if let recent = committed.auth.status(.default, userID: userID) { return LoginStatus(recent) }
         return try await reading { try $0.authStatus(app: .default, userID: userID) }.map(LoginStatus.init)
     }
 
@@ -62,8 +62,8 @@ extension Hub {
     /// - Returns: `nil` if none was published.
     /// - Throws: that the hub can't read.
     public func currentAppState() async throws(HubError) -> CurrentAppState? {
-        if let recent = appState.state(.default) { return CurrentAppState(recent) }
-        if appState.version(.default) == nil { return nil }
+        if let recent = committed.appState.state(.default) { return CurrentAppState(recent) }
+        if committed.appState.version(.default) == nil { return nil }
         return try await reading { try $0.appState(.default) }.map(CurrentAppState.init)
     }
 }

@@ -13,7 +13,7 @@ final class HubLog: StopObserver, StorageObserver {
             write(LogEntry(level, message, fields()))
         }
         hub.addDelegate(delegates, description: "Log: changes of delegates")
-        hub.registry.delegates.addDelegate(delegates)
+        hub.committed.registry.delegates.addDelegate(delegates)
         hub.storage.observers.addDelegate(self)
         hub.damagedEvents.observe { position in
             write(LogEntry(.error, "event damaged: it is not served or sent any more", ["position": String(position)]))

@@ -45,7 +45,8 @@ extension Hub {
             waitingBytes: intake.bytes, waitingWrites: intake.waiting, waitingReads: readsWaiting,
             deliveries: attempts(.success),
             failedAttempts: OutcomeMeaning.allCases.lazy.filter { $0 != .success }.map(attempts).reduce(0, +),
-            exhausted: deliveryCounters.reduce(0) { $0 + $1.gaveUp.load(ordering: .relaxed) }, webhooks: registry.count,
+            exhausted: deliveryCounters.reduce(0) { $0 + $1.gaveUp.load(ordering: .relaxed) },
+            webhooks: committed.registry.count,
             inFlight: lanes.reduce(0) { $0 + $1.inFlight }, retrying: lanes.reduce(0) { $0 + $1.retrying })
     }
 }

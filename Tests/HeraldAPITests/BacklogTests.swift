@@ -38,7 +38,7 @@ struct BacklogTests {
     func counting(tailEvents: Int) async throws {
         let store = MemoryStore()
         var configuration = Hub.Configuration()
-        configuration.maxRecentEvents = tailEvents
+        configuration.memory.maxRecentEvents = tailEvents
         let hub = try Hub.inMemory(store: store, configuration: configuration)
         defer { hub.stop(grace: 0) }
         func count(_ entry: LaneSnapshots.Entry, isReadable: Bool = true) throws -> Backlog? {

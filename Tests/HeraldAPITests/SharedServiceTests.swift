@@ -87,7 +87,7 @@ struct SharedServiceTests {
             #expect(try await b.send("DELETE", "/v1/delegates/\(id)", key: key).0 == 204)
             let keyID = try member("id", of: made.1)
             #expect(try await b.send("DELETE", "/v1/keys/\(keyID)", key: operatorKey).0 == 204)
-            try await eventually("the key is refused") { a.hub.keys.entry(id: keyID) == nil }
+            try await eventually("the key is refused") { a.hub.committed.keys.entry(id: keyID) == nil }
             #expect(try await a.send("GET", "/v1/delegates", key: key).0 == 401)
         }
         // A key that nobody has made is counted once.

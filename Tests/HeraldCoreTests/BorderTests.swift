@@ -47,7 +47,7 @@ struct BorderTests {
                 state.secrets = []
             })
         #expect(wrong(changed) == ["/rate_limit", "/secret"])
-        #expect(bench.hub.registry.count == 1)
+        #expect(bench.hub.committed.registry.count == 1)
         await bench.stop()
     }
 
@@ -100,7 +100,7 @@ struct BorderTests {
         let login = Event("auth.logged_in", id: "e", data: #"{"user": {"id": 42}}"#)
         let posted = try await bench.hub.publish([EventDraft(event: login, mayExist: false)])
         #expect(posted[0].event.subject == "user:42")
-        #expect(bench.hub.auth.status(.default, userID: "42")?.isLoggedIn == true)
+        #expect(bench.hub.committed.auth.status(.default, userID: "42")?.isLoggedIn == true)
         await bench.stop()
     }
 
@@ -120,7 +120,7 @@ struct BorderTests {
         }
         let bench = try HubBench(store: store)
         #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e"])
-        let settings = try #require(bench.hub.registry.delegate(key: 1)).settings
+        let settings = try #require(bench.hub.committed.registry.delegate(key: 1)).settings
         #expect(settings.rateLimit == 0.01 && settings.maxInFlight == 1 && settings.timeoutSeconds == 1)
         #expect(settings.retrySchedule == [0, 604_800, 0] && settings.leaseSeconds == 10)
         await bench.stop()

@@ -81,7 +81,7 @@ struct FamilyTests {
         #expect(changed["status"]?.string == "logged_out" && changed["user_id"]?.string == "1")
         #expect(changed["cause"]?.string == "e3" && changed["user"]?["id"]?.integer == 1)
         #expect(bench.listener.heard.items[4].subject == "user:1")
-        let status = try #require(bench.bench.hub.auth.status(.default, userID: "1"))
+        let status = try #require(bench.bench.hub.committed.auth.status(.default, userID: "1"))
         #expect(!status.isLoggedIn && status.eventID == "e3")
         #expect(bench.bench.store.memory.read { $0.authStatus[.init(app: .default, name: "1")] } == status)
         await bench.bench.stop()
@@ -97,7 +97,7 @@ struct FamilyTests {
                 "logged_in", "status_changed", "logged_in", "logged_out", "status_changed", "logged_in",
                 "status_changed", "logged_in", "status_changed",
             ])
-        #expect(bench.bench.hub.auth.status(.default, userID: "1")?.eventID == "e4")
+        #expect(bench.bench.hub.committed.auth.status(.default, userID: "1")?.eventID == "e4")
         await bench.bench.stop()
     }
 
@@ -108,7 +108,7 @@ struct FamilyTests {
         try await bench.post(logout("e2"))
         #expect(try await bench.post(login("e1"))[0].disposition == .existed)
         #expect(bench.types.count == 4)
-        #expect(bench.bench.hub.auth.status(.default, userID: "1")?.isLoggedIn == false)
+        #expect(bench.bench.hub.committed.auth.status(.default, userID: "1")?.isLoggedIn == false)
         await bench.bench.stop()
     }
 
@@ -119,7 +119,7 @@ struct FamilyTests {
         try await bench.post(login("e1", more: #", "plan": "pro""#))
         await bench.bench.stop()
         let again = try Bench(store)
-        #expect(again.bench.hub.auth.status(.default, userID: "1") == nil)
+        #expect(again.bench.hub.committed.auth.status(.default, userID: "1") == nil)
         try await again.post(login("e2"))
         #expect(again.types == ["logged_in"])
         try await again.post(logout("e3"))
@@ -139,7 +139,7 @@ struct FamilyTests {
         #expect(bench.types == ["status_changed"])
         let stored = try #require(store.memory.read { $0.authStatus[.init(app: .default, name: "1")] })
         #expect(!stored.isLoggedIn && stored.eventID == "e2" && stored.user == Array(#"{"id": 1}"#.utf8))
-        let projected = bench.bench.hub.auth.status(.default, userID: "1")
+        let projected = bench.bench.hub.committed.auth.status(.default, userID: "1")
         #expect(projected == nil || projected == stored)
         await bench.bench.stop()
     }
@@ -167,7 +167,7 @@ struct FamilyTests {
                 #"{"state": "idle","previous":null}"#, #"{"state": {"a": 1},"previous":"idle"}"#,
                 #"{"state": null,"previous":{"a": 1}}"#,
             ])
-        #expect(bench.bench.hub.appState.state(.default)?.eventID == "s3")
+        #expect(bench.bench.hub.committed.appState.state(.default)?.eventID == "s3")
         let unchanged = EventDraft(
             event: Event("app_state.changed", id: "s4", data: #"{"state":null}"#), mayExist: false,
             family: .appState(state: Array("null".utf8), onlyIfChanged: true))
@@ -179,7 +179,7 @@ struct FamilyTests {
         #expect(bench.bench.hub.head == 3)
         await bench.bench.stop()
         let again = try Bench(bench.bench.store)
-        #expect(again.bench.hub.appState.version(.default) == "s3")
+        #expect(again.bench.hub.committed.appState.version(.default) == "s3")
         await again.bench.stop()
     }
 }

@@ -110,7 +110,7 @@ struct HubTests {
             return
         }
         #expect(holder.id == first.id)
-        #expect(bench.hub.registry.count == 1)
+        #expect(bench.hub.committed.registry.count == 1)
         await bench.stop()
     }
 
@@ -264,7 +264,7 @@ struct HubTests {
         await #expect(throws: WriteRefusal.self) { try await bench.post("a.x", id: "e2") }
         #expect(bench.hub.head == 1)
         #expect(await bench.register("https://other.example/") == nil)
-        #expect(bench.hub.registry.count == 1)
+        #expect(bench.hub.committed.registry.count == 1)
         bench.store.refuse(false)
         _ = try await bench.post("a.x", id: "e2")
         #expect(try await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])

@@ -23,7 +23,7 @@ struct ObservationTests {
     func registry() async throws {
         let bench = try HubBench()
         let watcher = Watcher()
-        bench.hub.registry.delegates.addDelegate(watcher)
+        bench.hub.committed.registry.delegates.addDelegate(watcher)
         let delegate = try #require(await bench.register("https://receiver.example/a"))
         await bench.register("https://receiver.example/a")
         _ = await bench.change(
@@ -33,7 +33,7 @@ struct ObservationTests {
             watcher.changes.items == [
                 "registered https://receiver.example/a", "active to paused", "removed https://receiver.example/a",
             ])
-        #expect(bench.hub.registry.all.isEmpty)
+        #expect(bench.hub.committed.registry.all.isEmpty)
         await bench.stop()
     }
 

@@ -231,7 +231,7 @@ extension Webhooks {
         }
         return try await hub.reading { [hub, before] reader in
             // One more shows that there is another page.
-            let found = hub.registry.list(.default, before: before, limit: limit + 1) { delegate in
+            let found = hub.committed.registry.list(.default, before: before, limit: limit + 1) { delegate in
                 if let status, delegate.shownStatus(hub.lane(of: delegate)) != status { return false }
                 return event.map(delegate.selection.includes(type:)) ?? true
             }

@@ -19,14 +19,15 @@ extension AccessControl {
 
     private func session(_ text: ArraySlice<UInt8>) -> Session? {
         guard text.count <= KeyText.maxBytes else { return nil }
-        return hub.sessions.find(SHA256.hash(Array(text)), at: hub.clock.wall())
+        return hub.committed.sessions.find(SHA256.hash(Array(text)), at: hub.clock.wall())
     }
 
     /// A session is valid as long as its origin is.
     private func principal(of session: Session) -> Principal? {
         guard session.kind != .session else {
             var principal =
-                session.key == operatorName ? operatorPrincipal : hub.keys.entry(id: session.key).flatMap(principal)
+                session.key == operatorName
+                ? operatorPrincipal : hub.committed.keys.entry(id: session.key).flatMap(principal)
             principal?.session = session.digest
             return principal
         }
@@ -35,7 +36,7 @@ extension AccessControl {
         principal.session = session.digest
         principal.origin = session.key
         principal.requestsPerSecond = requestsPerSecond
-        if let entry = hub.keys.entry(id: session.key) {
+        if let entry = hub.committed.keys.entry(id: session.key) {
             guard entry.key.isValid(at: hub.clock.wall()) else { return nil }
             principal.key = entry.key.id
             principal.expiresAt = min(session.expiresAt, entry.key.expiresAt ?? .max)
@@ -46,7 +47,7 @@ extension AccessControl {
         } else {
             return nil
         }
-        return hub.apps[session.app] == nil ? nil : principal
+        return hub.committed.apps[session.app] == nil ? nil : principal
     }
 
     /// The origin of a link that is created while no key is needed.
@@ -90,8 +91,8 @@ extension AccessControl {
     /// - Parameter done: called on the writer's thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
         let digest = SHA256.hash(Array(id))
-        guard hub.sessions.find(digest, at: hub.clock.wall()) != nil else { return done() }
-        hub.sessions.remove(digest)
+        guard hub.committed.sessions.find(digest, at: hub.clock.wall()) != nil else { return done() }
+        hub.committed.sessions.remove(digest)
         streams.end { $0.session == digest }
         hub.submit(AccessWrite(action: .close(digest)) { _ in done() })
     }

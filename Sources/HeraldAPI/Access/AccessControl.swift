@@ -31,7 +31,7 @@ final class AccessControl: Sendable {
     }
 
     /// Whether a request needs a key.
-    var isRequired: Bool { operatorDigest != nil || !hub.keys.isEmpty }
+    var isRequired: Bool { operatorDigest != nil || !hub.committed.keys.isEmpty }
 
     /// Whether the operator has access even if all stored keys are revoked.
     var hasOperatorKey: Bool { operatorDigest != nil }
@@ -50,7 +50,7 @@ final class AccessControl: Sendable {
     func principal(of head: RequestHead) throws(Problem) -> Principal {
         let principal = try identified(head)
         guard let word = head.value(of: "Herald-App") else { return principal }
-        guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
+        guard let app = hub.committed.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
             throw .noApp(word)
         }
         return principal.acting(on: app.key)
@@ -85,7 +85,7 @@ final class AccessControl: Sendable {
         if let operatorDigest, isEqualInConstantTime(digest, operatorDigest) {
             return operatorPrincipal
         }
-        guard let name = KeyText.name(in: text), let entry = hub.keys.entry(named: name),
+        guard let name = KeyText.name(in: text), let entry = hub.committed.keys.entry(named: name),
             isEqualInConstantTime(digest, entry.key.digest)
         else { return nil }
         return principal(entry)
@@ -117,12 +117,12 @@ final class AccessControl: Sendable {
     /// principal without a key still needs none.
     func isValid(_ principal: Principal) -> Bool {
         if principal.identity == .anyone {
-            return !isRequired && (principal.app == .default || hub.apps[principal.app] != nil)
+            return !isRequired && (principal.app == .default || hub.committed.apps[principal.app] != nil)
         }
         let now = hub.clock.wall()
-        if let key = principal.key, hub.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
-        if let session = principal.session, hub.sessions.find(session, at: now) == nil { return false }
-        return hub.apps[principal.app] != nil
+        if let key = principal.key, hub.committed.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
+        if let session = principal.session, hub.committed.sessions.find(session, at: now) == nil { return false }
+        return hub.committed.apps[principal.app] != nil
     }
 
     /// The text after `Bearer`, which is case-insensitive.

@@ -22,14 +22,16 @@ struct AppEndpoints: Sendable {
 
     /// Newest first; `default` is the last.
     private func list(_ call: Call) throws(Problem) {
-        try call.send(newestFirst: hub.apps.all, ids: "app_", id: \.id) { $1.members(of: $0, hub.usage) }
+        try call.send(newestFirst: hub.committed.apps.all, ids: "app_", id: \.id) {
+            $1.members(of: $0, hub.committed.usage)
+        }
     }
 
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let id = call.parameters[0]
-        guard let app = hub.apps.find(id) else { throw .noApp(id) }
-        call.send(etag: String(app.version)) { $0.members(of: app, hub.usage) }
+        guard let app = hub.committed.apps.find(id) else { throw .noApp(id) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub.committed.usage) }
     }
 
     // MARK: Writing
@@ -80,7 +82,7 @@ struct AppEndpoints: Sendable {
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
         var json = JSONWriter(capacity: 256)
-        json.object { $0.members(of: app, hub.usage) }
+        json.object { $0.members(of: app, hub.committed.usage) }
         let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
         return Response(status: status, headers: fields + headers, body: json.bytes)
     }

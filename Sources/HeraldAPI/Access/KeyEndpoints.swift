@@ -23,16 +23,16 @@ struct KeyEndpoints: Sendable {
 
     /// Newest first.
     private func list(_ call: Call) throws(Problem) {
-        try call.send(newestFirst: hub.keys.list(call.app), ids: "key_", id: \.key.id) {
-            $1.members(of: $0.key, in: hub.apps, lastUsedAt: $0.lastUsedAt)
+        try call.send(newestFirst: hub.committed.keys.list(call.app), ids: "key_", id: \.key.id) {
+            $1.members(of: $0.key, in: hub.committed.apps, lastUsedAt: $0.lastUsedAt)
         }
     }
 
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let id = call.parameters[0]
-        guard let entry = hub.keys.entry(id: id) else { throw .noKey(id) }
-        call.send { $0.members(of: entry.key, in: hub.apps, lastUsedAt: entry.lastUsedAt) }
+        guard let entry = hub.committed.keys.entry(id: id) else { throw .noKey(id) }
+        call.send { $0.members(of: entry.key, in: hub.committed.apps, lastUsedAt: entry.lastUsedAt) }
     }
 
     // MARK: Writing
@@ -41,7 +41,7 @@ struct KeyEndpoints: Sendable {
         _ = try call.query()
         let now = hub.clock.wall()
         let text = try newText(now)
-        let key = try KeyInput.read(call.json(), app: call.app, hub.apps, text, now: now)
+        let key = try KeyInput.read(call.json(), app: call.app, hub.committed.apps, text, now: now)
         try write(call, .addKey(key), app: call.app, showing: text)
     }
 
@@ -62,7 +62,7 @@ struct KeyEndpoints: Sendable {
 
     /// The app of the key in the path. The id is sufficient, because the scope `admin`, which these routes need,
     /// applies to every app.
-    private func owner(_ call: Call) -> AppKey { hub.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
+    private func owner(_ call: Call) -> AppKey { hub.committed.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
 
     private func newText(_ now: Int64) throws(Problem) -> KeyText {
         do throws(CryptoError) {
@@ -94,7 +94,7 @@ struct KeyEndpoints: Sendable {
         case .added(let key):
             var json = JSONWriter(capacity: 512)
             json.object {
-                $0.members(of: key, in: hub.apps, lastUsedAt: nil)
+                $0.members(of: key, in: hub.committed.apps, lastUsedAt: nil)
                 $0.member("key", ifPresent: text?.text)
             }
             return Response(

@@ -31,12 +31,14 @@ struct PortalEndpoints: Sendable {
                 case .done(.noted):
                     call.send(status: 201) {
                         $0.member("url", "/#/portal/\(token)")
-                        $0.member("app", hub.apps[app]?.id)
+                        $0.member("app", hub.committed.apps[app]?.id)
                         $0.member("expires_at", .timestamp(end))
                     }
                 case .done(.tooManyLinks):
                     call.send(
-                        .tooMany("There are \(hub.sessions.limit) links that have not ended. Wait for some to end."))
+                        .tooMany(
+                            "There are \(hub.committed.sessions.limit) links that have not ended. Wait for some to end."
+                        ))
                 case .refused(let refusal): call.send(Problem(refusal.error))
                 case .done, .replayed:
                     call.send(Problem.notFound("The app was deleted, or the key was revoked, during the request."))
@@ -49,7 +51,7 @@ struct PortalEndpoints: Sendable {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["app", "expires_in"]))
         var app = call.app
-        if let value = document["app"], !value.isNull { app = reader.app(value, "/app", hub.apps) ?? app }
+        if let value = document["app"], !value.isNull { app = reader.app(value, "/app", hub.committed.apps) ?? app }
         var seconds = Self.standardSeconds
         if let value = document["expires_in"], !value.isNull {
             seconds = reader.integer(value, "/expires_in", Self.seconds)

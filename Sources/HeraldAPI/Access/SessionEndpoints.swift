@@ -51,7 +51,7 @@ struct SessionEndpoints: Sendable {
         var json = JSONWriter(capacity: 256)
         json.object { answer in
             answer.member("key_required", access.isRequired)
-            answer.member("app", principal.flatMap { hub.apps[$0.app]?.settings.name })
+            answer.member("app", principal.flatMap { hub.committed.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
             answer.array("scopes") { list in
                 for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
@@ -82,7 +82,7 @@ struct SessionEndpoints: Sendable {
         }
         guard let principal else { throw .wrongKey }
         try access.count(principal)
-        if isDryRun { return call.send { $0.member("app", hub.apps[principal.app]?.settings.name) } }
+        if isDryRun { return call.send { $0.member("app", hub.committed.apps[principal.app]?.settings.name) } }
         try start(principal, call)
     }
 
@@ -103,7 +103,7 @@ struct SessionEndpoints: Sendable {
                 case .refused(.store), .refused(.busy):
                     // An operator must be able to sign in when the disk fails; such a session lasts until the server
                     // restarts.
-                    hub.sessions.keepInMemory(session)
+                    hub.committed.sessions.keepInMemory(session)
                     call.send(answer)
                 case .refused(let refusal): call.send(Problem(refusal.error))
                 case .done, .replayed: call.send(Problem.unauthorized)

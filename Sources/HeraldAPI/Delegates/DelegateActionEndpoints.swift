@@ -85,7 +85,7 @@ struct DelegateActionEndpoints: Sendable {
                     defer { withExtendedLifetime(wait) {} }
                     if let outcome { return call.send { $0.members(of: outcome) } }
                     // It was deleted, or too many test calls are waiting.
-                    let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil
+                    let isThere = hub.committed.registry.delegate(call.app, id: delegate.id) != nil
                     call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
                 }
             })

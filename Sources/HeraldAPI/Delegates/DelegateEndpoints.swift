@@ -96,7 +96,7 @@ struct DelegateEndpoints: Sendable {
     private func entries(_ app: AppKey, _ filter: DelegateFilter, before: String?, limit: Int) -> [Entry] {
         var entries: [Entry] = []
         if filter.includes("webhook") {
-            let found = hub.registry.list(app, before: before, limit: limit) {
+            let found = hub.committed.registry.list(app, before: before, limit: limit) {
                 filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0)))
             }
             entries += found.map(Entry.webhook)
@@ -135,7 +135,7 @@ struct DelegateEndpoints: Sendable {
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let id = call.parameters[0]
-        if let delegate = hub.registry.delegate(call.app, id: id) {
+        if let delegate = hub.committed.registry.delegate(call.app, id: id) {
             let version = String(delegate.version)
             guard hub.lane(of: delegate)?.next != nil else {
                 return call.send(etag: version) { $0.members(of: delegate, in: hub, Backlog()) }

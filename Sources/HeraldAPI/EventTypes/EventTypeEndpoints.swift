@@ -28,7 +28,7 @@ struct EventTypeEndpoints: Sendable {
             throw .noCursor
         }
         try call.answer(from: hub) { reader in
-            let types = hub.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }
+            let types = hub.committed.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }
             let page = Self.page(types, limit: limit, maxBytes: hub.maxListBytes)
             let records = try reader.eventTypes(page.map(\.type), app: call.app)
             call.send(page: records, query, next: page.count < types.count ? page.last?.type : nil) {
@@ -52,7 +52,7 @@ struct EventTypeEndpoints: Sendable {
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let type = call.parameters[0]
-        guard hub.catalogue.summary(call.app, type) != nil else { throw Self.notFound(type) }
+        guard hub.committed.catalogue.summary(call.app, type) != nil else { throw Self.notFound(type) }
         try call.answer(from: hub) { reader in
             guard let record = try reader.eventTypes([type], app: call.app).first else { throw Self.notFound(type) }
             call.send(etag: String(record.version)) { $0.members(of: record) }

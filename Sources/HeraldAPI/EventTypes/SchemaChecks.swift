@@ -64,8 +64,9 @@ final class SchemaChecks: Sendable {
 
     /// The description of the event's type if its data must be validated; `nil` for most events. Cheap.
     func description(for event: Event) -> EventTypeSummary? {
-        if hub.catalogue.isEmpty { return nil }
-        guard let found = hub.catalogue.summary(event.app, event.type), found.check != .off, found.hasSchema else {
+        if hub.committed.catalogue.isEmpty { return nil }
+        guard let found = hub.committed.catalogue.summary(event.app, event.type), found.check != .off, found.hasSchema
+        else {
             return nil
         }
         return found

@@ -43,7 +43,7 @@ struct EventEndpoints: Sendable {
         wanted.maxBytes = hub.maxListBytes
         let events = wanted
         try call.answer(from: hub) { reader in
-            let (found, rest) = try hub.usage.events(events, reader)
+            let (found, rest) = try hub.committed.usage.events(events, reader)
             let shown = Array(found.prefix(limit))
             let next = found.count > limit ? shown.last?.sequence : rest
             call.send(page: shown, query, next: next.map { call.sealed($0, .event) }) { logged, json in

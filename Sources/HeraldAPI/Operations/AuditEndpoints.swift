@@ -23,7 +23,7 @@ struct AuditEndpoints: Sendable {
                 json.member("action", entry.provenance.action)
                 json.member("target", entry.target)
                 // A deleted app has no id.
-                json.member("app", hub.apps[entry.app]?.id)
+                json.member("app", hub.committed.apps[entry.app]?.id)
             }
         }
     }

@@ -39,7 +39,7 @@ extension Metrics {
         let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
         // Read after the snapshots, so that no lane is ahead of it.
         let head = hub.head
-        let delegates = hub.registry.all
+        let delegates = hub.committed.registry.all
         let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in
             entries[delegate.key].map { (delegate, $0) }
         }

@@ -71,10 +71,12 @@ struct SystemEndpoints: Sendable {
     /// Receivers of callbacks have no access key; an app's id can't be guessed.
     private func keys(_ call: Call) throws(Problem) {
         let id = try call.query("app")["app"] ?? App.default.id
-        guard let app = hub.apps.find(id), app.id == id else { throw .noApp(id) }
+        guard let app = hub.committed.apps.find(id), app.id == id else { throw .noApp(id) }
         try call.answer(from: hub) { _ in
             let now = hub.clock.wall()
-            let secrets = hub.registry.list(app.key).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
+            let secrets = hub.committed.registry.list(app.key).flatMap {
+                $0.state.secrets.filter { $0.isValid(at: now) }
+            }
             var seen: Set<[UInt8]> = []
             let keys = secrets.compactMap(\.secret.publicKey).filter { seen.insert($0.bytes).inserted }
             var json = JSONWriter(capacity: 256 * keys.count + 16)

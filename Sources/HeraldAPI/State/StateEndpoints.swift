@@ -23,7 +23,7 @@ struct StateEndpoints: Sendable {
     private func showAuth(_ call: Call) throws(Problem) {
         _ = try call.query()
         let userID = try userID(call)
-        if let status = hub.auth.status(call.app, userID: userID) { return send(call, status) }
+        if let status = hub.committed.auth.status(call.app, userID: userID) { return send(call, status) }
         try call.answer(from: hub) { reader in
             if let status = try reader.authStatus(app: call.app, userID: userID) { return send(call, status) }
             call.send(etag: AuthStatus.unknownVersion) {
@@ -64,7 +64,7 @@ struct StateEndpoints: Sendable {
             let draft = event.with(
                 .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
             publish(call, draft) {
-                guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
+                guard let status = hub.committed.auth.status(call.app, userID: userID) else { return nil }
                 return (status.version, { $0.members(of: status) })
             } otherwise: { () throws(Problem) in
                 try showAuthFromStore(call, userID)
@@ -122,8 +122,8 @@ struct StateEndpoints: Sendable {
     }
 
     private func sendAppState(_ call: Call) throws(Problem) {
-        if let state = hub.appState.state(call.app) { return send(call, state) }
-        if hub.appState.version(call.app) == nil { return send(call, nil) }
+        if let state = hub.committed.appState.state(call.app) { return send(call, state) }
+        if hub.committed.appState.version(call.app) == nil { return send(call, nil) }
         try call.answer(from: hub) { reader in send(call, try reader.appState(call.app)) }
     }
 
@@ -151,7 +151,7 @@ struct StateEndpoints: Sendable {
             let draft = event.with(
                 .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
             publish(call, draft) {
-                guard let state = hub.appState.state(call.app) else { return nil }
+                guard let state = hub.committed.appState.state(call.app) else { return nil }
                 return (state.eventID, { $0.members(of: state) })
             } otherwise: { () throws(Problem) in
                 try sendAppState(call)

@@ -101,7 +101,7 @@ struct StreamEndpoints: Sendable {
     private func listenToAttempts(_ call: Call) throws(Problem) {
         let query = try call.query("delegate", "event", "outcome", "last_event_id")
         let delegate = try query["delegate"].map { id throws(Problem) in
-            guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+            guard let delegate = hub.committed.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
             return delegate.key
         }
         if let event = query["event"], !EventID.isKnowable(event) {

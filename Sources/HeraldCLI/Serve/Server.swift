@@ -114,7 +114,7 @@ struct Server {
                 }
             }
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
-            hub.registry.delegates.addDelegate(delegateLog)
+            hub.committed.registry.delegates.addDelegate(delegateLog)
             storageLog = StorageLog(log, place: place)
             hub.storage.observers.addDelegate(storageLog)
             nodeLog = NodeLog(log, place: place)
@@ -123,7 +123,7 @@ struct Server {
             backups?.start()
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
-                needsKey && settings.adminKey == nil && hub.keys.isEmpty
+                needsKey && settings.adminKey == nil && hub.committed.keys.isEmpty
                 ? try BootstrapKey(
                     hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
                 : nil
@@ -175,11 +175,11 @@ struct Server {
             log.warning(
                 "the database is open to others", ["data": place, "risk": risk.text, "to_do": risk.advice])
         }
-        if hub.kept.total > hub.kept.limit {
+        if hub.committed.kept.total > hub.committed.kept.limit {
             log.warning(
                 "delegates, keys and event types take more than their share of the memory: new ones are refused",
                 [
-                    "taken": "\(hub.kept.total >> 10)KiB", "share": "\(hub.kept.limit >> 10)KiB",
+                    "taken": "\(hub.committed.kept.total >> 10)KiB", "share": "\(hub.committed.kept.limit >> 10)KiB",
                     "to_do": "give the server more memory with --memory",
                 ])
         }
@@ -203,7 +203,7 @@ struct Server {
                 "data": place,
                 "memory": Option.describe(size: Int64(memory.total)),
                 "events": String(hub.head),
-                "webhooks": String(hub.registry.count),
+                "webhooks": String(hub.committed.registry.count),
                 "loopback_callbacks": loopback.allowsCallbacks ? "allowed until there is a key" : "refused",
                 "private_callbacks": settings.allowNetworks.isEmpty
                     ? "refused" : settings.allowNetworks.map(\.description).joined(separator: ","),
@@ -217,7 +217,7 @@ struct Server {
             ])
     }
 
-    private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
+    private var isOpen: Bool { settings.adminKey == nil && hub.committed.keys.isEmpty }
 
     /// After SIGHUP: loads the certificate again. An invalid one changes nothing.
     private func reload() {
@@ -322,11 +322,11 @@ struct Server {
         var hub = Hub.Configuration()
         hub.deliveryLoops = settings.deliveryLoops
         hub.maxWaitingBytes = memory.waitingEvents
-        hub.maxRecentBytes = memory.recentEvents
-        hub.maxRecentEvents = min(hub.maxRecentEvents, memory.recentEvents / 2048)
+        hub.memory.maxRecentBytes = memory.recentEvents
+        hub.memory.maxRecentEvents = min(hub.memory.maxRecentEvents, memory.recentEvents / 2048)
         hub.maxListBytes = memory.list
-        hub.maxKeptBytes = memory.keptObjects
-        hub.maxValueBytes = memory.values
+        hub.memory.maxKeptBytes = memory.keptObjects
+        hub.memory.maxValueBytes = memory.values
         hub.loop = memory.ofLoop
         hub.retention = settings.retention
         return hub

@@ -11,16 +11,14 @@ final class OtherLanes: Sendable {
     }
 
     private let shards: ShardCounts
-    private let registry: Registry
-    private let recentEvents: RecentEvents
+    private let committed: CommittedState
     private let readers: ReaderPool
     private let found = Mutex(Found())
     private let isBusy = Atomic<Bool>(false)
 
-    init(shards: ShardCounts, registry: Registry, recentEvents: RecentEvents, readers: ReaderPool) {
+    init(shards: ShardCounts, committed: CommittedState, readers: ReaderPool) {
         self.shards = shards
-        self.registry = registry
-        self.recentEvents = recentEvents
+        self.committed = committed
         self.readers = readers
     }
 
@@ -50,7 +48,7 @@ final class OtherLanes: Sendable {
     /// - Parameter done: called once, on some thread; must not wait.
     @Sendable
     func look(_ done: @escaping @Sendable () -> Void = {}) {
-        let head = recentEvents.head
+        let head = committed.recentEvents.head
         if shards.held == .all {
             // What is given away from now on is known from here.
             found.withLock { $0 = Found(settled: SettledPositions(head), heads: [head]) }
@@ -75,7 +73,7 @@ final class OtherLanes: Sendable {
     private func entries(_ lanes: [LanePosition]) -> [DelegateKey: LaneSnapshots.Entry] {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
         for lane in lanes {
-            let isFailing = registry.delegate(key: lane.delegate)?.state.failingSince != nil
+            let isFailing = committed.registry.delegate(key: lane.delegate)?.state.failingSince != nil
             entries[lane.delegate] = .init(
                 cursor: lane.cursor, inFlight: 0, retrying: 0, replays: 0,
                 flow: FlowStatus(circuit: isFailing ? .open : .closed), next: lane.position + 1)

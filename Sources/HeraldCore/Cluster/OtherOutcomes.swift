@@ -7,25 +7,23 @@ final class OtherOutcomes: EventDelegate {
     private static let interval: Int64 = 100_000_000
 
     private let shards: ShardCounts
-    private let registry: Registry
-    private let recentEvents: RecentEvents
+    private let committed: CommittedState
     private let readers: ReaderPool
     /// Calls a function after so many nanoseconds.
     private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
 
     init(
-        shards: ShardCounts, registry: Registry, recentEvents: RecentEvents, readers: ReaderPool,
+        shards: ShardCounts, committed: CommittedState, readers: ReaderPool,
         later: @escaping @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
     ) {
         self.shards = shards
-        self.registry = registry
-        self.recentEvents = recentEvents
+        self.committed = committed
         self.readers = readers
         self.later = later
     }
 
     func published(_ batch: EventBatch) {
-        let watches = recentEvents.watches(of: batch)
+        let watches = committed.recentEvents.watches(of: batch)
         if watches.isEmpty { return }
         for (position, event) in zip(batch.first..., batch.events) {
             guard let watch = watches[position] else { continue }
@@ -42,7 +40,7 @@ final class OtherOutcomes: EventDelegate {
     private func delegates(for event: Event) -> [DelegateKey: WebhookDelegate] {
         let others = Shards.all.subtracting(shards.held)
         let view = EventView(event)
-        let found = registry.list(event.app) { delegate in
+        let found = committed.registry.list(event.app) { delegate in
             others.contains(delegate.key) && delegate.status == .active && delegate.state.failingSince == nil
                 && delegate.selection.matches(view)
         }

@@ -87,7 +87,7 @@ extension AccessWrite: RequestCommand {
         switch action {
         case .addKey(let key): KeptMemory.Growth(app: key.app, bytes: key.keptBytes)
         case .rotateKey(let id, _, _):
-            writer.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
+            writer.committed.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
         case .open(let session) where session.kind == .link:
             KeptMemory.Growth(app: session.app, bytes: Session.keptBytes)
         // The operator's dashboard opens also when memory is full: `makeRoom` bounds sessions.
@@ -99,10 +99,10 @@ extension AccessWrite: RequestCommand {
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let now = writer.clock.wall()
-        let keys = writer.keys
+        let keys = writer.committed.keys
         switch action {
         case .addKey(let key):
-            guard writer.apps[key.app] != nil else { return .notFound }
+            guard writer.committed.apps[key.app] != nil else { return .notFound }
             if !hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .lastAdminKey }
             guard try Self.makeRoom(for: key.app, keys, now, transaction, &plan) else { return .tooManyKeys }
             try plan.set(key, transaction)
@@ -126,14 +126,15 @@ extension AccessWrite: RequestCommand {
                 return .lastAdminKey
             }
             try plan.remove(key, transaction)
-            try plan.end(writer.sessions.all.filter { $0.key == id }, transaction)
+            try plan.end(writer.committed.sessions.all.filter { $0.key == id }, transaction)
             try writer.note(provenance, key.app, target: key.id, transaction)
             return .revoked(key)
         case .open(let session):
             // The app or the key may have been deleted in the meantime.
-            guard let app = writer.apps[session.app], !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
+            guard let app = writer.committed.apps[session.app],
+                !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
             else { return .notFound }
-            guard try Self.makeRoom(for: session, writer.sessions, now, transaction, &plan) else {
+            guard try Self.makeRoom(for: session, writer.committed.sessions, now, transaction, &plan) else {
                 return .tooManyLinks
             }
             try transaction.setSession(session)

@@ -83,7 +83,7 @@ extension AppWrite: RequestCommand {
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let now = writer.clock.wall()
-        let apps = writer.apps
+        let apps = writer.committed.apps
         switch action {
         case .add(let id, let settings):
             guard apps.count < Self.maxApps else { return .tooMany }
@@ -127,12 +127,12 @@ extension AppWrite: RequestCommand {
         _ app: App, _ now: Int64, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        for entry in writer.keys.list(app.key) { try plan.remove(entry.key, transaction) }
-        try plan.end(writer.sessions.all.filter { $0.app == app.key }, transaction)
-        let delegates = writer.registry.list(app.key, limit: Self.objectsOfStep)
+        for entry in writer.committed.keys.list(app.key) { try plan.remove(entry.key, transaction) }
+        try plan.end(writer.committed.sessions.all.filter { $0.app == app.key }, transaction)
+        let delegates = writer.committed.registry.list(app.key, limit: Self.objectsOfStep)
         for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }
-        let types = writer.catalogue.list(app.key).prefix(Self.objectsOfStep)
+        let types = writer.committed.catalogue.list(app.key).prefix(Self.objectsOfStep)
         for type in types {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))

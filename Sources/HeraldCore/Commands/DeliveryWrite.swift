@@ -82,7 +82,7 @@ extension DeliveryWrite: RequestCommand {
         switch outcome {
         case .count(0), .notFound, .tooMany, .damaged: break
         case .count, .replay, .erased:
-            try writer.note(provenance, app, target: target(writer.registry), transaction)
+            try writer.note(provenance, app, target: target(writer.committed.registry), transaction)
         }
         return outcome
     }
@@ -102,7 +102,7 @@ extension DeliveryWrite: RequestCommand {
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let now = writer.clock.wall()
-        let registry = writer.registry
+        let registry = writer.committed.registry
         switch action {
         case .redeliver(let query):
             let deliveries = try transaction.redeliver(step(of: query), at: now)
@@ -156,7 +156,7 @@ extension DeliveryWrite: RequestCommand {
         _ id: String, to delegateID: String?, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
-        let registry = writer.registry
+        let registry = writer.committed.registry
         guard let logged = try transaction.event(app: app, id: id) else {
             return .notFound("There is no event with the id \(id).")
         }

@@ -108,7 +108,9 @@ extension EventTypeWrite: RequestCommand {
     }
 
     package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
-        guard case .set(let description) = action, writer.catalogue.summary(app, type) == nil else { return nil }
+        guard case .set(let description) = action, writer.committed.catalogue.summary(app, type) == nil else {
+            return nil
+        }
         let record = EventTypeRecord(
             app: app, type: type, description: "", example: nil, schema: nil, check: description.check, createdAt: 0,
             updatedAt: 0, version: 0)
@@ -118,7 +120,7 @@ extension EventTypeWrite: RequestCommand {
     package func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
-        let current = writer.catalogue.summary(app, type)
+        let current = writer.committed.catalogue.summary(app, type)
         if let ifVersion, !ifVersion.contains(current?.version ?? 0) { return .versionMismatch }
         switch action {
         case .remove:
@@ -128,7 +130,7 @@ extension EventTypeWrite: RequestCommand {
             try writer.note(provenance, app, target: type, transaction)
             return .removed
         case .set(let description):
-            if current == nil, writer.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
+            if current == nil, writer.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
             let now = writer.clock.wall()
             let record = EventTypeRecord(
                 app: app, type: type, description: description.text, example: description.example,

@@ -105,8 +105,8 @@ extension RegistryWrite: RequestCommand {
         case .register, .update: break
         }
         let probe = Registry.NewDelegate(key: 0, start: 0, time: writer.clock.wall()) { "" }
-        guard case .set(let delegate)? = writer.registry.decide(self, probe).1 else { return nil }
-        let old = writer.registry.delegate(key: delegate.key)?.keptBytes ?? 0
+        guard case .set(let delegate)? = writer.committed.registry.decide(self, probe).1 else { return nil }
+        let old = writer.committed.registry.delegate(key: delegate.key)?.keptBytes ?? 0
         return KeptMemory.Growth(app: app, bytes: delegate.keptBytes - old)
     }
 
@@ -117,7 +117,7 @@ extension RegistryWrite: RequestCommand {
         let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: try transaction.head, time: now) {
             writer.ids.next("dlg_", time: now)
         }
-        let (outcome, effect) = refusal(writer) ?? writer.registry.decide(self, new)
+        let (outcome, effect) = refusal(writer) ?? writer.committed.registry.decide(self, new)
         if let effect { plan.effects.append(effect) }
         switch effect {
         case .set(let delegate):
@@ -140,9 +140,9 @@ extension RegistryWrite: RequestCommand {
     /// An app that was deleted in the meantime, or that has the maximum number of delegates, gets no new ones.
     private func refusal(_ writer: LogWriter) -> (Outcome, WriteEffect?)? {
         guard case .register(let registration) = action else { return nil }
-        guard let found = writer.apps[app] else { return (.notFound, nil) }
-        guard let limit = found.settings.maxDelegates, writer.registry.count(of: app) >= limit,
-            writer.registry.delegate(app, url: registration.settings.url) == nil
+        guard let found = writer.committed.apps[app] else { return (.notFound, nil) }
+        guard let limit = found.settings.maxDelegates, writer.committed.registry.count(of: app) >= limit,
+            writer.committed.registry.delegate(app, url: registration.settings.url) == nil
         else { return nil }
         return (.tooMany(limit: limit), nil)
     }

@@ -11,16 +11,8 @@ public final class Hub: Sendable {
     package let ids = ULIDGenerator()
     package let secret: ServerSecret
     package let clock: Clock
-    package let registry: Registry
-    package let catalogue: EventTypeCatalogue
-    package let keys: KeyRing
-    package let apps: AppCatalogue
-    package let sessions: SessionStore
-    /// What memory keeps of all these.
-    package let kept: KeptMemory
-    package let usage: LogUsage
-    package let auth: AuthProjection
-    package let appState: AppStateProjection
+    /// What memory holds of the store.
+    package let committed: CommittedState
     /// The rules for settings of webhooks.
     package let rules: WebhookRules
     /// How long events and attempts are kept, and their budgets.
@@ -35,7 +27,6 @@ public final class Hub: Sendable {
     /// which call the webhooks.
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
-    let recentEvents: RecentEvents
     private let intake: Intake
     private let writer: LogWriter
     private let readers: ReaderPool
@@ -75,18 +66,9 @@ public final class Hub: Sendable {
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
-        kept = KeptMemory(limit: configuration.maxKeptBytes)
-        registry = Registry(recovery.delegates, kept)
-        catalogue = EventTypeCatalogue(recovery.eventTypes, kept)
-        keys = KeyRing(recovery.keys, kept)
-        keysRecovered(keys)
-        apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey, kept)
-        sessions = SessionStore(recovery.sessions, kept)
-        auth = AuthProjection(maxBytes: configuration.maxValueBytes / 2)
-        appState = AppStateProjection(recovery.appStates, maxBytes: configuration.maxValueBytes / 2)
-        recentEvents = RecentEvents(
-            head: recovery.head, maxEvents: configuration.maxRecentEvents, maxBytes: configuration.maxRecentBytes)
-        usage = LogUsage(recovery, recentEvents)
+        committed = CommittedState(recovery, configuration.memory)
+        keysRecovered(committed.keys)
+        let recentEvents = committed.recentEvents
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
         permit = DeliveryPermit(isLimited: store.leases != nil)
         shards = ShardCounts(store.leases == nil ? .all : [])
@@ -109,45 +91,39 @@ public final class Hub: Sendable {
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         let attemptRoom = AttemptRoom()
         retention = RetentionTask(
-            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage,
-            attemptRoom: attemptRoom, clock: clock,
+            configuration.retention, readers: readers, intake: intake, committed: committed, attemptRoom: attemptRoom,
+            clock: clock,
             tell: { [loops] message in for loop in loops { loop.post(message) } })
-        let memory = CommitObserver(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
-            recentEvents: recentEvents,
-            usage: usage,
-            recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
-            loops: loops.count,
-            tell: { [loops] number, message in loops[number].post(message) })
-        rates = EventRates(apps, clock: clock)
+        let observer = CommitObserver(
+            committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
+            loops: loops.count, tell: { [loops] number, message in loops[number].post(message) })
+        rates = EventRates(committed.apps, clock: clock)
         writer = LogWriter(
-            store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
-            keys: keys, apps: apps, sessions: sessions, kept: kept, usage: usage, ids: ids, clock: clock,
+            store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
             attempts: attemptRoom,
             hooks: .init(
-                changed: memory.take, watched: { [recentEvents] in recentEvents.watch($0) },
+                changed: observer.take,
                 followed: { [rates] in rates.follow($0.events) },
                 onDurabilityLost: onDurabilityLost))
-        others = OtherLanes(shards: shards, registry: registry, recentEvents: recentEvents, readers: readers)
+        others = OtherLanes(shards: shards, committed: committed, readers: readers)
         otherOutcomes =
             store.leases == nil
             ? nil
-            : OtherOutcomes(
-                shards: shards, registry: registry, recentEvents: recentEvents, readers: readers
-            ) { [loops, clock] nanoseconds, body in
+            : OtherOutcomes(shards: shards, committed: committed, readers: readers) {
+                [loops, clock] nanoseconds, body in
                 // A watch without an event can only expire.
                 let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
                 loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
             }
         nodeMonitor = NodeMonitor(store.leases?.node, shards: shards, permit: permit, clock: clock)
-        keyUse = KeyUseTask(keys, intake: intake, clock: clock)
+        keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, permit: permit,
             handover: handover, clock: clock)
         delegates.addDelegate(recentEvents)
         delegates.addDelegate(retention)
-        addDelegate(auth, description: "Auth status: who is logged in")
-        addDelegate(appState, description: "App state: the current one")
+        addDelegate(committed.auth, description: "Auth status: who is logged in")
+        addDelegate(committed.appState, description: "App state: the current one")
         try start(recovery)
     }
 
@@ -186,7 +162,7 @@ public final class Hub: Sendable {
     private var sharing: ShardManager.Ports {
         ShardManager.Ports(
             loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
-            delegates: { [registry] in registry.all }, wake: { [intake] in intake.look() }, permit: permit,
+            delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.look() }, permit: permit,
             counts: shards, handover: handover)
     }
 
@@ -342,7 +318,7 @@ public final class Hub: Sendable {
         let view = EventView(event, within: budget)
         defer { budget = view.budget }
         var explanations: [DeliveryExplanation] = []
-        for delegate in registry.list(event.app) {
+        for delegate in committed.registry.list(event.app) {
             view.spend(20 + 4 * delegate.settings.subjects.count)
             if view.budget.isSpent { break }
             explanations.append(DeliveryExplanation(delegate, view))
@@ -403,7 +379,7 @@ public final class Hub: Sendable {
 
     /// The recent events after a position; `nil` if they are only in the store. Any thread.
     package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
-        switch recentEvents.slice(after: sequence, limit: limit) {
+        switch committed.recentEvents.slice(after: sequence, limit: limit) {
         case .events(let batch): batch
         case .end: EventBatch(first: sequence + 1, events: [])
         case .gone: nil
@@ -411,7 +387,7 @@ public final class Hub: Sendable {
     }
 
     /// The position of the last event of the log; 0 before the first. Any thread.
-    package var head: LogPosition { recentEvents.head }
+    package var head: LogPosition { committed.recentEvents.head }
 
     /// The position and state of a webhook's lane, unless it is caught up and idle.
     package func lane(of delegate: WebhookDelegate) -> LaneSnapshots.Entry? {

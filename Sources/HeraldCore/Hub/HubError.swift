@@ -162,7 +162,7 @@ extension DeliveryWrite.Outcome {
 extension Hub {
     /// The webhook with this id.
     package func webhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
-        guard let delegate = registry.delegate(app, id: id) else { throw .noWebhook(id) }
+        guard let delegate = committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
         return delegate
     }
 

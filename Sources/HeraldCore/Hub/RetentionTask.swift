@@ -43,15 +43,14 @@ final class RetentionTask: EventDelegate {
     private let attemptRoom: AttemptRoom
     private let readers: ReaderPool
     private let intake: Intake
-    private let registry: Registry
-    private let usage: LogUsage
+    private let committed: CommittedState
     private let clock: Clock
     private let ages: AgeClock
     /// Sends a message to all delivery loops.
     private let tell: @Sendable (LoopMessage) -> Void
 
     init(
-        _ retention: Retention, readers: ReaderPool, intake: Intake, registry: Registry, usage: LogUsage,
+        _ retention: Retention, readers: ReaderPool, intake: Intake, committed: CommittedState,
         attemptRoom: AttemptRoom, clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
@@ -60,8 +59,7 @@ final class RetentionTask: EventDelegate {
         self.attemptRoom = attemptRoom
         self.readers = readers
         self.intake = intake
-        self.registry = registry
-        self.usage = usage
+        self.committed = committed
         self.clock = clock
         ages = AgeClock(clock)
         self.tell = tell
@@ -107,8 +105,8 @@ final class RetentionTask: EventDelegate {
         guard
             let step = try? planner.next(
                 .init(
-                    reader: reader.get(), selection: { [registry] in registry.delegate(key: $0)?.selection },
-                    stored: usage.total, now: clock.monotonic() / 1_000_000,
+                    reader: reader.get(), selection: { [committed] in committed.registry.delegate(key: $0)?.selection },
+                    stored: committed.usage.total, now: clock.monotonic() / 1_000_000,
                     end: { [ages] in ages.now(forAge: $0) - $0 }))
         else { return ended() }
         state.withLock { [planner] in $0.planner = planner }

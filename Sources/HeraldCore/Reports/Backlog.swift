@@ -8,7 +8,7 @@ package struct Backlog: Equatable, Sendable {
 
     /// An estimate without reading events: counts all events of the app after a position.
     package init(unseenAfter place: LogPosition, of app: AppKey, in hub: Hub) {
-        events = hub.usage.events(of: app, after: place)
+        events = hub.committed.usage.events(of: app, after: place)
         isEstimate = events > 0
     }
 
@@ -59,7 +59,7 @@ package final class BacklogCounter {
         var behind: [(lane: Lane, next: LogPosition, events: Int64)] = []
         for lane in lanes {
             guard let next = lane.entry.next else { continue }
-            behind.append((lane, next, hub.usage.events(of: lane.delegate.app, after: next - 1)))
+            behind.append((lane, next, hub.committed.usage.events(of: lane.delegate.app, after: next - 1)))
         }
         behind.sort { $0.events < $1.events }
         var counts: [DelegateKey: Backlog] = [:]
@@ -134,7 +134,7 @@ package final class BacklogCounter {
         _ lastTime: Int64?
     ) -> Backlog {
         var backlog = known
-        let usage = hub.usage
+        let usage = hub.committed.usage
         let rest = max(0, usage.events(of: delegate.app, after: place) - usage.events(of: delegate.app, after: last))
         guard rest > 0 else { return backlog }
         var (wanted, looked) = (known.events, seen)
@@ -156,7 +156,7 @@ package final class BacklogCounter {
     /// Blocks of the log that contain events of the app, ascending.
     private func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
         if let known = stretches[app] { return known }
-        let found = Array(hub.usage.stretches(of: app, before: .max).reversed())
+        let found = Array(hub.committed.usage.stretches(of: app, before: .max).reversed())
         stretches[app] = found
         return found
     }

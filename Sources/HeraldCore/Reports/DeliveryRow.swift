@@ -14,7 +14,7 @@ package struct DeliveryRow: Sendable {
 
     /// A delivery with a row in the store.
     package init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
-        let delegate = hub.registry.delegate(key: delivery.delegate)
+        let delegate = hub.committed.registry.delegate(key: delivery.delegate)
         let lane = delegate.flatMap { hub.lane(of: $0) }
         let state = DeliveryState(delivery.state)
         self.delegate = delegate

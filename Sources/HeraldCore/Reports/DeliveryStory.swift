@@ -47,7 +47,8 @@ package struct DeliveryStory: Sendable {
     package static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
         // Before the store is read: deliveries that are settled in between are found there.
         let view = EventView(logged.event, within: WorkBudget())
-        var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
+        var keys = Set(
+            hub.committed.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
         if view.budget.isSpent { throw HubError.budgetExceeded }
         let (stored, waitingRows) = try rows(of: logged.sequence, reader)
         let attempts = Dictionary(grouping: stored, by: \.record.delegate)
@@ -56,7 +57,7 @@ package struct DeliveryStory: Sendable {
         keys.formUnion(waiting.keys)
         return try keys.sorted().compactMap { key in
             let records = attempts[key] ?? []
-            if let delegate = hub.registry.delegate(key: key) {
+            if let delegate = hub.committed.registry.delegate(key: key) {
                 return story(delegate, hub.lane(of: delegate), records, waiting[key])
             }
             guard let id = try reader.deletedDelegateID(key) else { return nil }

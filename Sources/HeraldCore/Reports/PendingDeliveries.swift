@@ -47,7 +47,7 @@ package struct PendingDeliveries: Sendable {
     {
         let view = EventView(logged.event, within: WorkBudget())
         let told = try attemptedDelegates(of: logged.sequence, reader)
-        let pending = hub.registry.list(logged.event.app) { delegate in
+        let pending = hub.committed.registry.list(logged.event.app) { delegate in
             delegate.key > key && selection.delegate.map { $0.key == delegate.key } ?? true
                 && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
         }
@@ -68,7 +68,7 @@ package struct PendingDeliveries: Sendable {
         var rows: [DeliveryRow] = []
         var (own, all) = (0, 0)
         var budget = WorkBudget()
-        for stretch in hub.usage.stretches(of: selection.app, before: .max).reversed()
+        for stretch in hub.committed.usage.stretches(of: selection.app, before: .max).reversed()
         where stretch.upperBound > position {
             position = max(position, stretch.lowerBound - 1)
             while position < stretch.upperBound {

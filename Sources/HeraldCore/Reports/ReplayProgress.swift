@@ -9,6 +9,6 @@ package struct ReplayProgress: Sendable {
     package init(_ replay: Replay, _ delegate: WebhookDelegate, _ hub: Hub, _ counter: BacklogCounter) throws {
         self.replay = replay
         backlog = try counter.count(delegate, after: replay.cursor, through: replay.until)
-        progress = hub.usage.progress(of: replay, in: delegate.app)
+        progress = hub.committed.usage.progress(of: replay, in: delegate.app)
     }
 }

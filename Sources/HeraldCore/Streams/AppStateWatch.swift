@@ -36,7 +36,7 @@ package final class AppStateWatch: EventDelegate {
     }
 
     /// The version of the current state, for `ETag`.
-    package func version(_ app: AppKey) -> String { hub.appState.version(app) ?? AppState.unknownVersion }
+    package func version(_ app: AppKey) -> String { hub.committed.appState.version(app) ?? AppState.unknownVersion }
 
     /// Waits until the version of the state differs from `known`, or the time is up, with a precision of a second.
     /// - Parameter answer: called once, on some thread; must not wait.

@@ -33,7 +33,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
     package func count(of app: AppKey, after place: LogPosition) -> Int64 {
         known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
     }
-    package var erasures: Int { hub.recentEvents.erasures.load(ordering: .acquiring) }
+    package var erasures: Int { hub.committed.recentEvents.erasures.load(ordering: .acquiring) }
 
     // MARK: The streams' thread
 
@@ -162,7 +162,7 @@ private struct AttemptNames {
     private mutating func event(_ sequence: LogPosition) throws(StoreError) -> (app: AppKey, id: String)? {
         if let known = events[sequence] { return known }
         var batch: EventBatch
-        if case .events(let recent) = hub.recentEvents.slice(after: sequence - 1, limit: 1) {
+        if case .events(let recent) = hub.committed.recentEvents.slice(after: sequence - 1, limit: 1) {
             batch = recent
         } else {
             batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
@@ -176,7 +176,7 @@ private struct AttemptNames {
     private mutating func delegate(_ key: DelegateKey) throws(StoreError) -> (app: AppKey?, id: String)? {
         if let known = delegates[key] { return known }
         var found: (app: AppKey?, id: String)?
-        if let delegate = hub.registry.delegate(key: key) {
+        if let delegate = hub.committed.registry.delegate(key: key) {
             found = (delegate.app, delegate.id)
         } else if let id = try reader.deletedDelegateID(key) {
             found = (nil, id)

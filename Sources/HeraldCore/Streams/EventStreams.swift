@@ -4,7 +4,9 @@ import Synchronization
 /// like its superclass: it adds no mutable state.
 package final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<Event>) {
-        super.init(hub: hub, log: EventLog(hub.recentEvents, hub.usage, pageBytes: hub.pageBytes), format: format)
+        super.init(
+            hub: hub, log: EventLog(hub.committed.recentEvents, hub.committed.usage, pageBytes: hub.pageBytes),
+            format: format)
     }
 
     package func published(_ batch: EventBatch) { wake() }

@@ -45,13 +45,14 @@ extension LogWriter {
         return changes.compactMap { change in
             switch change {
             case .delegate(let key):
-                delegates[key].map { .set($0.repaired) } ?? registry.delegate(key: key).map { .remove([$0]) }
+                delegates[key].map { .set($0.repaired) } ?? committed.registry.delegate(key: key).map { .remove([$0]) }
             case .key(let id):
-                rows.keys.first { $0.id == id }.map { .setKey($0) } ?? keys.entry(id: id).map { .removeKey($0.key) }
+                rows.keys.first { $0.id == id }.map { .setKey($0) }
+                    ?? committed.keys.entry(id: id).map { .removeKey($0.key) }
             case .session(let digest):
                 rows.sessions.first { $0.digest == digest }.map { .setSession($0) } ?? .removeSession(digest)
             case .app(let key):
-                rows.apps.first { $0.key == key }.map { .setApp($0) } ?? apps[key].map { .removeApp($0) }
+                rows.apps.first { $0.key == key }.map { .setApp($0) } ?? committed.apps[key].map { .removeApp($0) }
             case .eventType(let type, let app):
                 rows.eventTypes.first { $0.type == type && $0.app == app }.map { .setEventType($0) }
                     ?? .removeEventType(type, app)

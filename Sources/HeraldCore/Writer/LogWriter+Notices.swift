@@ -10,7 +10,9 @@ extension LogWriter {
         var changed: [DelegateKey: WebhookDelegate] = [:]
         var removed: Set<DelegateKey> = []
         for notice in notices where !removed.contains(notice.delegate) {
-            guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
+            guard let delegate = changed[notice.delegate] ?? committed.registry.delegate(key: notice.delegate) else {
+                continue
+            }
             if let cause = DelegateLifecycle.Cause(notice.kind) {
                 let now = notice.kind.isEndOfLease ? ages.now(forAge: lease(of: delegate)) : clock.wall()
                 var state = delegate.state

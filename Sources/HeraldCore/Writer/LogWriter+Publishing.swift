@@ -99,7 +99,7 @@ extension LogWriter {
     /// Adds an event to those of the transaction. The store gets them together, before the log is read, or at the end.
     func append(_ event: Event, _ plan: inout Plan) {
         plan.events.append(event)
-        if apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
+        if committed.apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
     }
 
     /// Passes the events added since the last call to the store.

@@ -33,9 +33,11 @@ extension LogWriter {
 extension LogWriter {
     /// Why an app may not store more, including the bytes that this transaction adds.
     func refusal(of publication: Publication, _ plan: Plan) -> WriteRefusal? {
-        guard apps.limitsBytes, let limit = apps[publication.app]?.settings.maxStoredBytes else { return nil }
+        guard committed.apps.limitsBytes, let limit = committed.apps[publication.app]?.settings.maxStoredBytes else {
+            return nil
+        }
         let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
-        let used = usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
+        let used = committed.usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
         return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 
@@ -52,7 +54,7 @@ extension LogWriter {
             plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
         }
         for (block, bytes) in freed {
-            let parts = usage.parts(of: block).map { part in
+            let parts = committed.usage.parts(of: block).map { part in
                 var part = part
                 part.bytes -= bytes[part.app] ?? 0
                 return part
@@ -67,7 +69,7 @@ extension LogWriter {
             plan.filledBlocks = min(max(filled.lowerBound, open), filled.upperBound)..<filled.upperBound
         }
         for block in plan.filledBlocks ?? 0..<0 where !plan.changedBlocks.contains(block) && freed[block] == nil {
-            try transaction.keepBlock(block, usage.parts(of: block))
+            try transaction.keepBlock(block, committed.usage.parts(of: block))
         }
     }
 }

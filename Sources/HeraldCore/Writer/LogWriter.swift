@@ -25,8 +25,6 @@ package final class LogWriter: Sendable {
     struct Hooks: Sendable {
         /// Called after each durable change.
         let changed: @Sendable (WriteEffect) -> Void
-        /// Called before events are published that publishers wait for.
-        let watched: @Sendable ([LogPosition: DeliveryWatch]) -> Void
         /// Called with the events that another process has appended, as this one learns of them.
         let followed: @Sendable (EventBatch) -> Void
         /// Called if the store can't determine what is on disk: the process has to end.
@@ -38,13 +36,7 @@ package final class LogWriter: Sendable {
     let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
-    let registry: Registry
-    let catalogue: EventTypeCatalogue
-    let keys: KeyRing
-    let apps: AppCatalogue
-    let sessions: SessionStore
-    let kept: KeptMemory
-    let usage: LogUsage
+    let committed: CommittedState
     let ids: ULIDGenerator
     let clock: Clock
     let ages: AgeClock
@@ -56,21 +48,12 @@ package final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, apps: AppCatalogue, sessions: SessionStore,
-        kept: KeptMemory = KeptMemory(), usage: LogUsage, ids: ULIDGenerator, clock: Clock,
-        attempts: AttemptRoom = AttemptRoom(), hooks: Hooks
+        committed: CommittedState, ids: ULIDGenerator, clock: Clock, attempts: AttemptRoom = AttemptRoom(), hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
         self.delegates = delegates
-        self.registry = registry
-        self.catalogue = catalogue
-        self.keys = keys
-        self.apps = apps
-        self.sessions = sessions
-        self.kept = kept
-        self.usage = usage
+        self.committed = committed
         self.ids = ids
         self.clock = clock
         ages = AgeClock(clock)
@@ -205,7 +188,7 @@ package final class LogWriter: Sendable {
             for change in changes {
                 // Their rows may be gone, and their keys are used nevertheless.
                 if case .delegate(let key) = change { state.nextDelegateKey = max(state.nextDelegateKey, key + 1) }
-                if case .app(let key) = change { apps.reserve(key) }
+                if case .app(let key) = change { committed.apps.reserve(key) }
             }
             var erased: Set<LogPosition> = []
             for effect in effects(of: changes, rows) {
@@ -357,7 +340,7 @@ package final class LogWriter: Sendable {
         if !plan.watched.isEmpty {
             let first = commit.head - LogPosition(plan.events.count) + 1
             let watches = plan.watched.map { (first + LogPosition($0.key), $0.value) }
-            hooks.watched(Dictionary(uniqueKeysWithValues: watches))
+            committed.recentEvents.watch(Dictionary(uniqueKeysWithValues: watches))
         }
         follow(plan.events, &state)
         attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
@@ -394,7 +377,7 @@ package final class LogWriter: Sendable {
                         after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
                 },
                 tell: { batch in
-                    usage.add(batch)
+                    committed.usage.add(batch)
                     if batch.first < ours { hooks.followed(batch) }
                     delegates.invokeDelegates { $0.published(batch) }
                 })

@@ -87,7 +87,7 @@ extension RequestCommand {
             plan.answers.append { completion(result) }
             return
         }
-        if let growth = growth(writer), let refusal = writer.kept.refusal(of: growth) {
+        if let growth = growth(writer), let refusal = writer.committed.kept.refusal(of: growth) {
             plan.answers.append { completion(.refused(refusal)) }
             return
         }

@@ -39,9 +39,9 @@ struct KeptMemoryTests {
     @Test("large delegates are refused by their bytes, also as a change, and the memory of removed ones is free again")
     func delegates() async throws {
         var configuration = Hub.Configuration()
-        configuration.maxKeptBytes = 2 << 20
+        configuration.memory.maxKeptBytes = 2 << 20
         let bench = try HubBench(configuration: configuration)
-        let before = bench.hub.kept.total
+        let before = bench.hub.committed.kept.total
         func subjects(_ count: Int) -> [String] {
             (0..<count).map { String(repeating: "s", count: 250) + String(100 + $0) }
         }
@@ -61,7 +61,7 @@ struct KeptMemoryTests {
             return
         }
         #expect(limit == (2 << 20) / 4 * 3)
-        #expect(bench.hub.kept.bytes(of: .delegates) <= limit && (4...12).contains(urls.count))
+        #expect(bench.hub.committed.kept.bytes(of: .delegates) <= limit && (4...12).contains(urls.count))
         // Small ones fit as long as there is room; a large change of one does not.
         let small = try #require(await bench.register("https://receiver.example/small"))
         let large = subjects(800)
@@ -73,9 +73,9 @@ struct KeptMemoryTests {
             Issue.record("\(changed)")
             return
         }
-        #expect(bench.hub.registry.delegate(.default, id: small.id)?.settings.subjects == [])
+        #expect(bench.hub.committed.registry.delegate(.default, id: small.id)?.settings.subjects == [])
         _ = await bench.change(.removeAll)
-        #expect(bench.hub.kept.total == before)
+        #expect(bench.hub.committed.kept.total == before)
         await bench.stop()
     }
 
@@ -83,7 +83,7 @@ struct KeptMemoryTests {
     func others() async throws {
         let bench = try HubBench()
         let hub = bench.hub
-        let before = hub.kept.total
+        let before = hub.committed.kept.total
         func submit(_ type: EventTypeWrite.Action) async -> WriteResult<EventTypeWrite.Outcome> {
             await withCheckedContinuation { continuation in
                 hub.submit(EventTypeWrite(type: "a.b", action: type) { continuation.resume(returning: $0) })
@@ -97,32 +97,32 @@ struct KeptMemoryTests {
         var description = EventTypeWrite.Description()
         description.schema = Array(("{\"title\": \"" + String(repeating: "x", count: 50_000) + "\"}").utf8)
         _ = await submit(.set(description))
-        let ofType = hub.kept.bytes(of: .eventTypes)
+        let ofType = hub.committed.kept.bytes(of: .eventTypes)
         #expect((1..<1_000).contains(ofType), "the schema is in the store")
-        #expect(hub.catalogue.summary(.default, "a.b")?.bytes == description.schema?.count)
+        #expect(hub.committed.catalogue.summary(.default, "a.b")?.bytes == description.schema?.count)
         _ = await submit(.set(description))
-        #expect(hub.kept.bytes(of: .eventTypes) == ofType)
+        #expect(hub.committed.kept.bytes(of: .eventTypes) == ofType)
         let name = String(repeating: "n", count: 256)
         let key = APIKey(
             id: "key_1", name: name, scopes: [.read], digest: [UInt8](repeating: 1, count: 32), createdAt: 1)
         _ = await submit(.addKey(key))
-        #expect(hub.kept.bytes(of: .keys) > 512 + 256)
+        #expect(hub.committed.kept.bytes(of: .keys) > 512 + 256)
         _ = await submit(.open(Session(digest: [1], kind: .session, app: .default, key: "key_1", expiresAt: .max)))
-        #expect(hub.kept.bytes(of: .sessions) == Session.keptBytes)
+        #expect(hub.committed.kept.bytes(of: .sessions) == Session.keptBytes)
         // With its session.
         _ = await submit(.revokeKey(id: "key_1"))
         _ = await submit(.remove)
-        #expect(hub.kept.total == before)
+        #expect(hub.committed.kept.total == before)
         await bench.stop()
     }
 
     @Test("opening many sessions ends those of the app that has most, not those of others")
     func sessions() async throws {
         var configuration = Hub.Configuration()
-        configuration.maxKeptBytes = 1 << 16
+        configuration.memory.maxKeptBytes = 1 << 16
         let bench = try HubBench(configuration: configuration)
         let hub = bench.hub
-        let limit = hub.sessions.limit
+        let limit = hub.committed.sessions.limit
         #expect(limit == 100)
         let added: WriteResult<AppWrite.Outcome> = await withCheckedContinuation { continuation in
             hub.submit(
@@ -144,8 +144,8 @@ struct KeptMemoryTests {
         // It ends first.
         await open(0, .default, expiresAt: future)
         for number in 1...limit + 20 { await open(number, app.key, expiresAt: future + Int64(number)) }
-        #expect(hub.sessions.find([0, 0], at: 0) != nil)
-        #expect(hub.sessions.all.count == limit)
+        #expect(hub.committed.sessions.find([0, 0], at: 0) != nil)
+        #expect(hub.committed.sessions.all.count == limit)
         await bench.stop()
     }
 }
@@ -171,7 +171,7 @@ struct ValueCacheTests {
     @Test("users with large data stay within the bytes, and the store has those that memory has not")
     func users() async throws {
         var configuration = Hub.Configuration()
-        configuration.maxValueBytes = 2 << 20
+        configuration.memory.maxValueBytes = 2 << 20
         let bench = try HubBench(configuration: configuration)
         let name = String(repeating: "x", count: 100_000)
         for user in 0..<40 {
@@ -179,9 +179,9 @@ struct ValueCacheTests {
             let event = Event("auth.logged_in", id: "e\(user)", data: data)
             _ = try await bench.hub.publish([EventDraft(event: event, mayExist: false)])
         }
-        #expect(bench.hub.auth.bytes <= 1 << 20 && bench.hub.auth.bytes > 200_000)
-        #expect(bench.hub.auth.status(.default, userID: "39") != nil)
-        #expect(bench.hub.auth.status(.default, userID: "0") == nil)
+        #expect(bench.hub.committed.auth.bytes <= 1 << 20 && bench.hub.committed.auth.bytes > 200_000)
+        #expect(bench.hub.committed.auth.status(.default, userID: "39") != nil)
+        #expect(bench.hub.committed.auth.status(.default, userID: "0") == nil)
         let stored = await offPool {
             try? bench.hub.readAndWait { reader throws(StoreError) in
                 try reader.authStatus(app: .default, userID: "0")

@@ -121,7 +121,7 @@ struct LogFollowerTests {
         await #expect(throws: WriteRefusal.self) { try await bench.post("a.d") }
         #expect(try await bench.post("a.e").disposition == .accepted)
         #expect(listener.heard.items == ["1 a.b", "2 a.c", "3 a.d", "4 a.e"], "the refused one is in the log")
-        #expect(bench.hub.usage.total(of: .default).events == 4)
+        #expect(bench.hub.committed.usage.total(of: .default).events == 4)
         await bench.stop()
     }
 
@@ -140,7 +140,7 @@ struct LogFollowerTests {
         #expect(listeners[1].heard.items == log)
         // The other one hears of the last event when something else of its own is committed.
         #expect([42, 43].contains(listeners[0].heard.items.count) && log.starts(with: listeners[0].heard.items))
-        #expect(benches[1].hub.usage.total(of: .default).events == 43)
+        #expect(benches[1].hub.committed.usage.total(of: .default).events == 43)
         for bench in benches { await bench.stop() }
     }
 

@@ -37,13 +37,13 @@ struct SharedHubTests {
         let (a, b) = try pair()
         let made = try #require(await a.register("https://receiver.example/a"))
         await catchUp(b)
-        #expect(b.hub.registry.delegate(.default, id: made.id)?.settings.url == "https://receiver.example/a")
+        #expect(b.hub.committed.registry.delegate(.default, id: made.id)?.settings.url == "https://receiver.example/a")
         await pause(b, made.id)
         // Without being asked.
-        try await eventually("the pause") { a.hub.registry.delegate(key: made.key)?.status == .paused }
+        try await eventually("the pause") { a.hub.committed.registry.delegate(key: made.key)?.status == .paused }
         _ = await a.change(.remove(id: made.id, ifVersion: nil))
         await catchUp(b)
-        #expect(b.hub.registry.count == 0)
+        #expect(b.hub.committed.registry.count == 0)
         for bench in [a, b] { await bench.stop() }
     }
 
@@ -67,13 +67,13 @@ struct SharedHubTests {
         }
         #expect(keys.count == 40 && memory.read { $0.delegates.count } == 40)
         // A URL that a delegate has left belongs to the next one, whichever of the changes is heard first.
-        let first = try #require(a.hub.registry.delegate(.default, url: "https://receiver.example/1"))
+        let first = try #require(a.hub.committed.registry.delegate(.default, url: "https://receiver.example/1"))
         _ = await a.change(.update(id: first.id, ifVersion: nil) { state, _ in state.settings.url += "/moved" })
         let second = try #require(await a.register("https://receiver.example/1"))
         _ = await a.change(.update(id: first.id, ifVersion: nil) { state, _ in state.settings.description = "x" })
         await catchUp(b)
-        #expect(b.hub.registry.delegate(.default, url: "https://receiver.example/1")?.id == second.id)
-        #expect(b.hub.registry.delegate(.default, url: "https://receiver.example/1/moved")?.id == first.id)
+        #expect(b.hub.committed.registry.delegate(.default, url: "https://receiver.example/1")?.id == second.id)
+        #expect(b.hub.committed.registry.delegate(.default, url: "https://receiver.example/1/moved")?.id == first.id)
         for bench in [a, b] { await bench.stop() }
     }
 
@@ -128,8 +128,8 @@ struct SharedHubTests {
             return
         }
         await catchUp(b)
-        #expect(b.hub.keys.entry(id: "key_1") != nil && b.hub.sessions.find([2], at: 0) != nil)
-        #expect(b.hub.apps.find("one") == app && b.hub.catalogue.summary(.default, "a.b") != nil)
+        #expect(b.hub.committed.keys.entry(id: "key_1") != nil && b.hub.committed.sessions.find([2], at: 0) != nil)
+        #expect(b.hub.committed.apps.find("one") == app && b.hub.committed.catalogue.summary(.default, "a.b") != nil)
         _ = await administer(b, .revokeKey(id: "key_1"))
         await withCheckedContinuation { continuation in
             b.hub.submit(AppWrite(action: .remove(id: "app_1", ifVersion: nil)) { _ in continuation.resume() })
@@ -138,8 +138,8 @@ struct SharedHubTests {
             b.hub.submit(EventTypeWrite(type: "a.b", action: .remove) { _ in continuation.resume() })
         }
         await catchUp(a)
-        #expect(a.hub.keys.isEmpty && a.hub.sessions.find([2], at: 0) == nil)
-        #expect(a.hub.apps.find("one") == nil && a.hub.catalogue.summary(.default, "a.b") == nil)
+        #expect(a.hub.committed.keys.isEmpty && a.hub.committed.sessions.find([2], at: 0) == nil)
+        #expect(a.hub.committed.apps.find("one") == nil && a.hub.committed.catalogue.summary(.default, "a.b") == nil)
         // Its key is used, wherever the next one is made.
         let next = await withCheckedContinuation { continuation in
             a.hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "one"))) { continuation.resume(returning: $0) })

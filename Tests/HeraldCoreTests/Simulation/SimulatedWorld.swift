@@ -227,33 +227,25 @@ final class SimulatedProcess: @unchecked Sendable {
         let lanes = try store.recover(shards)
         intake = try Intake()
         handover = try ShardHandover()
-        recentEvents = RecentEvents(head: recovery.head, maxEvents: size.maxRecentEvents)
-        let registry = Registry(recovery.delegates)
+        var limits = CommittedState.Limits()
+        limits.maxRecentEvents = size.maxRecentEvents
+        let committed = CommittedState(recovery, limits)
+        let (registry, recentEvents) = (committed.registry, committed.recentEvents)
         self.registry = registry
-        let catalogue = EventTypeCatalogue(recovery.eventTypes)
-        let keys = KeyRing(recovery.keys)
-        let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
-        let sessions = SessionStore(recovery.sessions)
-        let auth = AuthProjection()
-        let usage = LogUsage(recovery, recentEvents)
-        self.usage = usage
+        self.recentEvents = recentEvents
+        usage = committed.usage
         let inboxes = Inboxes()
-        let memory = CommitObserver(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
-            recentEvents: recentEvents,
-            usage: usage,
-            recordedAttempts: { _ in },
-            loops: size.loops,
+        let observer = CommitObserver(
+            committed: committed, recordedAttempts: { _ in }, loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
-            store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
-            keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ULIDGenerator(), clock: clock,
+            store: store, intake: intake, delegates: delegates, committed: committed, ids: ULIDGenerator(),
+            clock: clock,
             hooks: .init(
                 changed: { effect in
                     changed(effect)
-                    memory.take(effect)
-                }, watched: { [recentEvents] in recentEvents.watch($0) }, followed: { _ in }, onDurabilityLost: { _ in }
-            ))
+                    observer.take(effect)
+                }, followed: { _ in }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         writerState.cluster = ShardManager(

@@ -9,7 +9,7 @@ struct EventStreamsTests {
         recentEvents: Int = 16_384, _ body: (HubBench, EventStreams, QueueThread) async throws -> Void
     ) async throws {
         var configuration = Hub.Configuration()
-        configuration.maxRecentEvents = recentEvents
+        configuration.memory.maxRecentEvents = recentEvents
         let bench = try HubBench(configuration: configuration)
         try await withStreams(of: bench, EventStreams(hub: bench.hub, format: .lines { $0.id }), body)
     }
