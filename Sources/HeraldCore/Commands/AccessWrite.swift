@@ -83,11 +83,11 @@ extension AccessWrite: RequestCommand {
         return nil
     }
 
-    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+    package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
         switch action {
         case .addKey(let key): KeptMemory.Growth(app: key.app, bytes: key.keptBytes)
         case .rotateKey(let id, _, _):
-            writer.committed.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
+            context.committed.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
         case .open(let session) where session.kind == .link:
             KeptMemory.Growth(app: session.app, bytes: Session.keptBytes)
         // The operator's dashboard opens also when memory is full: `makeRoom` bounds sessions.
@@ -96,17 +96,17 @@ extension AccessWrite: RequestCommand {
     }
 
     package func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let now = writer.clock.wall()
-        let keys = writer.committed.keys
+        let now = context.clock.wall()
+        let keys = context.committed.keys
         switch action {
         case .addKey(let key):
-            guard writer.committed.apps[key.app] != nil else { return .notFound }
+            guard context.committed.apps[key.app] != nil else { return .notFound }
             if !hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .lastAdminKey }
             guard try Self.makeRoom(for: key.app, keys, now, transaction, &plan) else { return .tooManyKeys }
             try plan.set(key, transaction)
-            try writer.note(provenance, key.app, target: key.id, transaction)
+            try context.note(provenance, key.app, target: key.id, transaction)
             return .added(key)
         case .rotateKey(let id, let replacement, let overlap):
             guard var old = keys.entry(id: id)?.key, old.app == app else { return .notFound }
@@ -118,7 +118,7 @@ extension AccessWrite: RequestCommand {
             old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
             try plan.set(new, transaction)
             try plan.set(old, transaction)
-            try writer.note(provenance, new.app, target: new.id, transaction)
+            try context.note(provenance, new.app, target: new.id, transaction)
             return .added(new)
         case .revokeKey(let id):
             guard let key = keys.entry(id: id)?.key, key.app == app else { return .notFound }
@@ -126,24 +126,24 @@ extension AccessWrite: RequestCommand {
                 return .lastAdminKey
             }
             try plan.remove(key, transaction)
-            try plan.end(writer.committed.sessions.all.filter { $0.key == id }, transaction)
-            try writer.note(provenance, key.app, target: key.id, transaction)
+            try plan.end(context.committed.sessions.all.filter { $0.key == id }, transaction)
+            try context.note(provenance, key.app, target: key.id, transaction)
             return .revoked(key)
         case .open(let session):
             // The app or the key may have been deleted in the meantime.
-            guard let app = writer.committed.apps[session.app],
+            guard let app = context.committed.apps[session.app],
                 !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
             else { return .notFound }
-            guard try Self.makeRoom(for: session, writer.committed.sessions, now, transaction, &plan) else {
+            guard try Self.makeRoom(for: session, context.committed.sessions, now, transaction, &plan) else {
                 return .tooManyLinks
             }
             try transaction.setSession(session)
             plan.effects.append(.setSession(session))
-            try writer.note(provenance, session.app, target: app.id, transaction)
+            try context.note(provenance, session.app, target: app.id, transaction)
         case .close(let digest):
             try transaction.removeSession(digest)
             plan.effects.append(.removeSession(digest))
-        case .note(let target): try writer.note(provenance, app, target: target, transaction)
+        case .note(let target): try context.note(provenance, app, target: target, transaction)
         case .noteUse(let times):
             for (id, time) in times {
                 guard var key = keys.entry(id: id)?.key else { continue }
@@ -162,7 +162,7 @@ extension AccessWrite: RequestCommand {
     /// - Returns: whether it may have one more.
     private static func makeRoom(
         for app: AppKey, _ keys: KeyRing, _ now: Int64, _ transaction: any StoreTransaction,
-        _ plan: inout LogWriter.Plan
+        _ plan: inout WritePlan
     ) throws(StoreError) -> Bool {
         let all = keys.list(app).map(\.key)
         let ended = all.filter { $0.expiresAt.map { $0 < now - memory } ?? false }
@@ -178,7 +178,7 @@ extension AccessWrite: RequestCommand {
     /// - Returns: whether there may be one more.
     private static func makeRoom(
         for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,
-        _ plan: inout LogWriter.Plan
+        _ plan: inout WritePlan
     ) throws(StoreError) -> Bool {
         let all = sessions.all
         let expired = all.filter { $0.expiresAt <= now }.prefix(maxForgotten)
@@ -197,7 +197,7 @@ extension AccessWrite: RequestCommand {
     }
 }
 
-extension LogWriter.Plan {
+extension WritePlan {
     fileprivate mutating func set(_ key: APIKey, _ transaction: any StoreTransaction) throws(StoreError) {
         try transaction.setKey(key)
         effects.append(.setKey(key))

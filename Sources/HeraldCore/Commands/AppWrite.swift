@@ -61,29 +61,29 @@ extension AppWrite: RequestCommand {
         return nil
     }
 
-    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+    package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
         guard case .add = action else { return nil }
         return KeptMemory.Growth(app: .default, bytes: App.default.keptBytes)
     }
 
     package func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let outcome = try change(writer, transaction, &plan)
+        let outcome = try change(context, transaction, &plan)
         if plan.isPartial { return outcome }
         switch outcome {
         case .added(let app), .updated(let app), .removed(let app):
-            try writer.note(provenance, app.key, target: app.id, transaction)
+            try context.note(provenance, app.key, target: app.id, transaction)
         default: break
         }
         return outcome
     }
 
     private func change(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let now = writer.clock.wall()
-        let apps = writer.committed.apps
+        let now = context.clock.wall()
+        let apps = context.committed.apps
         switch action {
         case .add(let id, let settings):
             guard apps.count < Self.maxApps else { return .tooMany }
@@ -113,7 +113,7 @@ extension AppWrite: RequestCommand {
             guard let app = apps.find(id) else { return .notFound }
             if let version, !version.contains(app.version) { return .versionMismatch }
             if app.key == .default { return .isDefault }
-            try Self.remove(app, now, writer, transaction, &plan)
+            try Self.remove(app, now, context, transaction, &plan)
             return .removed(app)
         }
     }
@@ -124,15 +124,15 @@ extension AppWrite: RequestCommand {
     /// With its delegates, keys, sessions and links. The first step ends the access to it, the last one removes the app, so
     /// that a removal that was interrupted can be repeated.
     private static func remove(
-        _ app: App, _ now: Int64, _ writer: LogWriter, _ transaction: any StoreTransaction,
-        _ plan: inout LogWriter.Plan
+        _ app: App, _ now: Int64, _ context: WriteContext, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
     ) throws(StoreError) {
-        for entry in writer.committed.keys.list(app.key) { try plan.remove(entry.key, transaction) }
-        try plan.end(writer.committed.sessions.all.filter { $0.app == app.key }, transaction)
-        let delegates = writer.committed.registry.list(app.key, limit: Self.objectsOfStep)
+        for entry in context.committed.keys.list(app.key) { try plan.remove(entry.key, transaction) }
+        try plan.end(context.committed.sessions.all.filter { $0.app == app.key }, transaction)
+        let delegates = context.committed.registry.list(app.key, limit: Self.objectsOfStep)
         for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }
-        let types = writer.committed.catalogue.list(app.key).prefix(Self.objectsOfStep)
+        let types = context.committed.catalogue.list(app.key).prefix(Self.objectsOfStep)
         for type in types {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))
@@ -144,7 +144,7 @@ extension AppWrite: RequestCommand {
     }
 }
 
-extension LogWriter.Plan {
+extension WritePlan {
     fileprivate mutating func set(_ app: App, _ transaction: any StoreTransaction) throws(StoreError) {
         try transaction.setApp(app)
         effects.append(.setApp(app))

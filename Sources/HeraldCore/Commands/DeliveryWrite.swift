@@ -76,13 +76,13 @@ extension DeliveryWrite: RequestCommand {
     }
 
     package func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let outcome = try change(writer, transaction, &plan)
+        let outcome = try change(context, transaction, &plan)
         switch outcome {
         case .count(0), .notFound, .tooMany, .damaged: break
         case .count, .replay, .erased:
-            try writer.note(provenance, app, target: target(writer.committed.registry), transaction)
+            try context.note(provenance, app, target: target(context.committed.registry), transaction)
         }
         return outcome
     }
@@ -99,10 +99,10 @@ extension DeliveryWrite: RequestCommand {
     }
 
     private func change(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let now = writer.clock.wall()
-        let registry = writer.committed.registry
+        let now = context.clock.wall()
+        let registry = context.committed.registry
         switch action {
         case .redeliver(let query):
             let deliveries = try transaction.redeliver(step(of: query), at: now)
@@ -110,7 +110,7 @@ extension DeliveryWrite: RequestCommand {
             let keys = deliveries.map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
             return stepped(query, keys, &plan)
         case .redeliverEvent(let id, let delegateID):
-            return try redeliver(id, to: delegateID, writer, transaction, &plan)
+            return try redeliver(id, to: delegateID, context, transaction, &plan)
         case .cancel(let query):
             var retrying = step(of: query)
             retrying.states = [.retrying]
@@ -153,10 +153,10 @@ extension DeliveryWrite: RequestCommand {
     }
 
     private func redeliver(
-        _ id: String, to delegateID: String?, _ writer: LogWriter, _ transaction: any StoreTransaction,
-        _ plan: inout LogWriter.Plan
+        _ id: String, to delegateID: String?, _ context: WriteContext, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let registry = writer.committed.registry
+        let registry = context.committed.registry
         guard let logged = try transaction.event(app: app, id: id) else {
             return .notFound("There is no event with the id \(id).")
         }
@@ -170,7 +170,7 @@ extension DeliveryWrite: RequestCommand {
         } else {
             delegates = try transaction.recipients(event: logged.sequence).compactMap { registry.delegate(key: $0) }
         }
-        let now = writer.clock.wall()
+        let now = context.clock.wall()
         let deliveries = delegates.map { delegate in
             WaitingDelivery(
                 delegate: delegate.key, event: logged.sequence, attempts: 0, dueAt: now, state: .retrying,
@@ -194,7 +194,7 @@ extension DeliveryWrite: RequestCommand {
     private func limit(of query: DeliveryQuery) -> Int { min(query.limit, Self.maxDeliveries - changed) }
 
     /// - Parameter keys: what this step has changed.
-    private func stepped(_ query: DeliveryQuery, _ keys: [DeliveryKey], _ plan: inout LogWriter.Plan) -> Outcome {
+    private func stepped(_ query: DeliveryQuery, _ keys: [DeliveryKey], _ plan: inout WritePlan) -> Outcome {
         plan.isPartial = keys.count == Self.rowsOfStep && limit(of: query) > keys.count
         plan.lastChanged = keys.min { ($0.event, $0.delegate) < ($1.event, $1.delegate) }
         return .count(changed + keys.count)

@@ -107,8 +107,8 @@ extension EventTypeWrite: RequestCommand {
         return nil
     }
 
-    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
-        guard case .set(let description) = action, writer.committed.catalogue.summary(app, type) == nil else {
+    package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
+        guard case .set(let description) = action, context.committed.catalogue.summary(app, type) == nil else {
             return nil
         }
         let record = EventTypeRecord(
@@ -118,27 +118,27 @@ extension EventTypeWrite: RequestCommand {
     }
 
     package func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let current = writer.committed.catalogue.summary(app, type)
+        let current = context.committed.catalogue.summary(app, type)
         if let ifVersion, !ifVersion.contains(current?.version ?? 0) { return .versionMismatch }
         switch action {
         case .remove:
             guard current != nil else { return .notFound }
             try transaction.removeEventType(type, app: app)
             plan.effects.append(.removeEventType(type, app))
-            try writer.note(provenance, app, target: type, transaction)
+            try context.note(provenance, app, target: type, transaction)
             return .removed
         case .set(let description):
-            if current == nil, writer.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
-            let now = writer.clock.wall()
+            if current == nil, context.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
+            let now = context.clock.wall()
             let record = EventTypeRecord(
                 app: app, type: type, description: description.text, example: description.example,
                 schema: description.schema, check: description.check, assertsFormats: description.assertsFormats,
                 createdAt: current?.createdAt ?? now, updatedAt: now, version: (current?.version ?? 0) + 1)
             try transaction.setEventType(record)
             plan.effects.append(.setEventType(record))
-            try writer.note(provenance, app, target: type, transaction)
+            try context.note(provenance, app, target: type, transaction)
             return current == nil ? .added(record) : .replaced(record)
         }
     }

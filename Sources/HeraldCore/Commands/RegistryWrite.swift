@@ -99,25 +99,25 @@ extension RegistryWrite: RequestCommand {
         }
     }
 
-    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? {
+    package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
         switch action {
         case .remove, .removeAll: return nil
         case .register, .update: break
         }
-        let probe = Registry.NewDelegate(key: 0, start: 0, time: writer.clock.wall()) { "" }
-        guard case .set(let delegate)? = writer.committed.registry.decide(self, probe).1 else { return nil }
-        let old = writer.committed.registry.delegate(key: delegate.key)?.keptBytes ?? 0
+        let probe = Registry.NewDelegate(key: 0, start: 0, time: context.clock.wall()) { "" }
+        guard case .set(let delegate)? = context.committed.registry.decide(self, probe).1 else { return nil }
+        let old = context.committed.registry.delegate(key: delegate.key)?.keptBytes ?? 0
         return KeptMemory.Growth(app: app, bytes: delegate.keptBytes - old)
     }
 
     package func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        let now = writer.clock.wall()
+        let now = context.clock.wall()
         let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: try transaction.head, time: now) {
-            writer.ids.next("dlg_", time: now)
+            context.ids.next("dlg_", time: now)
         }
-        let (outcome, effect) = refusal(writer) ?? writer.committed.registry.decide(self, new)
+        let (outcome, effect) = refusal(context) ?? context.committed.registry.decide(self, new)
         if let effect { plan.effects.append(effect) }
         switch effect {
         case .set(let delegate):
@@ -125,24 +125,24 @@ extension RegistryWrite: RequestCommand {
             if case .registered = outcome {
                 try transaction.write(Self.firstRow(of: delegate))
                 if case .register(let registration) = action, registration.replaysCurrentState {
-                    try Self.appendCurrentState(to: delegate, writer, transaction, &plan)
+                    try Self.appendCurrentState(to: delegate, context, transaction, &plan)
                 }
             }
-            try writer.note(provenance, app, target: delegate.id, transaction)
+            try context.note(provenance, app, target: delegate.id, transaction)
         case .remove(let delegates):
             for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
-            try writer.note(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+            try context.note(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
         default: break
         }
         return outcome
     }
 
     /// An app that was deleted in the meantime, or that has the maximum number of delegates, gets no new ones.
-    private func refusal(_ writer: LogWriter) -> (Outcome, WriteEffect?)? {
+    private func refusal(_ context: WriteContext) -> (Outcome, WriteEffect?)? {
         guard case .register(let registration) = action else { return nil }
-        guard let found = writer.committed.apps[app] else { return (.notFound, nil) }
-        guard let limit = found.settings.maxDelegates, writer.committed.registry.count(of: app) >= limit,
-            writer.committed.registry.delegate(app, url: registration.settings.url) == nil
+        guard let found = context.committed.apps[app] else { return (.notFound, nil) }
+        guard let limit = found.settings.maxDelegates, context.committed.registry.count(of: app) >= limit,
+            context.committed.registry.delegate(app, url: registration.settings.url) == nil
         else { return nil }
         return (.tooMany(limit: limit), nil)
     }
@@ -150,21 +150,21 @@ extension RegistryWrite: RequestCommand {
     /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to the
     /// delegate.
     private static func appendCurrentState(
-        to delegate: WebhookDelegate, _ writer: LogWriter, _ transaction: any StoreTransaction,
-        _ plan: inout LogWriter.Plan
+        to delegate: WebhookDelegate, _ context: WriteContext, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
     ) throws(StoreError) {
         let selection = delegate.selection
-        func nextID() -> String { writer.ids.next("evt_", time: writer.clock.wall(), of: delegate.app) }
+        func nextID() -> String { context.ids.next("evt_", time: context.clock.wall(), of: delegate.app) }
         if selection.includes(type: AppStateFamily.changed), selection.subjectSelection.contains(nil),
             let state = try transaction.appState(delegate.app)
         {
-            writer.append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
+            context.append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
         }
         guard selection.includes(type: AuthFamily.statusChanged) else { return }
         for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
             let userID = AuthFamily.userID(ofSubject: subject)
             guard let status = try transaction.authStatus(app: delegate.app, userID: userID) else { continue }
-            writer.append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
+            context.append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
         }
     }
 

@@ -41,7 +41,7 @@ struct AttemptRemoval: StoreCommand {
     static var admission: CommandAdmission { .always }
 
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         var removed = RemovedAttempts(count: 0, bytes: 0)
         var rows = bytes / Self.largeAttempt + 1

@@ -5,8 +5,8 @@ struct Barrier: StoreCommand {
 
     static var admission: CommandAdmission { .always }
 
-    func perform(_ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan) {
-        plan.answers.append { [self, intake = writer.intake] in
+    func perform(_ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan) {
+        plan.answers.append { [self, intake = context.intake] in
             // Steps that were submitted before wait in a queue of their own.
             guard intake.hasSteps else { return reached() }
             if intake.submit(self) != nil { reached() }

@@ -6,11 +6,11 @@ struct ErasureEnd: StoreCommand {
     var isStep: Bool { true }
 
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let rest = try transaction.erase(events, limit: Self.rowsOfStep).rest
         if rest.isEmpty { return }
-        plan.answers.append { [intake = writer.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
+        plan.answers.append { [intake = context.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
     }
 
     func refuse(_ refusal: WriteRefusal) {}

@@ -21,16 +21,16 @@ struct Housekeeping: StoreCommand {
     static var admission: CommandAdmission { .always }
 
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        let lifetime = writer.ages.now(forAge: IdempotencyKey.lifetime)
+        let lifetime = context.ages.now(forAge: IdempotencyKey.lifetime)
         try transaction.removeExpiredAnswers(now: lifetime, limit: Self.maxAnswers)
         try transaction.trimAudit()
         plan.filledBlocks = filledBlocks
         // The log is marked as it grows, before and after what this transaction appends, so that events can be found by the
         // time of their acceptance, and cut by age. A step of the clock counts once it has lasted. After the clock went back,
         // there are no marks until it has caught up, because marks ascend.
-        let now = writer.ages.now(forAge: Self.steps)
+        let now = context.ages.now(forAge: Self.steps)
         let head = try transaction.head
         guard head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
         let mark = LogMark(sequence: head, time: now)

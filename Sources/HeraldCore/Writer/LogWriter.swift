@@ -36,10 +36,9 @@ package final class LogWriter: Sendable {
     let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
-    let committed: CommittedState
-    let ids: ULIDGenerator
-    let clock: Clock
-    let ages: AgeClock
+    let context: WriteContext
+    var committed: CommittedState { context.committed }
+    var clock: Clock { context.clock }
     let attempts: AttemptRoom
     private let hooks: Hooks
     private let thread = Mutex<Thread?>(nil)
@@ -53,10 +52,7 @@ package final class LogWriter: Sendable {
         self.store = store
         self.intake = intake
         self.delegates = delegates
-        self.committed = committed
-        self.ids = ids
-        self.clock = clock
-        ages = AgeClock(clock)
+        context = WriteContext(committed, ids: ids, clock: clock, intake: intake)
         self.attempts = attempts
         self.hooks = hooks
         confirmed = Atomic(clock.monotonic())
@@ -222,7 +218,7 @@ package final class LogWriter: Sendable {
         let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
         // First, so that what is recorded takes the space that becomes free.
         if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
-        var plan = Plan(state)
+        var plan = state.plan()
         let started = clock.monotonic()
         let commit: Commit
         do {
@@ -245,7 +241,7 @@ package final class LogWriter: Sendable {
     /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and
     /// when it is not known whether it was committed.
     private func commit(
-        _ batch: [Intake.Submission], _ state: inout State, _ plan: inout Plan
+        _ batch: [Intake.Submission], _ state: inout State, _ plan: inout WritePlan
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
         var isUnknown = false
@@ -263,9 +259,9 @@ package final class LogWriter: Sendable {
                     }
                     // A constant: passing the mutable `state` would copy it for each submission.
                     let before = state
-                    plan = Plan(before, isRepeated: isUnknown && name == nil)
+                    plan = before.plan(isRepeated: isUnknown && name == nil)
                     for submission in batch { try perform(submission, transaction, &plan) }
-                    try append(transaction, &plan)
+                    try context.append(transaction, &plan)
                     try countBlocks(transaction, before, &plan)
                     if kind == .deciding, store.isShared { try note(transaction, &plan) }
                 }
@@ -292,7 +288,7 @@ package final class LogWriter: Sendable {
     }
 
     /// Adds what a transaction changes to the list of changes.
-    private func note(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+    private func note(_ transaction: any StoreTransaction, _ plan: inout WritePlan) throws(StoreError) {
         plan.head = try transaction.head
         plan.name = .random(in: .min ... .max)
         try transaction.note(plan.effects.flatMap(\.changes), name: plan.name)
@@ -334,7 +330,7 @@ package final class LogWriter: Sendable {
     }
 
     /// Carries out the effects of a transaction, and responds.
-    private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
+    private func complete(_ plan: WritePlan, _ commit: Commit, _ state: inout State) {
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         if !plan.watched.isEmpty {
@@ -388,11 +384,11 @@ package final class LogWriter: Sendable {
     }
 
     private func perform(
-        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ plan: inout Plan
+        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        if case .publish(let publication) = submission { return try publish(publication, transaction, &plan) }
+        if case .publish(let publication) = submission { return try context.publish(publication, transaction, &plan) }
         // Other commands may read the log or truncate it.
-        try append(transaction, &plan)
+        try context.append(transaction, &plan)
         switch submission {
         case .publish: break
         case .checkpoint(let reported, let answer):
@@ -400,9 +396,9 @@ package final class LogWriter: Sendable {
             if let leases = store.leases { checkpoint = checkpoint.without(Shards.all.subtracting(leases.held)) }
             try transaction.write(checkpoint)
             plan.attemptBytes += submission.attemptBytes
-            try take(checkpoint.notices, transaction, &plan)
+            try context.take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
-        case .command(let command): try command.perform(self, transaction, &plan)
+        case .command(let command): try command.perform(context, transaction, &plan)
         }
     }
 

@@ -5,9 +5,9 @@ struct StorageProbe: StoreCommand {
     static var admission: CommandAdmission { .always }
 
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        try transaction.addMark(LogMark(sequence: try transaction.head, time: writer.clock.wall()))
+        try transaction.addMark(LogMark(sequence: try transaction.head, time: context.clock.wall()))
     }
 
     func refuse(_ refusal: WriteRefusal) {}

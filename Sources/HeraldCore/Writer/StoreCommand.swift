@@ -18,10 +18,10 @@ package protocol StoreCommand: Sendable {
     /// - Returns: the validated command; `nil` if it is invalid and was completed with a refusal.
     func checked(by rules: WebhookRules) -> Self?
 
-    /// Writes, and adds the effects of the commit on memory and the completions to the plan. The state in `writer` (the
+    /// Writes, and adds the effects of the commit on memory and the completions to the plan. The state in `context` (the
     /// registry, keys, apps …) is that of the last commit. The writer's thread. It may run several times, and has no other effects.
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError)
 
     /// Completes with a refusal: nothing was done. Any thread.
@@ -56,8 +56,8 @@ package protocol RequestCommand: StoreCommand {
     /// Called once, on the writer's thread or, if it is refused, at once; must not wait.
     var completion: @Sendable (WriteResult<Outcome>) -> Void { get }
 
-    /// The memory that its outcome needs; `nil` if it needs none. The state in `writer` is that of the last commit.
-    func growth(_ writer: LogWriter) -> KeptMemory.Growth?
+    /// The memory that its outcome needs; `nil` if it needs none. The state in `context` is that of the last commit.
+    func growth(_ context: WriteContext) -> KeptMemory.Growth?
 
     /// Whether the response says that something is erased: it waits until the write-ahead log has no copy of it.
     func saysErased(_ outcome: Outcome) -> Bool
@@ -66,40 +66,40 @@ package protocol RequestCommand: StoreCommand {
     /// - Parameter last: the delivery that it has changed last.
     func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self
 
-    /// Like `perform`, and logs the change for the audit (`LogWriter.note`).
+    /// Like `perform`, and logs the change for the audit (`WriteContext.note`).
     func outcome(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome
 }
 
 extension RequestCommand {
-    package func growth(_ writer: LogWriter) -> KeptMemory.Growth? { nil }
+    package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
 
     package func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let completion = completion
         if let idempotency,
-            let result: WriteResult<Outcome> = try writer.earlier(idempotency.key, app, transaction)
+            let result: WriteResult<Outcome> = try context.earlier(idempotency.key, app, transaction)
         {
             plan.answers.append { completion(result) }
             return
         }
-        if let growth = growth(writer), let refusal = writer.committed.kept.refusal(of: growth) {
+        if let growth = growth(context), let refusal = context.committed.kept.refusal(of: growth) {
             plan.answers.append { completion(.refused(refusal)) }
             return
         }
-        let outcome = try outcome(writer, transaction, &plan)
+        let outcome = try outcome(context, transaction, &plan)
         if plan.isPartial {
-            plan.answers.append { [next = next(after: outcome, plan.lastChanged), intake = writer.intake] in
+            plan.answers.append { [next = next(after: outcome, plan.lastChanged), intake = context.intake] in
                 if let refusal = intake.submit(next) { next.refuse(refusal) }
             }
             return
         }
         if let idempotency, let answer = idempotency.answer(outcome) {
-            try writer.remember(answer, idempotency.key, app, transaction)
+            try context.remember(answer, idempotency.key, app, transaction)
         }
         if saysErased(outcome) {
             plan.answersOfErasures.append { completion(.done(outcome)) }

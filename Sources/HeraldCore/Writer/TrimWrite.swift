@@ -29,7 +29,7 @@ struct TrimWrite: StoreCommand {
     static var admission: CommandAdmission { .always }
 
     func perform(
-        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         var rest = self
         rest.events = try removeEvents(transaction, &plan)
@@ -51,7 +51,7 @@ struct TrimWrite: StoreCommand {
             let given = try transaction.giveBack(bytes: min(giveBack, Self.giveBackSlice))
             rest.giveBack = given > 0 ? giveBack - given : 0
         }
-        plan.answers.append { [rest, intake = writer.intake] in
+        plan.answers.append { [rest, intake = context.intake] in
             if rest.isEmpty { return rest.completion(true) }
             if intake.submit(rest) != nil { rest.completion(false) }
         }
@@ -59,7 +59,7 @@ struct TrimWrite: StoreCommand {
 
     /// - Returns: the ranges that are left for the next transaction.
     private func removeEvents(
-        _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+        _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> [ClosedRange<LogPosition>] {
         var rows = Self.slice
         var first: LogPosition = 0

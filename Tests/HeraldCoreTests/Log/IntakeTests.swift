@@ -82,7 +82,7 @@ struct IntakeTests {
 
     private struct Step: StoreCommand {
         var isStep: Bool { true }
-        func perform(_ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan) {}
+        func perform(_ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan) {}
         func refuse(_ refusal: WriteRefusal) {}
     }
 

@@ -1,9 +1,9 @@
 import HeraldRuntime
 
-/// Posting events inside a transaction.
-extension LogWriter {
+/// Publishes events inside a transaction.
+extension WriteContext {
     func publish(
-        _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout Plan
+        _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let completion = publication.completion
         if let idempotency = publication.idempotency,
@@ -31,7 +31,7 @@ extension LogWriter {
     }
 
     private func post(
-        _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
+        _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> PublishedEvent {
         var event = draft.event
         if draft.mayExist || plan.isRepeated {
@@ -96,16 +96,13 @@ extension LogWriter {
         return .isNew(namesake == nil ? event : qualified)
     }
 
-    /// Adds an event to those of the transaction. The store gets them together, before the log is read, or at the end.
-    func append(_ event: Event, _ plan: inout Plan) {
-        plan.events.append(event)
-        if committed.apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
-    }
-
-    /// Passes the events added since the last call to the store.
-    func append(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
-        guard plan.appended < plan.events.count else { return }
-        try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
-        plan.appended = plan.events.count
+    /// Why an app may not store more, including the bytes that this transaction adds.
+    func refusal(of publication: Publication, _ plan: WritePlan) -> WriteRefusal? {
+        guard committed.apps.limitsBytes, let limit = committed.apps[publication.app]?.settings.maxStoredBytes else {
+            return nil
+        }
+        let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
+        let used = committed.usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
+        return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 }

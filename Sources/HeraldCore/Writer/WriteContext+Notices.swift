@@ -2,9 +2,9 @@ import HeraldJSON
 import HeraldRuntime
 
 /// Notices of delegates become events of the log and changes of the registry, in the transaction of their checkpoint.
-extension LogWriter {
+extension WriteContext {
     func take(
-        _ notices: [DeliveryNotice], _ transaction: any StoreTransaction, _ plan: inout Plan
+        _ notices: [DeliveryNotice], _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         // The registry has the committed state; one delegate may have several notices.
         var changed: [DelegateKey: WebhookDelegate] = [:]
@@ -42,7 +42,7 @@ extension LogWriter {
     private func lease(of delegate: WebhookDelegate) -> Int64 { Int64(delegate.settings.leaseSeconds ?? 0) * 1_000 }
 
     private func announce(
-        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout Plan
+        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout WritePlan
     ) {
         let now = clock.wall()
         let id = ids.next("evt_", time: now, of: delegate.app)

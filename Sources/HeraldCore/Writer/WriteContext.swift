@@ -1,0 +1,62 @@
+import HeraldRuntime
+
+/// What a write sees of the writer, inside a transaction. The writer's thread.
+package final class WriteContext: Sendable {
+    /// As of the last commit.
+    let committed: CommittedState
+    let ids: ULIDGenerator
+    let clock: Clock
+    let ages: AgeClock
+    /// For the next step of a task.
+    let intake: Intake
+
+    init(_ committed: CommittedState, ids: ULIDGenerator, clock: Clock, intake: Intake) {
+        self.committed = committed
+        self.ids = ids
+        self.clock = clock
+        ages = AgeClock(clock)
+        self.intake = intake
+    }
+
+    /// Adds an event to those of the transaction. The store gets them together, before the log is read, or at the end.
+    func append(_ event: Event, _ plan: inout WritePlan) {
+        plan.events.append(event)
+        if committed.apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
+    }
+
+    /// Passes the events added since the last call to the store.
+    func append(_ transaction: any StoreTransaction, _ plan: inout WritePlan) throws(StoreError) {
+        guard plan.appended < plan.events.count else { return }
+        try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
+        plan.appended = plan.events.count
+    }
+}
+
+/// A change is logged in its own transaction: every change has its entry, and there are no entries without a change.
+extension WriteContext {
+    /// - Parameter target: the id of what was changed; `nil` for all delegates of the app.
+    func note(
+        _ provenance: Provenance?, _ app: AppKey, target: String?, _ transaction: any StoreTransaction
+    ) throws(StoreError) {
+        guard let provenance else { return }
+        try transaction.addAudit(AuditEntry(provenance, app: app, target: target, time: clock.wall()))
+    }
+}
+
+/// A repeated request gets its earlier response.
+extension WriteContext {
+    /// The earlier response to a request with this key, if there is one.
+    func earlier<Outcome>(
+        _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+    ) throws(StoreError) -> WriteResult<Outcome>? {
+        guard let answer = try transaction.answer(app: app, key: key.key, now: clock.wall()) else { return nil }
+        return answer.fingerprint == key.fingerprint ? .replayed(answer) : .refused(.keyReused)
+    }
+
+    func remember(
+        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+    ) throws(StoreError) {
+        try transaction.setAnswer(
+            answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
+    }
+}
