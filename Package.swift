@@ -15,7 +15,7 @@ let allocator = LinkerSetting.linkedLibrary("jemalloc", .when(platforms: [.linux
 /// A Debian library behind a module map and a header of `static inline` functions.
 func cLibrary(_ name: String, _ pkgConfig: String? = nil, _ package: String? = nil) -> Target {
     .systemLibrary(
-        name: name, pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] } ?? [])
+        name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] } ?? [])
 }
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = [], exclude files: [String] = []) -> Target {
@@ -79,21 +79,19 @@ let package = Package(
             ]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
-        // What stores encrypt, and for which place. Knows what is secret of the hub's values, and no store.
-        module("HeraldSealing", ["HeraldCore", "HeraldCrypto"]),
-        // What stores in SQL share: columns and rows, checksums of events. Knows no database.
-        module("HeraldTables", ["HeraldCore", "HeraldSealing", "CHeraldXXHash"]),
+        // The parts that stores in SQL share: columns and rows, checksums of events, encryption. Knows no database.
+        module("HeraldStore", ["HeraldCore", "HeraldCrypto", "CHeraldXXHash"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
         module(
             "HeraldSQLite",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldSQLite",
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldSQLite",
             ]),
         // EventStore on PostgreSQL, a server of its own; secrets sealed. Knows SQL and libpq, not HTTP.
         module(
             "HeraldPostgres",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldPostgres",
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldPostgres",
             ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, names, the address guard. Knows no store.
         module(
@@ -118,7 +116,7 @@ let package = Package(
             "HeraldCLI",
             [
                 "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON",
-                "HeraldPostgres", "HeraldTables",
+                "HeraldPostgres", "HeraldStore",
                 "HeraldSQLite", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
         )
@@ -143,14 +141,15 @@ let package = Package(
         cLibrary("CHeraldLinux"),
         cLibrary("CHeraldMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
         // The description of the API and the dashboard, as bytes in the binary.
-        .target(name: "CHeraldResources"),
+        .target(name: "CHeraldResources", path: "Sources/C/CHeraldResources"),
         // What libmicrohttpd would answer by itself, and TLS sessions that it does not begin itself.
         .target(
-            name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd", "CHeraldGnuTLS", "CHeraldReads"]),
+            name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd", "CHeraldGnuTLS", "CHeraldReads"],
+            path: "Sources/C/CHeraldMicrohttpdErrors"),
         cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
         // What libcurl may read from a connection.
-        .target(name: "CHeraldReads"),
+        .target(name: "CHeraldReads", path: "Sources/C/CHeraldReads"),
         cLibrary("CHeraldCares", "libcares", "libc-ares-dev"),
         cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),
@@ -199,11 +198,11 @@ let package = Package(
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
         // The conformance suite of all stores.
-        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite", "HeraldTables", "HeraldReceiver"]),
+        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite", "HeraldStore", "HeraldReceiver"]),
         tests(
             "HeraldPostgresTests",
-            ["HeraldPostgres", "HeraldTables", "HeraldCore", "HeraldCrypto", "HeraldRuntime"]),
-        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldTables", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
+            ["HeraldPostgres", "HeraldStore", "HeraldCore", "HeraldCrypto", "HeraldRuntime"]),
+        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
         tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(
             "HeraldAPITests",

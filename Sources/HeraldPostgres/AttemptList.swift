@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The attempts of delegate $1 before attempt $2, newest first. No statement here reads a row of another delegate.
 enum AttemptList {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 import Synchronization
 
 /// The ids of attempts, and where the list of a delegate's attempts begins, when several processes record them.

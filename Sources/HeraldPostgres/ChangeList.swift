@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// The list of changes: a row for each deciding transaction, whose number follows the one before. Whoever has the lock that gives
 /// events their order adds to it, so it has no gaps.

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The requests that write a checkpoint of the delivery loops: one for each table that it changes.
 ///

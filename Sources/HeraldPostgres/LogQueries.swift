@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// The statements that look up what a transaction asks for, several of a kind in one.
 enum LogQueries {

@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// A name that is unique within an app: an event's id, a user, or an idempotency key.
 struct NameInApp: Hashable {

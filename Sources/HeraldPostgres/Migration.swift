@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Brings the schema to the version of this release, under a lock: several processes may start at once.
 enum Migration {

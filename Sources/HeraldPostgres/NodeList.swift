@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Who shares the database, and who has which shards.
 enum NodeList {

@@ -1,4 +1,4 @@
-import HeraldTables
+import HeraldStore
 
 /// The parameters of a statement in PostgreSQL's binary format, in one block of memory. Integers are `bigint`.
 struct Parameters {

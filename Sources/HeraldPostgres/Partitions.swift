@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The partitions of the log and of the attempts: made ahead of what is written, dropped when they are empty. The writer's thread.
 ///

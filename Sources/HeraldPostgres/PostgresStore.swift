@@ -1,8 +1,7 @@
 package import HeraldCore
 package import HeraldCrypto
 package import HeraldRuntime
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 import Synchronization
 
 /// The event store in a PostgreSQL database, in its schema `herald`.

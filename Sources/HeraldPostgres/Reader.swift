@@ -1,7 +1,6 @@
 import HeraldCore
 import HeraldRuntime
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Reads what is committed and flushed, in a session of its own. One thread.
 ///

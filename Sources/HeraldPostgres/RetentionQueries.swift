@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Queries about the beginning, the age and the size of the log.
 enum RetentionQueries {

@@ -1,6 +1,6 @@
 import CHeraldPostgres
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The result of a statement, in binary format: the only type that uses libpq's result. One thread at a time.
 final class Rows {

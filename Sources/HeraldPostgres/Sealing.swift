@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Whether the secrets in the database are encrypted, and with which key; and the server's own secret. The writer's thread.
 enum Sealing {

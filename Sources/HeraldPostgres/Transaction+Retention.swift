@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Removes events and attempts, counts what is left, and erases.
 extension Transaction {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Lists of deliveries with a row of their own, newest event first.
 enum WaitingList {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Locks of the session that writes. While it lives, the server says to the others that this process is there, and which shards
 /// it has. It ends the session of a process that is dead, cut off or hung; its locks go with it.

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// What a start needs. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
 /// the length of the log.

@@ -1,8 +1,7 @@
 import Glibc
 import HeraldCore
 import HeraldRuntime
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// The session that writes, and what it knows of the database. The writer's thread.
 ///

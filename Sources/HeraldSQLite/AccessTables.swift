@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// API keys and apps: the tables `keys` and `apps`.
 struct AccessTables {

@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// The remembered responses of idempotency keys, for the writer: the table `answers`. Bodies are sealed, since they may
 /// contain a secret.

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The attempts of delegate ?1 before attempt ?2, newest first: at most ?4, those that succeeded (?3 = 1), those that
 /// failed (?3 = 0), or all (NULL). No statement here reads a row of another delegate.

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The record of attempts, for the writer: the table `attempts`.
 struct AttemptTable {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The audit log: the table `audit`.
 struct AuditTable {

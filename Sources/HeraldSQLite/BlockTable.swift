@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The events and bytes of each app in each block of the log: the table `app_blocks`.
 struct BlockTable {

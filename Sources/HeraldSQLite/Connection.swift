@@ -1,7 +1,7 @@
 import CHeraldSQLite
 import HeraldCore
 import HeraldRuntime
-import HeraldTables
+import HeraldStore
 
 /// An open database: the only type that uses SQLite's connection handle (except `Statement`, which prepares on it).
 ///

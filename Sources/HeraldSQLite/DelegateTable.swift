@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Webhooks, for the writer: the table `delegates`, and the removal of dependent rows.
 struct DelegateTable {

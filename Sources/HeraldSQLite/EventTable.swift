@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The log, for the writer: the tables `events` and `marks`.
 struct EventTable {

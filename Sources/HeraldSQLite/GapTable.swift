@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The ranges of the log that retention has removed behind its first event, for the writer: the table `gaps`. Ranges that
 /// touch are one row, so there are never more of them than events that were kept in between.

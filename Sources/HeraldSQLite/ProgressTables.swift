@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
 struct ProgressTables {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The statements that read deliveries.
 struct DeliveryQueries {

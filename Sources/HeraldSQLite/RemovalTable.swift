@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// What retention has removed, for the writer: the tables `removals` and `unannounced`.
 struct RemovalTable {

@@ -1,6 +1,6 @@
 import HeraldCore
 import HeraldRuntime
-import HeraldTables
+import HeraldStore
 
 /// The queries of a reader about the age and size of the log.
 struct RetentionQueries {

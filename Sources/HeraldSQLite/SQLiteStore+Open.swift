@@ -1,7 +1,6 @@
 import Glibc
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Opens a folder as a writable connection. A refused folder is left unchanged, to the byte.
 extension SQLiteStore {

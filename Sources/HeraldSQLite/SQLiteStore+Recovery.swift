@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 extension SQLiteStore {
     /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with

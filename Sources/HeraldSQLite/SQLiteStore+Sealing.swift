@@ -1,7 +1,6 @@
 package import HeraldCore
 package import HeraldCrypto
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// Whether a database is sealed, and changes of its key.
 extension SQLiteStore {

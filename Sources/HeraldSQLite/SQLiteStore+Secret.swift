@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldSealing
+import HeraldStore
 
 /// The server's own secret: one row, created if it is missing.
 extension SQLiteStore {

@@ -1,7 +1,6 @@
 package import HeraldCore
 package import HeraldCrypto
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 import Synchronization
 
 /// The event store in one folder, on SQLite.

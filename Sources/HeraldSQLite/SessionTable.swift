@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Sessions and links: the table `passes`.
 struct SessionTable {

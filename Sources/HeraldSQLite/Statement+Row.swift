@@ -1,6 +1,5 @@
 import HeraldCore
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 extension Statement: ResultRow {}
 

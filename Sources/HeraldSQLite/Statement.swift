@@ -1,6 +1,6 @@
 import CHeraldSQLite
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// A prepared statement: the only type that uses SQLite's statement handle. It lives as long as its connection.
 ///

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Current values, for the writer: the tables `auth_status`, `app_states` and `event_types`.
 struct ValueTables {

@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Deliveries with a row of their own, for the writer: the table `waiting`.
 struct WaitingTable {

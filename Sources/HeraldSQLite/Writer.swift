@@ -1,7 +1,6 @@
 import HeraldCore
 import HeraldRuntime
-import HeraldSealing
-import HeraldTables
+import HeraldStore
 
 /// The one connection that writes, with its tables. Extensions, one for each port, implement `StoreTransaction`.
 final class Writer: StoreTransaction {

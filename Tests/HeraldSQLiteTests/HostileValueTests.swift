@@ -1,7 +1,7 @@
 import Glibc
 import HeraldCore
 import HeraldRuntime
-import HeraldTables
+import HeraldStore
 import HeraldTestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Glibc
 import HeraldCore
-import HeraldTables
+import HeraldStore
 import HeraldTestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldPostgres
 import HeraldReceiver
 import HeraldSQLite
-import HeraldTables
+import HeraldStore
 import HeraldTestSupport
 import Testing
 

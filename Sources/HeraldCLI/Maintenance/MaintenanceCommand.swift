@@ -1,7 +1,7 @@
 import Glibc
 import HeraldCore
 import HeraldSQLite
-import HeraldTables
+import HeraldStore
 
 /// Shared by the commands for database files.
 enum MaintenanceCommand {

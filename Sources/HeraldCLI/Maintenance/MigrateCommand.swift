@@ -1,7 +1,7 @@
 import Glibc
 import HeraldPostgres
 import HeraldSQLite
-import HeraldTables
+import HeraldStore
 
 extension Command {
     static let migrate = Command(

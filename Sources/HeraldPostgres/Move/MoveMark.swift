@@ -1,5 +1,5 @@
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// The table `move`, which is there only while the database takes part in a move to or from another store, and after it was moved away.
 enum MoveMark {

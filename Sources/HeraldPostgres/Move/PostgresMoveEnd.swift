@@ -1,7 +1,6 @@
 import HeraldCore
 import HeraldRuntime
-import HeraldSealing
-package import HeraldTables
+package import HeraldStore
 
 /// A database as an end of a move. One thread.
 ///

@@ -1,6 +1,6 @@
 import Glibc
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Checks a database: its structure, the checksums of its events, and the consistency of its tables. Changes nothing.
 package enum DatabaseCheck {

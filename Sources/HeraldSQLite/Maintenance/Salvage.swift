@@ -1,6 +1,6 @@
 import Glibc
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// Copies everything intact of a damaged database into a new one.
 package enum Salvage {

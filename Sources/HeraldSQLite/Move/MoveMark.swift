@@ -1,6 +1,6 @@
 import Glibc
 import HeraldCore
-import HeraldTables
+import HeraldStore
 
 /// `herald.migration`: what the folder is in a migration to or from another store. Two lines: a word, and the other store.
 enum MoveMark {

@@ -1,6 +1,6 @@
 import Glibc
 import HeraldCore
-package import HeraldTables
+package import HeraldStore
 
 /// A data folder as an end of a move. One thread.
 ///

@@ -4,88 +4,88 @@
 #include <string.h>
 
 static const unsigned char openapi_json[] = {
-#embed "../HeraldAPI/Server/openapi.json"
+#embed "../../HeraldAPI/Server/openapi.json"
 };
 static const unsigned char openapi_yaml[] = {
-#embed "../HeraldAPI/Server/openapi.yaml"
+#embed "../../HeraldAPI/Server/openapi.yaml"
 };
 static const unsigned char problems_md[] = {
-#embed "../HeraldAPI/Server/problems.md"
+#embed "../../HeraldAPI/Server/problems.md"
 };
 static const unsigned char api_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/api.js"
+#embed "../../HeraldAPI/Dashboard/Pages/api.js"
 };
 static const unsigned char app_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/app.js"
+#embed "../../HeraldAPI/Dashboard/Pages/app.js"
 };
 static const unsigned char attempt_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/attempt.js"
+#embed "../../HeraldAPI/Dashboard/Pages/attempt.js"
 };
 static const unsigned char charts_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/charts.js"
+#embed "../../HeraldAPI/Dashboard/Pages/charts.js"
 };
 static const unsigned char delegates_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/delegates.js"
+#embed "../../HeraldAPI/Dashboard/Pages/delegates.js"
 };
 static const unsigned char dom_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/dom.js"
+#embed "../../HeraldAPI/Dashboard/Pages/dom.js"
 };
 static const unsigned char drawer_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/drawer.js"
+#embed "../../HeraldAPI/Dashboard/Pages/drawer.js"
 };
 static const unsigned char events_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/events.js"
+#embed "../../HeraldAPI/Dashboard/Pages/events.js"
 };
 static const unsigned char fanout_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/fanout.js"
+#embed "../../HeraldAPI/Dashboard/Pages/fanout.js"
 };
 static const unsigned char fields_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/fields.js"
+#embed "../../HeraldAPI/Dashboard/Pages/fields.js"
 };
 static const unsigned char format_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/format.js"
+#embed "../../HeraldAPI/Dashboard/Pages/format.js"
 };
 static const unsigned char history_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/history.js"
+#embed "../../HeraldAPI/Dashboard/Pages/history.js"
 };
 static const unsigned char icon_svg[] = {
-#embed "../HeraldAPI/Dashboard/Pages/icon.svg"
+#embed "../../HeraldAPI/Dashboard/Pages/icon.svg"
 };
 static const unsigned char index_html[] = {
-#embed "../HeraldAPI/Dashboard/Pages/index.html"
+#embed "../../HeraldAPI/Dashboard/Pages/index.html"
 };
 static const unsigned char json_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/json.js"
+#embed "../../HeraldAPI/Dashboard/Pages/json.js"
 };
 static const unsigned char live_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/live.js"
+#embed "../../HeraldAPI/Dashboard/Pages/live.js"
 };
 static const unsigned char nodes_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/nodes.js"
+#embed "../../HeraldAPI/Dashboard/Pages/nodes.js"
 };
 static const unsigned char overview_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/overview.js"
+#embed "../../HeraldAPI/Dashboard/Pages/overview.js"
 };
 static const unsigned char post_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/post.js"
+#embed "../../HeraldAPI/Dashboard/Pages/post.js"
 };
 static const unsigned char secret_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/secret.js"
+#embed "../../HeraldAPI/Dashboard/Pages/secret.js"
 };
 static const unsigned char signin_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/signin.js"
+#embed "../../HeraldAPI/Dashboard/Pages/signin.js"
 };
 static const unsigned char state_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/state.js"
+#embed "../../HeraldAPI/Dashboard/Pages/state.js"
 };
 static const unsigned char story_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/story.js"
+#embed "../../HeraldAPI/Dashboard/Pages/story.js"
 };
 static const unsigned char style_css[] = {
-#embed "../HeraldAPI/Dashboard/Pages/style.css"
+#embed "../../HeraldAPI/Dashboard/Pages/style.css"
 };
 static const unsigned char svg_js[] = {
-#embed "../HeraldAPI/Dashboard/Pages/svg.js"
+#embed "../../HeraldAPI/Dashboard/Pages/svg.js"
 };
 
 #define FILE_NAMED(name, bytes) {name, bytes, sizeof bytes}

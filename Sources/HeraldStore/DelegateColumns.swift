@@ -1,5 +1,4 @@
 package import HeraldCore
-package import HeraldSealing
 
 /// The columns of `delegates`. A deleted delegate remains as a tombstone, without the data that its owner provided.
 package enum DelegateColumns {

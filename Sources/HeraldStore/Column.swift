@@ -1,5 +1,4 @@
 package import HeraldCore
-package import HeraldSealing
 
 /// The value of one column of one row.
 package enum ColumnValue: Sendable {
