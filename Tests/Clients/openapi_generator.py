@@ -47,7 +47,7 @@ assert delegate.header_names == ["X-Api-Key"] and delegate.tls is None and deleg
 again = call(delegates.register_delegate, 200, registration)
 assert again.id == delegate.id and not again.secret, again
 
-# Post one, and wait for its delivery; post a batch; ask who would be told.
+# Publish one event, and wait for its delivery; publish a batch; request which delegates match.
 one = herald.EventInput(type="order.placed", subject="order:1", data={"total": 12.5, "lines": [1, None, "x"]})
 posted = call(events.post_events, 200, herald.PostInput(one), prefer="wait=30").actual_instance
 assert isinstance(posted, herald.PostedEvent) and posted.deliveries[0].status_code == 204, posted
@@ -55,7 +55,7 @@ batch = [herald.BatchEvent(type="order.paid"), herald.BatchEvent(type="order.shi
 batch = call(events.post_events, 202, herald.PostInput(batch)).actual_instance
 assert isinstance(batch, herald.PostedBatch) and len(batch.data) == 2, batch
 explanation = call(events.post_events, 200, herald.PostInput(one), dry_run=True).actual_instance
-assert isinstance(explanation, herald.Explanation) and explanation.told == 1, explanation
+assert isinstance(explanation, herald.Explanation) and explanation.matching == 1, explanation
 
 # List, page by page.
 page = call(events.list_events, 200, type="order.*", limit=2)

@@ -37,14 +37,14 @@ assert delegate.header_names == ["X-Api-Key"] and delegate.tls is None and deleg
 again = call(register_delegate, 200, body=registration)
 assert again.id == delegate.id and not again.secret, again
 
-# Post one, and wait for its delivery; post a batch; ask who would be told.
+# Publish one event, and wait for its delivery; publish a batch; request which delegates match.
 one = models.EventInput(type_="order.placed", subject="order:1", data={"total": 12.5, "lines": [1, None, "x"]})
 posted = call(post_events, 200, body=one, prefer="wait=30")
 assert isinstance(posted, models.PostedEvent) and posted.deliveries[0].status_code == 204, posted
 batch = call(post_events, 202, body=[models.EventInput(type_="order.paid"), models.EventInput(type_="order.shipped")])
 assert isinstance(batch, models.PostedBatch) and len(batch.data) == 2, batch
 explanation = call(post_events, 200, body=one, dry_run=True)
-assert isinstance(explanation, models.Explanation) and explanation.told == 1, explanation
+assert isinstance(explanation, models.Explanation) and explanation.matching == 1, explanation
 
 # List, page by page.
 page = call(list_events, 200, type_="order.*", limit=2)

@@ -308,7 +308,7 @@ def row(o):
          "ended with 74 and one line in the log"),
         ("flushes that take 200 ms", f"{o['slow flushes']:,} flushes", "slower; none refused, lost or made twice"),
         ("the wall clock set forward by an hour and back by two, and restarts in between", f"{o['clock']:,} times",
-         "none lost; retries went on"),
+         "none lost; retries continued"),
         (f"`SIGSTOP` for {o['seconds still']} s under load", "once",
          f"none lost; {o['twice after standing still']} made twice, of those that were open"),
     ]

@@ -1,5 +1,5 @@
 """Flipped bits in the database, in its write-ahead log after a crash, and in a backup. What an event says is never wrong, and nothing
-is gone without a word."""
+is lost silently."""
 
 import concurrent.futures
 import os
@@ -100,7 +100,7 @@ def start(copy, truth, outcome, where):
         counted = int(re.search(r"^herald_events_damaged_total (\d+)", metrics, re.M)[1])
         if missing and not counted and not says:
             outcome.counts["silent"] += 1
-            outcome.fail(f"{where}: without a word {len(missing)} events are gone")
+            outcome.fail(f"{where}: {len(missing)} events are lost silently")
         outcome.counts["found" if missing and counted else "said by check" if says else "without effect"] += 1
     finally:
         herald.kill()
@@ -110,6 +110,6 @@ def row(o):
     return (
         "a flipped bit in the database, in its write-ahead log after `kill -9`, or in a backup",
         f"{o['flips']:,} bits: {o['herald.db']:,} in the database, {o['herald.db-wal']:,} in the log, {o['backup']:,} in the backup",
-        f"{o['served']} wrong events served, {o['silent']} losses without a word: {o['refused']:,} refused at the start or by "
+        f"{o['served']} wrong events served, {o['silent']} silent losses: {o['refused']:,} refused at the start or by "
         f"`herald restore`, {o['found']:,} served without the damaged event, {o['said by check']:,} found by `herald check` alone, "
         f"{o['without effect']:,} without effect on any event")

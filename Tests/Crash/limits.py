@@ -89,7 +89,7 @@ def peak(pid):
 
 
 def descriptors(folder, seed, outcome):
-    """64 descriptors, and 400 clients that ask for streams or send half a request, while receivers hang: all else goes on."""
+    """64 descriptors, and 400 clients that open streams or send half a request, while receivers hang: everything else continues."""
     ledger, receiver = Ledger(), Receiver(folder / "receipts", seed)
     herald = Herald(folder / "data", prefix=["sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$0" "$@"']).expect()
     herald.register(receiver.url("/all"))
@@ -197,7 +197,7 @@ def row(o):
         ("a burst for 5 s with 64 MiB of memory, with a receiver that never responds", f"{o['memory']} times", small),
         (f"3,000 events per second to 3 webhooks for {o['seconds of soak'] // max(1, o['soak'])} s, with 64 MiB of memory", "once" if o["soak"] == 1 else f"{o['soak']} times",
          f"each arrived at each webhook; at most {o['soak_MiB_max']} MiB resident"),
-        ("64 descriptors, 400 clients that ask for streams or send half a request, 20 receivers that never respond", f"{o['descriptors']} times",
+        ("64 descriptors, 400 clients that open streams or send half a request, 20 receivers that never respond", f"{o['descriptors']} times",
          f"{o['refused with few descriptors']} requests refused; a post took at most {o['few_post_max']} ms, a list {o['few_list_max']} ms; "
          "none lost"),
         ("the folder is read-only at the start", f"{o['read_only']} times", "not started, status 73, nothing changed"),

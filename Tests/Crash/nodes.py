@@ -160,7 +160,7 @@ def settle(nodes, ledger, receiver, blows, outcome):
     receiver.set_faulty(False)
     wait_until_same(nodes.servers)
     logs = [compare_log(server, ledger, outcome, f"node {number}") for number, server in enumerate(nodes.servers)]
-    # Herald itself may post meanwhile.
+    # Herald itself may publish at the same time.
     ids = [[event["id"] for event in log[:min(map(len, logs))]] for log in logs]
     if any(one != ids[0] for one in ids):
         outcome.fail("two nodes have different logs")

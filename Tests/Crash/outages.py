@@ -89,7 +89,7 @@ def attack(folder, database, count, seed, outcome):
 
 def row(o):
     return (
-        "PostgreSQL crashes, and connections to it cut before and after statements that append, flush and commit, or left without a word",
+        "PostgreSQL crashes, and connections to it cut before and after statements that append, flush and commit, or left open without traffic",
         f"{o['restarts']:,} crashes, {o['cuts']:,} cuts; {o['events']:,} events acknowledged, {o['deliveries']:,} deliveries",
         f"{o['lost']} lost, {o['inversions']} out of order, {o['duplicates']:,} made twice; posts accepted again after p50 "
         f"{o['back_p50']} ms, at most {o['back_max']} ms")

@@ -139,7 +139,7 @@ class Postgres:
 
 
 # What a proxy does with a message that it waits for, and with all that follows on that connection.
-BEFORE, AFTER, SWALLOW = "before it", "after it", "without a word"
+BEFORE, AFTER, SWALLOW = "before it", "after it", "without closing"
 
 
 class Proxy:

@@ -170,7 +170,7 @@ def check(pair, servers, receiver, ledger, may_lose, lacking, prefixes, blows, o
         outcome.fail(f"events that a standby lacked are there again, such as {sorted(back)[:3]}")
     for server in servers:
         compare_current_states(server, log, outcome, "after the promotions")
-        again = len(server.log("starting anew within this process"))
+        again = len(server.log("restarting within this process"))
         if again < len(prefixes):
             outcome.fail(f"a node has noticed {again} of {len(prefixes)} promotions")
     expected = due(log)
@@ -205,5 +205,5 @@ def row(o):
         f"{o['synchronous']:,} promotions of a synchronous standby, {o['asynchronous']:,} of an asynchronous one that has fallen behind, "
         f"{o['former primaries']:,} former primaries that came back beside the new one; {o['events']:,} events acknowledged, {o['deliveries']:,} deliveries",
         f"{o['lost']} lost, but for {o['asynchronous lacked']:,} that an asynchronous standby lacked; {o['inversions']} out of order, "
-        f"{o['duplicates']:,} made twice; 2 nodes went on in the same processes, no former primary was written to; posts accepted again p50 {o['back_p50']} ms after the "
+        f"{o['duplicates']:,} made twice; 2 nodes continued in the same processes, no former primary was written to; posts accepted again p50 {o['back_p50']} ms after the "
         f"promotion, at most {o['back_max']} ms; {o['delivered of the lost end']:,} deliveries of events that were lost later")

@@ -1,4 +1,4 @@
-"""Several servers on one PostgreSQL are told the same at the same time: an id at two of them, an Idempotency-Key at two, logins and
+"""Several servers on one PostgreSQL get equal requests at the same time: an id at two of them, an Idempotency-Key at two, logins and
 logouts of a user and states of the app at three."""
 
 import random
@@ -118,9 +118,9 @@ def state_race(lines, number, ledger, outcome):
 
 def row(o):
     return (
-        f"{NODES} nodes on one PostgreSQL are told the same at the same time: an id at two, an `Idempotency-Key` at two, logins and logouts of "
+        f"{NODES} nodes on one PostgreSQL get equal requests at the same time: an id at two, an `Idempotency-Key` at two, logins and logouts of "
         "a user at three, states of the app at three",
-        f"{o['ids']:,} ids, of which the node that was told last accepted {o['won by the second']:,}; {o['keys']:,} keys, "
+        f"{o['ids']:,} ids, of which the node that was requested last accepted {o['won by the second']:,}; {o['keys']:,} keys, "
         f"{o['logins']:,} times three logins or logouts",
         f"each id and key accepted once, {o['twice']} events double; {o['changes']:,} changes of a status, each with its "
         f"`auth.status_changed`; {o['lost']} lost, {o['duplicates']} delivered twice, {o['inversions']} out of order")

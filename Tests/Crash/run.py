@@ -161,7 +161,7 @@ def publish():
     """Writes the table of the page from the last result of each attack. What an attack without a result has there stays."""
     before, rest = PAGE.read_text().split("<!-- script/crash-test --publish writes from here -->\n")
     published, after = rest.split("<!-- to here -->")
-    rows, runs = ["| run | attack | how often | what came out |", "|---|---|---|---|"], []
+    rows, runs = ["| run | attack | number | result |", "|---|---|---|---|"], []
     for name in ATTACKS:
         content = kept(name)
         if content:

@@ -57,7 +57,7 @@ def row(o):
          "hub against a model",
          f"{o['steps']:,} steps in {o['histories']:,} histories, {o['crashes']:,} crashes, {o['starts']:,} deliveries",
          "model and hub agreed"),
-        ("simulation: random histories of nodes that come, die, end, sleep, lose sessions and answers, of deliveries that are requested "
+        ("simulation: random histories of nodes that come, die, end, sleep, lose sessions and responses, of deliveries that are requested "
          "again, and of a standby that takes over without the end of the log, with the real hubs against a model",
          f"{o['node histories']:,} histories, {o['faults of nodes']:,} joins, ends and faults, {o['events at nodes']:,} events",
          "each event arrived, first in order where that is asked for, and again after each request")]

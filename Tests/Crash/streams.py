@@ -147,5 +147,5 @@ def row(o):
         f"{NODES} nodes on one PostgreSQL, under load, with {CLIENTS} clients of the event stream: a node is killed, and its clients resume "
         "with `Last-Event-ID` at any other one",
         f"{o['deaths']:,} killed, with {o['streams']:,} streams; {o['events']:,} events, {o['received']:,} received",
-        f"{o['missed']} missed, {o['twice']} twice, each stream in the order of the log; streams went on after p50 {o['resumed_p50']:,} ms, "
+        f"{o['missed']} missed, {o['twice']} twice, each stream in the order of the log; streams continued after p50 {o['resumed_p50']:,} ms, "
         f"at most {o['resumed_max']:,} ms")

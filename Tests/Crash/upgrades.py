@@ -76,4 +76,4 @@ def row(o):
         f"{o['versions']} versions, {o['kill']} killed, {o['end']} ended; {o['events']:,} events acknowledged, {o['deliveries']:,} deliveries",
         f"{o['lost']} lost, {o['inversions']} out of order, {o['duplicates']:,} made twice, {o['unexplained']} of them unexplained; the "
         f"longest time that a webhook went without a callback, p50, p99 and max: {figures(o, 'kill')} after a killed process was gone, "
-        f"{figures(o, 'end')} after TERM; one that was cut off meanwhile and one that started then ended with {TOO_OLD}")
+        f"{figures(o, 'end')} after TERM; one that was cut off then and one that started then ended with {TOO_OLD}")

@@ -202,5 +202,5 @@ def row(o):
         "at one, used at another at once, and taken away; and a node is cut off from the database",
         f"{o['used']:,} uses, {o['deaf uses']:,} of them at the node without notifications; {o['revoked']:,} taken away; {o['cuts']:,} cuts",
         f"{o['unknown']} × 401 or 404; what was taken away was accepted for (p50, p99, max) {figures(o, 'told')}, and {figures(o, 'deaf')} without "
-        f"notifications; the node that was cut off let somebody in for at most {o['alone_max']:,} ms, and again {o['back_max']:,} ms "
-        "after the end at the latest")
+        f"notifications; the isolated node accepted requests for at most {o['alone_max']:,} ms, and again within {o['back_max']:,} ms "
+        "after the connection was restored")

@@ -96,19 +96,19 @@ def the_list_is_searched(page):
 
 def an_event_is_posted(page):
     page.keys("gp")
-    page.see("Post an event")
+    page.see("Publish an event")
     page.click("something of your own")
     page.fill("event", '{\n  "type": "order.paid"\n  "data": 1\n}')
     page.wait(lambda: "Line 3, column 3" in page.text("#event-error"))
     page.fill("event", '{\n  "type": "Order!",\n  "data": 1\n}')
-    page.click("Post")
+    page.click("Publish")
     page.wait(lambda: "Line 2: /type" in page.text("#event-error"))
     page.check_accessibility()
     page.fill("event", '{"type": "order.paid", "subject": "order:1", "data": {"note": "%s"}}' % HOSTILE)
     page.click("Dry run")
     page.see("2 delegates would receive it, 1 other would not")
     assert "/events: none of its patterns" in page.text("main")
-    page.click("Post")
+    page.click("Publish")
 
 
 def its_story_is_told(page):

@@ -66,7 +66,7 @@ struct AppIsolationTests {
             try await scene.herald.post("/v1/events", #"{"type": "\#(Scene.type)"}"#, scene.owner.headers).status == 422
         )
         let dry = try await scene.herald.post("/v1/events?dry_run=true", #"{"type": "order.paid"}"#, headers)
-        #expect(dry.integer("told") == 0 && dry.integer("not_told") == 1)
+        #expect(dry.integer("matching") == 0 && dry.integer("not_matching") == 1)
         #expect(try await scene.herald.get("/v1/delegates?event=order.paid", headers).data.isEmpty)
         let keys = try await scene.herald.get("/.well-known/jwks.json?app=\(scene.strangerApp)")
         #expect(keys["keys"]?.count == 0)
@@ -111,7 +111,7 @@ struct AppIsolationTests {
 }
 
 extension AppIsolationTests {
-    @Test("no number, tag or list of an app changes when another app posts a thousand events")
+    @Test("no number, tag or list of an app changes when another app publishes a thousand events")
     func numbers() async throws {
         let scene = try await Scene()
         let herald = scene.herald
@@ -187,7 +187,7 @@ extension AppIsolationTests {
     }
 }
 
-/// What the tests begin with.
+/// The objects that the tests begin with.
 private final class Scene: Sendable {
     static let ownID = "the-owner-s-own-id"
     static let type = "owner.secret_type"
@@ -196,7 +196,7 @@ private final class Scene: Sendable {
     let receiver: Receiver
     let ownerApp, strangerApp: String
     let owner, stranger: MadeKey
-    /// Of the owner.
+    /// The owner's objects.
     let delegate, event, key: String
 
     init() async throws {
@@ -230,7 +230,7 @@ private final class Scene: Sendable {
 
     deinit { receiver.close() }
 
-    /// What nobody else may come to see.
+    /// The values that no other app may see.
     var marks: [String] {
         [
             "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/owner-hook",
@@ -278,7 +278,7 @@ private final class Scene: Sendable {
     /// Names what is the owner's, where a body can.
     var extraBody: String { #"{"delegate": "\#(delegate)"}"# }
 
-    /// What the owner has, but for what time changes.
+    /// The owner's objects, without fields that change with time.
     func snapshot() async throws -> [String] {
         var found: [String] = []
         for path in [

@@ -80,7 +80,7 @@ struct BudgetTests {
         #expect(dryRun.string("type") == "/problems/budget-exceeded")
         let usual = try await herald.post("/v1/events?dry_run=true", #"{"type": "a.b", "data": {"list": ["x"]}}"#)
         #expect(usual.status == 200)
-        #expect(usual["not_told"]?.integer == 10)
+        #expect(usual["not_matching"]?.integer == 10)
     }
 
     @Test("while clients send such documents continuously, other requests are served, and TERM ends the process")

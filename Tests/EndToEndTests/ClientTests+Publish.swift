@@ -40,8 +40,8 @@ struct ClientPublishTests {
         let waited = try await client.run("publish", "a.b", "--wait", "30")
         #expect(waited.lines.last?.hasPrefix("\(delegate)  delivered  200 ") == true, "\(waited.text)")
         let dry = try await client.run("publish", "c", "--dry-run")
-        #expect(dry.lines[1].hasPrefix("\(delegate)  no    \(receiver.url())  /events"), "\(dry.text)")
-        #expect(dry.lines.last == "0 would get it, 1 would not.")
+        #expect(dry.lines[1].hasPrefix("\(delegate)  no       \(receiver.url())  /events"), "\(dry.text)")
+        #expect(dry.lines.last == "0 would receive it, 1 would not.")
         #expect(try await client.run("events", "list", "--type", "c").text == "No events.")
     }
 

@@ -168,12 +168,12 @@ struct ClientTests {
         let refused = try await client.run("delegates", "remove", "--all")
         #expect(refused.end == .exited(64))
         #expect(refused.text.contains("Remove all 2 webhooks of http://127.0.0.1:"), "\(refused.text)")
-        #expect(refused.text.hasSuffix("--yes does it."), "\(refused.text)")
+        #expect(refused.text.hasSuffix("use --yes."), "\(refused.text)")
         #expect(try await client.run("delegates", "list", "--kind=webhook").lines.count == 3)
         #expect(try await client.run("delegates", "remove", "--all", "--yes").text == "Removed 2.")
     }
 
-    @Test("apps delete wants --yes where nobody can be asked")
+    @Test("apps delete requires --yes without a terminal")
     func deletionOfAnApp() async throws {
         let client = Client(try await HeraldProcess.start())
         _ = try await client.run("apps", "create", "shop")
@@ -267,7 +267,7 @@ struct ClientTests {
         }
     }
 
-    /// Those that openapi.yaml shows, by the last segment of their type.
+    /// The problems in openapi.yaml, by the last segment of their type.
     private static var problems: [String: JSONValue] {
         func below(_ value: JSONValue) -> [JSONValue] {
             if value.kind == .array { return value.elements.flatMap(below) }

@@ -53,7 +53,7 @@ struct NodeTests {
         let taken = try await eventually("it is logged") { first.log("shards taken").first }
         #expect(["shards", "has", "nodes"].map { taken[$0]?.string } == ["64", "64", "1"])
         try await eventually("it is logged") {
-            first.log("shards given to other nodes").last.map {
+            first.log("shards released to other nodes").last.map {
                 $0["has"]?.string == "32" && $0["nodes"]?.string == "2"
             }
                 ?? false
@@ -89,7 +89,7 @@ struct NodeTests {
         #expect(left.data.map { $0["left_at"]?.isNull } == [false, true, true])
     }
 
-    @Test("while the database does not hear a server, its deliveries pause, and it says when they go on")
+    @Test("deliveries of a node without contact with the database pause, and resume with a line in the log")
     func pause() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()
@@ -99,11 +99,11 @@ struct NodeTests {
         try server.goAway()
         _ = try await herald.get("/metrics") { $0.text.contains("herald_delivery_permitted 0\n") }
         try await eventually("it is logged") {
-            herald.log("deliveries pause: the database does not hear this process").count == 1
+            herald.log("deliveries paused: no contact with the database").count == 1
         }
         try server.comeBack()
         _ = try await herald.get("/metrics") { $0.text.contains("herald_delivery_permitted 1\n") }
-        let line = try await eventually("it is logged") { herald.log("deliveries go on").first }
+        let line = try await eventually("it is logged") { herald.log("deliveries resumed").first }
         #expect(line["seconds"]?.string.flatMap(Double.init).map { $0 > 0 } == true)
     }
 }

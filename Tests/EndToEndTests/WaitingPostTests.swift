@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("A post that asks or waits", .timeLimit(.minutes(5)), .serialized)
+@Suite("Dry runs and publications that wait", .timeLimit(.minutes(5)), .serialized)
 struct WaitingPostTests {
     @Test("Prefer: wait delays the response until one attempt was made for every delegate")
     func waits() async throws {
@@ -27,7 +27,7 @@ struct WaitingPostTests {
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
     }
 
-    @Test("posts that wait hold half of the connections at most: others get the usual response at once")
+    @Test("publications that wait hold half of the connections at most: others get the usual response at once")
     func bounded() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
@@ -108,7 +108,7 @@ struct WaitingPostTests {
         #expect(answer.header("preference-applied") == nil)
     }
 
-    @Test("refused posts and duplicates get their response at once")
+    @Test("refused publications and duplicates get their response at once")
     func refused() async throws {
         let herald = try await HeraldProcess.start()
         let prefer = ["Prefer": "wait=60"]
@@ -120,7 +120,7 @@ struct WaitingPostTests {
         #expect(again["deliveries"] == nil)
     }
 
-    @Test("a dry run posts nothing, and returns which delegates match and why others do not")
+    @Test("a dry run publishes nothing, and returns which delegates match and why others do not")
     func dryRun() async throws {
         let herald = try await HeraldProcess.start()
         let told = try await herald.register("http://127.0.0.1:9/told").id
@@ -134,8 +134,8 @@ struct WaitingPostTests {
         let answer = try await herald.post(
             "/v1/events?dry_run=true", #"{"type": "a.b", "data": {"plan": "free"}}"#)
         #expect(answer.status == 200)
-        #expect(answer.integer("told") == 2)
-        #expect(answer.integer("not_told") == 3)
+        #expect(answer.integer("matching") == 2)
+        #expect(answer.integer("not_matching") == 3)
         let delegates = try #require(answer["delegates"]).elements.map {
             "\($0["delegate"]?.string ?? "") \($0["clause"]?.string ?? "-")"
         }

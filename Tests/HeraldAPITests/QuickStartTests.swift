@@ -3,47 +3,79 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-/// Runs the quick start of README.md word for word, in a folder of its own, and compares what is printed: first alone, then
-/// with the steps that other pages add to it.
+/// Runs the first steps of README.md word for word, in a folder of its own, then those that other pages add to them, and compares
+/// the output.
 ///
-/// What the words don't say: `script/server` and `script/receiver` run the binary of `HERALD_BINARY`, and where something else holds one of the
-/// ports 8080 and 9000, another one takes its place everywhere in the text. Ids, secrets and times are masked, and the
-/// lines of an output may come in another order, since callbacks do.
-@Suite("The quick start of README.md", .timeLimit(.minutes(5)), .enabled(if: Shell.herald != nil))
+/// The text differs from what runs in three points. `script/server` and `script/receiver` run the binary of `HERALD_BINARY`. If the port 8080
+/// or 9000 is in use, another port replaces it everywhere in the text. Ids, secrets and times are masked, and the lines of an output may
+/// have another order, because callbacks have none.
+@Suite("The first steps of README.md", .timeLimit(.minutes(5)), .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
-    @Test("runs as written, and again with the steps of other pages", .timeLimit(.minutes(5)))
-    func quickStart() async throws {
+    @Test("its commands have the output that is shown, and so have the steps of other pages")
+    func firstSteps() async throws {
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
-        let quickStart = try Self.steps(of: ShellSection.quickStart, ports)
+        let blocks = CodeBlock.all(in: try Self.text(of: .firstSteps, ports))
         let further = try Self.steps(of: ShellSection.furtherSteps, ports)
-        #expect(quickStart.count >= 5 && further.count >= 5)
-
+        let kill = try Self.steps(of: [.killTheServer], ports)
+        #expect(further.count == 3 && kill.count == 3)
         let folder = TemporaryFolder()
         try prepare(folder.path)
-        // What a visitor who started the server before leaves behind: nothing of it may matter.
-        try FileManager.default.createDirectory(atPath: folder.path + "/herald-data", withIntermediateDirectories: true)
-        for steps in [quickStart, quickStart.dropLast() + further + quickStart.suffix(1)] {
-            try await run(steps, in: folder.path, port: ports[0].1)
+        // An output of an earlier run has no effect.
+        try "listening".write(toFile: folder.path + "/received.log", atomically: true, encoding: .utf8)
+
+        let programs = try start(try #require(blocks.first { $0.language == "console" }), in: folder.path, ports[0].1)
+        #expect(programs.count == 2)
+        do {
+            for program in programs {
+                try await eventually("a program listens") { program.text.contains("listening") }
+            }
+            let receiver = try #require(programs.last)
+            let curl = try #require(blocks.first { $0.language == "sh" }).text
+            let answer = try await Shell.run(curl, in: folder.path)
+            #expect(answer.status == 0, "\(answer.errors)")
+            #expect(answer.output.contains("\"id\":\"order-1\""), "\(answer.output)")
+            let shown = Self.comparable(try #require(blocks.first { $0.language == "text" }).text)
+            try await eventually("the receiver prints \(shown)") {
+                Self.comparable(receiver.text) == shown
+            }
+            try await run(further, in: folder.path, port: ports[0].1)
+        } catch {
+            for program in programs { program.signal(SIGKILL) }
+            throw error
         }
+        for program in programs {
+            program.signal(SIGINT)
+            try await program.ended()
+        }
+        try await run(kill, in: folder.path, port: ports[0].1)
     }
 
-    @Test("a condition that never becomes true is reported, and the waiting ends", .timeLimit(.minutes(5)))
+    @Test("a condition that never becomes true is reported, and the waiting ends")
     func failures() async throws {
-        let loops = try Self.steps(of: ShellSection.quickStart + ShellSection.furtherSteps).map(\.script)
-            .filter { $0.contains("until ") }
-        #expect(loops.count == 4)
+        let loops = try Self.steps(of: [.killTheServer]).map(\.script).filter { $0.contains("until ") }
+        #expect(loops.count == 2)
         let folder = TemporaryFolder()
         try prepare(folder.path, program: "/bin/false")
-        // No output of an earlier run, no delegate, and nobody who sleeps: so no loop takes longer than it must.
-        let answer = try await Shell.run(
-            "sleep() { command sleep 0.01; }; touch delegate.json\n" + loops.joined(), in: folder.path)
+        // `sleep` is shortened, so that no loop takes long.
+        let script = loops.joined().replacing("kill $server $receiver\n", with: "")
+        let answer = try await Shell.run("sleep() { command sleep 0.01; }\n" + script, in: folder.path)
         #expect(answer.status == 0, "\(answer.errors)")
         #expect(
             answer.output.split(separator: "\n") == [
-                "The server has ended: herald.log says why.", "The receiver has ended: see above.",
-                "They have not arrived in 10 seconds: herald.log may say why.",
-                "Not all have arrived in 30 seconds: herald.log may say why.",
+                "A program has ended: see herald.log, and the lines above.",
+                "Events are missing after 30 seconds: see herald.log.",
             ], "\(answer.errors)")
+    }
+
+    /// Starts the programs of a block: one for each line with a prompt.
+    private func start(_ block: CodeBlock, in folder: String, _ port: UInt16) throws -> [ChildProcess] {
+        try block.text.split(separator: "\n").map { line in
+            let words = line.prefix { $0 != "#" }.split(separator: " ").map(String.init)
+            try #require(words.count >= 2 && words[0] == "$")
+            return try ChildProcess(
+                folder + "/" + words[1], Array(words.dropFirst(2)),
+                environment: ["HERALD_LISTEN": "127.0.0.1:\(port)", "HERALD_DATA": folder + "/herald-data"])
+        }
     }
 
     private func run(_ steps: [Step], in folder: String, port: UInt16) async throws {
@@ -62,12 +94,13 @@ struct QuickStartTests {
         }
     }
 
-    /// - Parameter ports: those that the pages name, and what takes their place.
+    /// - Parameter ports: the ports in the pages, and their replacements.
     private static func steps(of sections: [ShellSection], _ ports: [(Int, UInt16)] = []) throws -> [Step] {
-        try sections.flatMap { section in
-            let text = ports.reduce(String(try section.text())) { $0.replacing("\($1.0)", with: "\($1.1)") }
-            return Step.all(in: CodeBlock.all(in: text))
-        }
+        try sections.flatMap { Step.all(in: CodeBlock.all(in: try text(of: $0, ports))) }
+    }
+
+    private static func text(of section: ShellSection, _ ports: [(Int, UInt16)]) throws -> Substring {
+        ports.reduce(try section.text()) { $0.replacing("\($1.0)", with: "\($1.1)")[...] }
     }
 
     private struct Step {

@@ -108,12 +108,12 @@ final class PostEndpoint: Sendable {
     private static func answer(
         _ call: Call, _ event: Event, _ explanations: [DeliveryExplanation], warnings: [FieldError]?
     ) {
-        let told = explanations.filter { $0.refusal == nil }
-        let shown = told + explanations.filter { $0.refusal != nil }
+        let matching = explanations.filter { $0.refusal == nil }
+        let shown = matching + explanations.filter { $0.refusal != nil }
         call.send { json in
             json.object("event") { $0.head(of: event) }
-            json.member("told", told.count)
-            json.member("not_told", explanations.count - told.count)
+            json.member("matching", matching.count)
+            json.member("not_matching", explanations.count - matching.count)
             json.array("delegates") { list in
                 for explanation in shown.prefix(maxExplanations) {
                     list.object { $0.members(of: explanation) }
@@ -333,7 +333,7 @@ extension JSONObjectWriter {
         let delegate = explanation.delegate
         member("delegate", delegate.id)
         member("url", delegate.settings.url)
-        member("told", explanation.refusal == nil)
+        member("matches", explanation.refusal == nil)
         var pointer: String?
         var detail: String?
         switch explanation.refusal {

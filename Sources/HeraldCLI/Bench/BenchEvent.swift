@@ -1,4 +1,4 @@
-/// The event that is posted repeatedly: the same bytes except for the time, which is overwritten in place.
+/// The event that is published repeatedly: the same bytes except for the time, which is overwritten in place.
 struct BenchEvent: Sendable {
     /// The body of the request.
     let body: [UInt8]

@@ -145,7 +145,7 @@ final class APIClient {
             let elements = Array(data.elements).prefix(left)
             try each(Array(elements))
             left -= elements.count
-            // A page may be empty while the search goes on.
+            // A page may be empty before the end of the search.
             let next = page["next_cursor"]?.string
             cursor = next == cursor ? nil : next
         } while cursor != nil && left > 0

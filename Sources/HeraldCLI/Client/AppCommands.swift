@@ -57,7 +57,7 @@ extension Command {
             help: "Maximum of webhooks. Default: no limit."),
         Flag(
             name: "events-per-second", placeholder: "NUMBER|default",
-            help: "Maximum of events posted per second. Default: no limit."),
+            help: "Maximum of events published per second. Default: no limit."),
         Flag(
             name: "max-stored-bytes", placeholder: "NUMBER|default",
             help: "Maximum of bytes that its events take. Default: no limit."),

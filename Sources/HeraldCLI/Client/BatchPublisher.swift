@@ -15,7 +15,7 @@ struct BatchPublisher {
     /// The limit of a request. Halved when the server refuses the size.
     private var maxBytes = PublicationLimits.defaultBytes
     private var published = 0
-    /// Of those published, which were on disk before.
+    /// The number of published events that were stored before.
     private var duplicates = 0
     private var lastLine: Int?
     private var progress = Progress()

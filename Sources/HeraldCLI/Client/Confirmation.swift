@@ -1,6 +1,6 @@
 import Glibc
 
-/// Asks for confirmation before something is deleted.
+/// Requests confirmation before something is deleted.
 enum Confirmation {
     static let flag = Command.Flag(name: "yes", help: "Do not ask for confirmation.")
 
@@ -14,7 +14,7 @@ enum Confirmation {
         if isNamed && !hasTerminal { return }
         let question = try question().printable()
         guard hasTerminal else {
-            throw CommandError(description: "\(question) Nobody can confirm this here: --yes does it.")
+            throw CommandError(description: "\(question) There is no terminal to confirm this: use --yes.")
         }
         Output.note("\(question) [y/N] ")
         let answer = readLine()?.lowercased()

@@ -50,8 +50,8 @@ private enum EventCommands {
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
         let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
         guard !deliveries.isEmpty else { return try Output.line("No delegate matched.") }
-        var told = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
-        try told.print(
+        var shown = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
+        try shown.print(
             deliveries.map { delivery in
                 [
                     .init(delivery.text("delegate")), .init(state: delivery.text("state")),

@@ -5,8 +5,8 @@ extension Command {
     static let health = Command(
         name: "health", summary: "say whether a server is healthy: exits 0 when it is, 1 when not",
         details: """
-            Asks the server of --server for /healthz, and else the one on this machine: where the flags below say that it
-            listens, or HERALD_LISTEN as for `herald serve`. Without these, the server of HERALD_SERVER.
+            Requests /healthz from the server of --server, or else from the server on this machine: at the address of the flags
+            below, or of HERALD_LISTEN as for `herald serve`. Without these, the server of HERALD_SERVER.
             """,
         flags: [
             Flag(name: Flags.server.name, placeholder: "URL", help: "The server, here or elsewhere."),

@@ -10,7 +10,7 @@ extension Problem {
         case "validation" where !errors.isEmpty: validation
         case "unauthorized":
             (hasKey
-                ? "\(server) does not know the access key, or it has expired or was revoked. Give another one"
+                ? "\(server) refuses the access key: it is unknown, has expired or was revoked. Give another one"
                 : "\(server) needs an access key. Give one") + " with --key-file FILE, or in HERALD_KEY."
         case "conflict":
             "The URL is registered already, with other settings: \(delegate). `herald delegates change \(delegate)` changes "

@@ -96,16 +96,17 @@ private enum PublishCommand {
     }
 
     private static func explain(_ answer: JSONValue) throws(CommandError) {
-        var table = Table("DELEGATE", "TOLD", .text("URL"), .text("BECAUSE"))
+        var table = Table("DELEGATE", "MATCHES", .text("URL"), .text("REASON"))
         try table.print(
             (answer["delegates"].map { Array($0.elements) } ?? []).map {
-                let isTold = $0["told"]?.bool == true
+                let isMatching = $0["matches"]?.bool == true
                 return [
-                    .init($0.text("delegate")), .init(isTold ? "yes" : "no", isTold ? .good : .faint),
+                    .init($0.text("delegate")), .init(isMatching ? "yes" : "no", isMatching ? .good : .faint),
                     .init($0.text("url")),
                     .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
                 ]
             })
-        try Output.line("\(answer.text("told")) would get it, \(answer.text("not_told")) would not.".printable())
+        let (matching, others) = (answer.text("matching"), answer.text("not_matching"))
+        try Output.line("\(matching) would receive it, \(others) would not.".printable())
     }
 }

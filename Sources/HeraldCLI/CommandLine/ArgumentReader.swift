@@ -67,7 +67,7 @@ struct ArgumentReader {
         return .flag(flag, value)
     }
 
-    /// The same, with an error for the user.
+    /// Reads the next word, with an error for the user.
     /// - Parameter command: the full name: `herald receiver`.
     mutating func next<Flag: CommandLineFlag>(of flags: [Flag], command: String) throws(CommandError) -> Word<Flag>? {
         do throws(Mistake) {

@@ -21,7 +21,7 @@ enum TimeDirection: Sendable {
         return text
     }
 
-    /// Of flags that take only times.
+    /// The placeholder of flags that take only times.
     static let placeholder = "TIME"
 
     /// For the help.

@@ -55,7 +55,7 @@ enum MaintenanceCommand {
 
     /// For the help of these commands.
     static let exitCodes = """
-        Exit codes: 0 success; 64 the command line is wrong; 65 it is damaged; 66 there is nothing to read; 73 what is to be
-        made is there already, or the folder is in use; 74 the disk failed.
+        Exit codes: 0 success; 64 the command line is wrong; 65 it is damaged; 66 there is nothing to read; 73 the output
+        already exists, or the folder is in use; 74 the disk failed.
         """
 }

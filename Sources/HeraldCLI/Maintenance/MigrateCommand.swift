@@ -8,18 +8,18 @@ extension Command {
         name: "migrate", summary: "move everything from a data folder to a PostgreSQL database, or back",
         details: """
             Servers may use FROM while the events are copied. Then stop them, and run the same command again, or let it wait: it
-            copies the rest, verifies all of it, and marks FROM as moved, so that no server goes on with it. It can be ended at
-            any time; the same command goes on where it was. Nothing in FROM is removed. Numbers, keys and secrets stay as they
-            are: give the servers of TO the same master key. TO must be empty, or an end of an earlier migration of the
+            copies the rest, verifies everything, and marks FROM as moved, so that no server starts on it. You can interrupt it at
+            any time; run the same command to continue. Nothing in FROM is removed. Numbers, keys and secrets stay as they
+            are: give the servers of TO the same master key. TO must be empty, or have taken part in an earlier migration of the
             same events. PGPASSWORD or a password file (PGPASSFILE) has the password of the database.
 
             Exit codes: 0 everything is moved; 64 the command line is wrong; 65 FROM is damaged, of another version, or was moved
-            already; 66 there is nothing to move; 69 the database can't be reached; 73 TO has other events, or is in use; 74 the
-            disk failed; 75 all is copied so far: stop the servers, and run it again.
+            already; 66 there is nothing to move; 69 the database cannot be reached; 73 TO has other events, or is in use; 74 the
+            disk failed; 75 copied so far: stop the servers, and run it again.
             """,
         arguments: [
             Argument(name: "FROM", help: "A data folder, or the address of a database: postgres://user@host/database."),
-            Argument(name: "TO", help: "The other one of the two."),
+            Argument(name: "TO", help: "The target: an address of a database, or a data folder if FROM is a database."),
         ],
         flags: [
             Flag(
@@ -38,7 +38,7 @@ extension Command {
             }
             if [from, to].contains(where: { isAddress($0) && Option.holdsPassword($0) }) {
                 throw CommandError(
-                    description: "The address would show the password to everyone who lists the processes; "
+                    description: "The password in the address would be visible in the list of processes; "
                         + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
             }
             try MaintenanceCommand.run { try run(from: from, to: to, waits: call.has("wait")) }
@@ -77,7 +77,7 @@ extension Command {
                 Output.note("Now stop the servers that use \(source.label).\n")
                 hasAsked = true
             }
-            // Nobody tells when a server has stopped: its lock is tried again.
+            // The stop of a server is found by trying its lock again.
             usleep(100_000)
         }
         guard try target.lock() else {

@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Logs a line when this process takes, gives or loses shards, and when its deliveries pause and go on.
+/// Logs a line when this node takes, releases or loses shards, and when its deliveries pause and resume.
 final class NodeLog: NodeObserver {
     private let log: Log
     private let place: String
@@ -17,17 +17,17 @@ final class NodeLog: NodeObserver {
         case .moved(.taken, let shards, let has, let nodes):
             log.write(.info, "shards taken") { Self.fields(shards, has, nodes) }
         case .moved(.given, let shards, let has, let nodes):
-            log.write(.info, "shards given to other nodes") { Self.fields(shards, has, nodes) }
+            log.write(.info, "shards released to other nodes") { Self.fields(shards, has, nodes) }
         case .moved(.lost, let shards, let has, let nodes):
             log.write(.warning, "shards lost: the session with the database has ended") {
                 Self.fields(shards, has, nodes)
             }
         case .paused:
-            log.write(.warning, "deliveries pause: the database does not hear this process") {
+            log.write(.warning, "deliveries paused: no contact with the database") {
                 ["data": place, "to_do": "check that the database can be reached; Herald tries again by itself"]
             }
         case .resumed(let nanoseconds):
-            log.write(.info, "deliveries go on") {
+            log.write(.info, "deliveries resumed") {
                 ["data": place, "seconds": String(Double(nanoseconds / 1_000_000) / 1000)]
             }
         }

@@ -1,16 +1,16 @@
 import Glibc
 import HeraldPostgres
 
-/// The process begins anew without ending, when what it has in memory of a database may not be true any more.
+/// Re-executes the binary when the state in memory may no longer match the database.
 ///
-/// It replaces itself by its own binary, with its arguments and environment. That forgets everything for certain, and what
-/// follows is a start like any other; parts that are stopped and made again within the process would do that in many more
-/// lines, which hardly ever run. Who supervises the process sees no end: its number stays.
+/// The new image gets the same arguments and environment, and starts from the database alone. Stopping and recreating
+/// parts within the process would need many more lines, which hardly ever run. The PID does not change, so a supervisor
+/// does not notice.
 enum Restart {
-    /// What a life of the process leaves to the next one. Not `HERALD_…`: nobody else sets it.
+    /// The variable that passes the newest primary to the next image. Not `HERALD_…`, because it is no setting.
     private static let variable = "_HERALD_NEWEST_PRIMARY"
 
-    /// Whether this is not the first life of the process.
+    /// Whether the process was re-executed.
     static var hasHappened: Bool { getenv(variable) != nil }
 
     /// The newest server that the process has written to.
@@ -21,7 +21,7 @@ enum Restart {
         setenv(variable, newestPrimary?.description ?? "", 1)
         // Connections and files: most would be closed anyway.
         closefrom(3)
-        // The binary that runs, also when another one has taken its place.
+        // The running binary, even if its file was replaced.
         execv("/proc/self/exe", CommandLine.unsafeArgv)
     }
 }

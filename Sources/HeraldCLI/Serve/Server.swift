@@ -27,7 +27,7 @@ struct Server {
     private let nodeLog: NodeLog
     /// Where the events are, for the log.
     private let place: String
-    /// Of a database.
+    /// Returns the newest primary of a database.
     private let newestPrimary: @Sendable () -> Primary?
     private let risks: [DatabaseRisk]
     /// The admin key, if it was created at this start.

@@ -74,7 +74,7 @@ struct Settings {
         }
     }
 
-    /// What belongs to a data folder is refused beside a database on a server. But not `HERALD_DATA`: a container has that.
+    /// Refuses settings of a data folder beside `--store`. `HERALD_DATA` is allowed, because the container image sets it.
     private func checkStore(_ flags: Set<String>) throws(SettingsError) {
         guard let store else { return }
         if flags.contains("data") { throw .twoStores }

@@ -10,7 +10,7 @@ final class StorageLog: StorageObserver {
     private let found = Mutex<Loss?>(nil)
 
     enum Loss: Sendable {
-        /// The data folder is gone.
+        /// The data folder was removed or replaced.
         case folder
         /// The database is another one than what the process has in memory.
         case memory
@@ -40,7 +40,7 @@ final class StorageLog: StorageObserver {
         case .lost(let error):
             if case .replaced(_, let reason) = error {
                 log.warning(
-                    "starting anew within this process: what it has in memory of the database may not be true any more",
+                    "restarting within this process: its state in memory may no longer match the database",
                     ["data": place, "reason": reason])
                 found.withLock { $0 = .memory }
             } else {
@@ -59,7 +59,7 @@ final class StorageLog: StorageObserver {
         switch error {
         case .full:
             "free space on this file system; Herald tries again by itself, and keeps less with a lower --retention-size"
-        case .inputOutput: "look for errors of this disk in the log of the system; Herald tries again by itself"
+        case .inputOutput: "check the log of the system for errors of this disk; Herald retries by itself"
         case .unavailable, .unknown: "check that the store can be reached; Herald tries again by itself"
         case .notWritable: "check that the file system is not mounted read-only; Herald tries again by itself"
         case .corrupt, .unreadable: "stop Herald, and restore a backup"

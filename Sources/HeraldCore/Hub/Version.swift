@@ -1,2 +1,2 @@
 /// The version of Herald, as `herald --version` and the header `user-agent` of callbacks show it.
-package let heraldVersion = "0.1.0"
+package let heraldVersion = "0.2.0-dev"

@@ -84,7 +84,7 @@ export const api = {
   attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
-  /// A page may be empty while the search goes on: then the next one, within reason.
+  /// A page may be empty before the end of the search. Then this reads the next one, up to a limit.
   async events(filter = {}) {
     let page = await get("/v1/events" + query(filter));
     for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {

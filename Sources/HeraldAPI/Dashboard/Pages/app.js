@@ -12,7 +12,7 @@ const pages = [
   { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", load: async () => (await import("./story.js")).story },
   { path: /^\/events$/, place: "#/events", title: "Events", load: async () => (await import("./events.js")).events },
   { path: /^\/state$/, place: "#/state", title: "State", load: async () => (await import("./state.js")).state },
-  { path: /^\/post$/, place: "#/post", title: "Post an event", load: async () => (await import("./post.js")).post },
+  { path: /^\/post$/, place: "#/post", title: "Publish an event", load: async () => (await import("./post.js")).post },
 ];
 
 const main = document.getElementById("main");
@@ -82,7 +82,7 @@ themeButton.addEventListener("click", () => {
 
 const shortcuts = [
   ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g s", "state"],
-  ["g p", "post an event"], ["Esc", "close"], ["?", "this help"],
+  ["g p", "publish an event"], ["Esc", "close"], ["?", "this help"],
 ];
 const places = { o: "#/", d: "#/delegates", e: "#/events", s: "#/state", p: "#/post" };
 let isGoing = false;

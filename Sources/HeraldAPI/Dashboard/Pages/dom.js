@@ -63,7 +63,7 @@ export const code = (text) => h("div", { class: "code" }, h("pre", { tabindex: 0
 export const empty = (title, text, command) =>
   h("section", { class: "empty" }, h("h2", null, title), h("p", null, text), command && code(command));
 
-/// Asks for confirmation before an irreversible action.
+/// Requests confirmation before an irreversible action.
 export function confirm(question, action) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { class: "ask", "aria-labelledby": "question", onclose: () => {

@@ -119,7 +119,7 @@ export function drawer(id, changed, signal) {
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
       h("p", { class: "muted mono small" }, delegate.id),
       numbers && h("div", { class: "actions" },
-        button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Nothing is lost until it is resumed.")),
+        button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
         button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }

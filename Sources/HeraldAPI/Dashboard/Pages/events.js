@@ -25,7 +25,7 @@ export function events(root, { query, signal }) {
   } }, "Pause");
   const fresh = h("div", { class: "fresh", role: "status" });
   const list = h("div", { class: "list" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Events"), h("a", { class: "button primary", href: "#/post" }, "Post an event")),
+  root.append(h("div", { class: "head" }, h("h1", null, "Events"), h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
     h("form", { class: "filters", role: "search", onsubmit: filter, onchange: filter }, type, subject, pause), fresh, list);
 
   /// The filters are part of the URL.
@@ -64,7 +64,7 @@ export function events(root, { query, signal }) {
     const isFirst = known === undefined;
     const found = place < 0 ? page.data : page.data.slice(0, place);
     if (isFirst) older = page.next_cursor;
-    // More came than fit into one answer.
+    // More events were published than fit into one response.
     else if (place < 0 && page.next_cursor && found.length > 0) found.at(-1).isGap = true;
     add(found, isFirst);
   }
@@ -91,7 +91,7 @@ export function events(root, { query, signal }) {
     } }, `${count(waiting.length)} new`));
     if (shown.length === 0) {
       const isFiltered = query.get("type") || about;
-      return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Post one, from here or from anywhere:",
+      return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
         `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
     }
     show(list, h("table", { class: "events" },

@@ -10,7 +10,7 @@ export function mistake(text) {
     try {
       reader.value();
       reader.space();
-      reader.fail("the value ends here, but the text goes on");
+      reader.fail("the value ends here, but the text continues");
     } catch (words) {
       const before = text.slice(0, reader.place).split("\n");
       return { line: before.length, column: before.at(-1).length + 1, words };

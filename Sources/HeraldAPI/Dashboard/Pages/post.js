@@ -1,4 +1,4 @@
-// Posting an event manually, from a template, with a dry run.
+// Publishing an event manually, from a template, with a dry run.
 
 import { api } from "./api.js";
 import { h, show } from "./dom.js";
@@ -22,10 +22,10 @@ export function post(root) {
     check();
     show(answer);
   };
-  root.append(h("h1", null, "Post an event"), h("p", { class: "templates", role: "group", "aria-label": "Templates" },
+  root.append(h("h1", null, "Publish an event"), h("p", { class: "templates", role: "group", "aria-label": "Templates" },
     Object.keys(templates).map((name) => h("button", { type: "button", class: "chip", onclick: () => set(name) }, name))),
   h("form", { onsubmit: send }, h("label", { for: "event" }, "The event, as JSON"), input, wrong,
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Post"), h("button", { type: "button", onclick: dryRun }, "Dry run"))), answer);
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Publish"), h("button", { type: "button", onclick: dryRun }, "Dry run"))), answer);
   set("auth.logged_in");
 
   function fail(words) {
@@ -71,10 +71,10 @@ function lineOf(text, pointer) {
   return place < 0 ? "" : `Line ${text.slice(0, place).split("\n").length}: `;
 }
 
-const outcome = ({ told, not_told: others, delegates, warnings }) => [
-  h("h2", null, `${plural(told, "delegate")} would receive it, ${plural(others, "other")} would not`),
+const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
+  h("h2", null, `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
   warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
   h("ul", { class: "changes" }, delegates.slice(0, 200).map((each) => h("li", null,
-    h("span", { class: each.told ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.told ? "●" : "✕"), each.told ? "told" : "not told"),
+    h("span", { class: each.matches ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.matches ? "●" : "✕"), each.matches ? "matching" : "not matching"),
     h("a", { href: `#/delegates/${each.delegate}` }, address(each.url, 36)),
     h("span", { class: "muted" }, [each.clause, each.reason].filter(Boolean).join(": ")))))];

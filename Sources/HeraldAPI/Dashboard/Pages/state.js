@@ -11,7 +11,7 @@ export function state(root, { query, signal }) {
   const answer = h("div", { role: "status" });
   const latest = h("div", null);
   root.append(h("h1", null, "State"), current,
-    h("section", { "aria-labelledby": "auth" }, h("h2", { id: "auth" }, "Who is logged in"),
+    h("section", { "aria-labelledby": "auth" }, h("h2", { id: "auth" }, "Login status"),
       h("form", { class: "filters", role: "search", onsubmit: (event) => {
         event.preventDefault();
         const wanted = user.value.trim();

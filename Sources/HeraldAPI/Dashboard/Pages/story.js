@@ -21,7 +21,7 @@ export function story(root, { parameter: id, signal }) {
     const event = await api.event(id);
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
       event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
-    h("dl", { class: "facts" }, [["Posted", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
+    h("dl", { class: "facts" }, [["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
       ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
     drawTimeline(event);
@@ -92,7 +92,7 @@ function tale(each) {
   const words = {
     delivered: [`Delivered on attempt ${count(each.attempts)}, `, moment(each.last_attempt_at), "."],
     retrying: [`${tries} so far`, each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
-    pending: ["Not tried yet."],
+    pending: ["Not attempted yet."],
     exhausted: [`Given up after ${tries}.`],
     dropped: [`Dropped after ${tries}.`],
   }[each.state] ?? [];
