@@ -2,7 +2,7 @@
 
 private let strict = AddressGuard()
 
-/// What is accepted is printed so that it reads the same, and an address in it is judged like the address alone.
+/// An accepted URL is printed in a form that parses to the same URL. An address in it is allowed or blocked like the address alone.
 func fuzzURL(_ bytes: [UInt8]) {
     guard let url = try? CallbackURL(bytes.text) else { return }
     guard let again = try? CallbackURL(url.text) else { preconditionFailure("it can't be read again") }

@@ -3,7 +3,7 @@ import HeraldSchema
 
 @testable import HeraldCore
 
-/// What is accepted reads the same when it is written again, and every part of it can be looked at.
+/// An accepted document is equal after it is written and parsed again, and each of its parts can be read.
 func fuzzJSON(_ bytes: [UInt8]) {
     guard let document = try? JSONDocument(parsing: bytes, limits: JSONLimits(depth: 64, values: 1000)) else { return }
     var copy = JSONWriter(capacity: bytes.count)
@@ -56,7 +56,7 @@ func fuzzPattern(_ bytes: [UInt8]) {
     }
 }
 
-/// Each value written anew, member by member.
+/// Each value rewritten, member by member.
 private struct Rewritten: JSONWritable {
     let value: JSONValue
 

@@ -33,7 +33,7 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// What libFuzzer calls.
+/// The entry point for libFuzzer.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
     FuzzTarget.chosen.run(Array(UnsafeBufferPointer(start: start, count: count)))
@@ -41,7 +41,7 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 
 }
 
 extension [UInt8] {
-    /// What stands before and behind the first line break.
+    /// The bytes before and after the first line break.
     var twoParts: (first: [UInt8], second: [UInt8]) {
         let end = firstIndex(of: 10) ?? endIndex
         return (Array(self[..<end]), Array(self[end...].dropFirst()))

@@ -7,7 +7,7 @@ import HeraldWebhooks
 
 private let context = EventInput.Context(app: .default, now: 1_800_000_000_000, ids: ULIDGenerator())
 
-/// What can be published is an event by all rules; what can't says why.
+/// An accepted event fits all rules; a refused one has a reason.
 func fuzzEvent(_ bytes: [UInt8]) {
     guard let document = try? JSONDocument(parsing: bytes) else { return }
     var errors: [FieldError] = []

@@ -8,7 +8,7 @@ extension Event {
 
     /// Decodes the data.
     /// - Parameters:
-    ///   - type: what to decode.
+    ///   - type: the type to decode.
     ///   - decoder: `nil` for one that reads dates as RFC 3339 text, with or without a fraction.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(
@@ -21,7 +21,7 @@ extension Event {
 extension EventUser {
     /// Decodes the JSON object `user` of the event; an event without one decodes as `null`.
     /// - Parameters:
-    ///   - type: what to decode.
+    ///   - type: the type to decode.
     ///   - decoder: `nil` for one that reads dates as RFC 3339 text, with or without a fraction.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(
@@ -34,7 +34,7 @@ extension EventUser {
 extension EventState {
     /// Decodes the state.
     /// - Parameters:
-    ///   - type: what to decode.
+    ///   - type: the type to decode.
     ///   - decoder: `nil` for one that reads dates as RFC 3339 text, with or without a fraction.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(

@@ -1,6 +1,6 @@
 public import HeraldCore
 
-/// A place in the log of events: behind an event, or before all of them.
+/// A position in the log of events: after an event, or before all of them.
 ///
 /// Positions ascend in the order of the log. An app that wants to go on after a restart keeps the position of the last event
 /// that it has handled: it encodes as a number.

@@ -127,9 +127,9 @@ extension Hub {
     /// for try await entry in hub.events() { print(entry.position, entry.event.type) }
     /// ```
     /// - Parameters:
-    ///   - position: begins behind this position of the log; `.start`: with the oldest event there is; `nil`: with those
+    ///   - position: begins after this position of the log; `.start`: with the oldest event there is; `nil`: with those
     ///     that are published from now on.
-    ///   - last: ends behind this position, such as ``lastPosition``; `nil`: goes on with what will be published.
+    ///   - last: the last position, such as ``lastPosition``; `nil`: continues with future events.
     ///   - selection: which events; by default all but Herald's own.
     /// - Returns: a sequence. Without an end it ends when the hub stops. With an end it returns all events up to there, or throws
     ///   `HubError.stopping`. Any number of them may exist at once.
@@ -146,9 +146,9 @@ extension Hub {
     /// for try await entry in hub.events(after: lastPosition, matching: "auth.*") { … }
     /// ```
     /// - Parameters:
-    ///   - position: begins behind this position of the log; `.start`: with the oldest event there is; `nil`: with those
+    ///   - position: begins after this position of the log; `.start`: with the oldest event there is; `nil`: with those
     ///     that are published from now on.
-    ///   - last: ends behind this position, such as ``lastPosition``; `nil`: goes on with what will be published.
+    ///   - last: the last position, such as ``lastPosition``; `nil`: continues with future events.
     ///   - pattern: a type such as `order.placed`, a prefix such as `order.*`, or `*`.
     /// - Returns: a sequence, as above. If the pattern is invalid, its iterations throw.
     public func events(

@@ -24,7 +24,7 @@ public struct LoginStatus: Sendable {
 
     /// Decodes ``user``.
     /// - Parameters:
-    ///   - type: what to decode.
+    ///   - type: the type to decode.
     ///   - decoder: `nil` for one that reads dates as RFC 3339 text, with or without a fraction.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, decoder: JSONDecoder? = nil) throws -> Value {

@@ -40,7 +40,7 @@ extension Hub {
         /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
         /// unencrypted.
         public var masterKey: String?
-        /// Called with what an operator wants to know: changes of webhooks, deliveries that were given up, failures of the
+        /// Called with reports for the operator: changes of webhooks, deliveries that were given up, failures of the
         /// storage. On the thread that writes: it must return soon and never wait.
         public var onLog: (@Sendable (LogEntry) -> Void)?
 
@@ -50,7 +50,7 @@ extension Hub {
 
     /// Opens the database in a folder, creates both if they do not exist, and starts the threads that call webhooks.
     ///
-    /// Returns when what is in the folder is recovered, usually after some milliseconds.
+    /// Returns after recovery of the folder, usually after some milliseconds.
     ///
     /// - Parameters:
     ///   - folder: the path of a folder on a local disk, whose parent exists. Only one hub can have it open.

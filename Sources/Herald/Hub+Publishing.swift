@@ -15,7 +15,7 @@ extension Hub {
     /// - Parameters:
     ///   - type: the event type, such as `order.placed`: dot-separated words, at most 128 characters.
     ///   - data: encoded as JSON.
-    ///   - subject: what the event is about, 1 to 256 characters.
+    ///   - subject: the object that the event is about, 1 to 256 characters.
     ///   - traceparent: the trace that the event belongs to; see ``NewEvent/traceparent``.
     ///   - encoder: `nil` for one that writes dates as RFC 3339 text with milliseconds.
     /// - Returns: the event in the log.

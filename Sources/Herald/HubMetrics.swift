@@ -32,7 +32,7 @@ public struct HubMetrics: Equatable, Sendable {
 }
 
 extension Hub {
-    /// What the hub has done since it was opened, and what waits now. Any thread; cheap. The numbers of webhooks are those of the
+    /// Returns the counters since the hub was opened, and the current queues. Any thread; cheap. The numbers of webhooks are those of the
     /// last checkpoint.
     public func metrics() -> HubMetrics {
         let (writer, intake) = (writerCounters, intakeDepth)

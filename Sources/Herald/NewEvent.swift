@@ -6,7 +6,7 @@ import HeraldRuntime
 public struct NewEvent: Sendable {
     /// The event type, such as `order.placed`: dot-separated words, at most 128 characters.
     public var type: String
-    /// What the event is about, such as `order:1001`: 1 to 256 characters.
+    /// The object that the event is about, such as `order:1001`: 1 to 256 characters.
     public var subject: String?
     /// The data: one JSON value in UTF-8.
     public var data: [UInt8]
@@ -25,7 +25,7 @@ public struct NewEvent: Sendable {
     /// - Parameters:
     ///   - type: the event type, such as `order.placed`.
     ///   - data: encoded as JSON.
-    ///   - subject: what the event is about, such as `order:1001`.
+    ///   - subject: the object that the event is about, such as `order:1001`.
     ///   - encoder: `nil` for one that writes dates as RFC 3339 text with milliseconds.
     /// - Throws: `HubError.invalid` if it can't be encoded.
     public init(
@@ -41,7 +41,7 @@ public struct NewEvent: Sendable {
     /// An event whose data is JSON already, or without data.
     /// - Parameters:
     ///   - type: the event type, such as `order.placed`.
-    ///   - subject: what the event is about, such as `order:1001`.
+    ///   - subject: the object that the event is about, such as `order:1001`.
     ///   - json: one JSON value in UTF-8; validated when the event is published.
     public init(_ type: String, subject: String? = nil, json: [UInt8] = Array("null".utf8)) {
         self.type = type
@@ -63,7 +63,7 @@ public struct NewEvent: Sendable {
 extension NewEvent {
     /// `auth.logged_in`: a user has logged in.
     ///
-    /// Herald keeps who is logged in, publishes `auth.status_changed` if that has changed, and calls an
+    /// Herald stores the login status of users, publishes `auth.status_changed` if that has changed, and calls an
     /// `AuthEventsDelegate`.
     /// - Parameters:
     ///   - user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.

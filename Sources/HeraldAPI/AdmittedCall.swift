@@ -42,7 +42,7 @@ final class AdmittedCall: AdmittedRequest, Admission {
 }
 
 /// A request that was refused because memory lacks something, which another process may just have made in the shared store: it is
-/// decided about again when the hub has looked.
+/// decided again after the hub has read the changes.
 final class OutdatedCall: AdmittedRequest {
     private let service: HeraldService
     private let peer: PeerAddress

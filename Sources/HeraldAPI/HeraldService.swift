@@ -5,16 +5,16 @@ import HeraldRuntime
 
 /// The REST API of a hub: handles the requests of `HTTPServer`.
 public final class HeraldService: RequestHandler, CallServices {
-    /// What the service needs besides the hub.
+    /// The settings of the service, besides the hub.
     public struct Configuration: Sendable {
         /// As `--version` prints it.
         public var version = "0"
         public var maxBodyBytes = PublicationLimits.defaultBytes
-        /// Of requests that wait to be read or checked.
+        /// The most bytes of requests that wait to be read or checked.
         package var maxWaitingBytes = 96 << 20
-        /// Of requests whose response waits for receivers, at least 1: they must not hold all connections.
+        /// The most requests whose response waits for receivers, at least 1: they must not hold all connections.
         package var maxReceiverWaits = 1_000
-        /// Of compiled schemas, in units of `JSONSchema.size`: about 100 bytes.
+        /// The size of all compiled schemas, in units of `JSONSchema.size`: about 100 bytes.
         package var maxSchemas = 500_000
         /// The counters of the HTTP server, for `/metrics`.
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
@@ -114,7 +114,7 @@ public final class HeraldService: RequestHandler, CallServices {
     public func mayUseReserve(_ head: RequestHead) -> Bool {
         switch head.method {
         case .get, .head: ["/healthz", "/readyz"].contains(head.path)
-        // A post that waits for receivers would hold its place for long.
+        // A publication that waits for receivers would hold its connection for long.
         case .post: head.path == "/v1/events" && !head.has("Prefer")
         default: false
         }
@@ -154,7 +154,7 @@ public final class HeraldService: RequestHandler, CallServices {
         hub.isShared && (problem.status == 401 || problem.status == 404) && hub.isCurrent
     }
 
-    /// Handles a request when the hub has looked what other processes have changed.
+    /// Handles a request after the hub has read the changes of other processes.
     func later(
         _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
         _ body: @escaping @Sendable () throws(Problem) -> Void
@@ -177,7 +177,7 @@ public final class HeraldService: RequestHandler, CallServices {
     private static let unknownPath = Problem.notFound(
         "There is nothing at this path. GET /openapi.yaml describes the API.")
 
-    /// The response to `OPTIONS *`, which asks about the server as a whole.
+    /// The response to `OPTIONS *`, a request about the server as a whole.
     private static let serverMethods = [Response.Field("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")]
 
     func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {

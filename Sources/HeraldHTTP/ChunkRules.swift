@@ -28,7 +28,7 @@ struct ChunkRules {
     private static let (cr, lf): (UInt8, UInt8) = (0x0d, 0x0a)
 
     private var state = State.size
-    /// Of the chunk, as far as it is known; then how much of it is missing.
+    /// The size of the chunk, as far as it was read; then the number of its missing bytes.
     private var size = 0
     private var lineLength = 0
     /// Whether all bytes so far follow the rules. What comes behind the body is not checked.

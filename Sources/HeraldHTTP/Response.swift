@@ -21,7 +21,7 @@ public struct Response: Sendable {
     /// Closes the connection after this response.
     public var closesConnection: Bool
     /// How long the response is delayed, in milliseconds; then the connection is closed. For clients that guess keys.
-    /// Meanwhile the connection costs no more than an idle one. Applies to refusals by `authorize`, and to responses
+    /// During the delay the connection costs no more than an idle one. Applies to refusals by `authorize`, and to responses
     /// within `handle`; other responses are late already, and are sent at once.
     public var holdMilliseconds = 0
 

@@ -46,7 +46,7 @@ extension ServerLoop {
         return true
     }
 
-    /// The same for a request that has waited for its response.
+    /// Delays the response to a request that has waited for it.
     func hold(suspended connection: ClientConnection, _ response: Response) {
         endWait(of: connection)
         beginHold(of: connection, response)

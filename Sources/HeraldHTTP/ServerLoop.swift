@@ -74,7 +74,7 @@ final class ServerLoop: @unchecked Sendable {
     var round: UInt64 = 0
     /// Connections whose first request got its response in this round.
     var answeredFirst: [ClientConnection] = []
-    /// Of the large bodies of incomplete requests, and of responses that are being sent.
+    /// The bytes of large bodies of incomplete requests, and of responses that are being sent.
     private var partialBytes = 0
     var lastRead = LastRead()
     /// Connections with a chunked body that is arriving, by their descriptor.

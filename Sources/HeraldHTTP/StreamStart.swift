@@ -1,7 +1,7 @@
 internal import HeraldRuntime
 internal import Synchronization
 
-/// What the server does for a stream by itself.
+/// The rules that the server applies to a stream.
 public struct StreamRules: Sendable {
     /// Sent when nothing else was sent for `heartbeatSeconds`, so that proxies do not close the connection.
     public var heartbeat: [UInt8] = []

@@ -4,8 +4,8 @@ extension HTTPClient {
     /// - Parameters:
     ///   - silenceSeconds: the longest time without data before the connection counts as lost.
     ///   - shouldContinue: called about once a second, on the calling thread; `false` ends the stream.
-    ///   - take: receives the bytes, which are valid during the call; `false` ends the stream. The server waits
-    ///     meanwhile.
+    ///   - take: receives the bytes, which are valid during the call; `false` ends the stream. The server waits for
+    ///     its return.
     /// - Returns: the response, when the stream has ended.
     public func stream(
         _ request: HTTPRequest, silenceSeconds: Int, shouldContinue: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool

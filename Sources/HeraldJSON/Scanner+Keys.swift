@@ -40,7 +40,7 @@ extension Scanner {
 
     private func keyTooLong() -> JSONError { failure(.keyTooLong(limit: limits.keyBytes), at: keyStart - 1) }
 
-    /// Looks for duplicate keys in an object that ends here.
+    /// Searches for duplicate keys in an object that ends here.
     @inline(__always)
     mutating func refuseDuplicates(from first: Int) throws(JSONError) {
         let count = keyCount &- first

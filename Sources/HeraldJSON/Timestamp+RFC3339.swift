@@ -10,7 +10,7 @@ extension Timestamp {
         self = timestamp
     }
 
-    /// The same for UTF-8 bytes.
+    /// Parses UTF-8 bytes.
     public init?(rfc3339 text: UnsafeBufferPointer<UInt8>) {
         var reader = Reader(text: text)
         guard let year = reader.number(digits: 4), reader.take("-"),

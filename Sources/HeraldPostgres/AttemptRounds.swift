@@ -4,15 +4,15 @@ import Synchronization
 
 /// The ids of attempts, and where the list of a delegate's attempts begins, when several processes record them.
 ///
-/// **Ids.** A session takes a *round* of 65,536 ids from a sequence when it needs one, and nobody else uses them: sessions do not wait
-/// for each other. Whoever takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
+/// **Ids.** A session takes a *round* of 65,536 ids from a sequence when it needs one, and no other session uses them: sessions do not wait
+/// for each other. A node that takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
 /// ones, and `attempts.previous` links each to one with a smaller id.
 ///
 /// An attempt that ends when the shard is elsewhere already is not linked: it would hide those that its new owner records.
 ///
 /// **Last attempts.** The table `rounds` has the rounds that are not ended; `heads` has the last attempt of each delegate in all
 /// others. So the last attempt is that in `heads`, or a later one in a round that is not ended. A session holds a lock for each of
-/// its rounds: when one is full, it ends it between two transactions; and whoever begins a round ends those whose sessions are gone.
+/// its rounds: when one is full, it ends it between two transactions; and a session that begins a round ends those whose sessions have ended.
 ///
 /// **Order.** Ids ascend within a round; one of a smaller number may be committed later. So what follows all attempts in their order
 /// is given those of this process, and those that are older than it.
@@ -50,7 +50,7 @@ final class AttemptRounds: Sendable {
 
     func recorded(through id: Int64) { state.withLock { $0.last = max($0.last, id) } }
 
-    /// What is to be followed of the attempts after one, in their order.
+    /// Returns the ranges of attempts after an attempt that a stream follows, in their order.
     func followed(after id: Int64) -> [Range<Int64>] {
         let mine = state.withLock { $0.mine }
         let older = 0..<(mine.first?.lowerBound ?? .max)
@@ -80,7 +80,7 @@ final class AttemptRounds: Sendable {
     private static let end = Statement("SELECT end_rounds_1($1::bigint[], $2::bigint)")
 
     /// Ends rounds of this session, and those of sessions that are gone.
-    /// - Parameter current: it goes on.
+    /// - Parameter current: the round that continues.
     static func end(_ mine: [Int64], current: Int64) -> Request {
         Request(end) { parameters in
             parameters.add(mine) { $0 }
@@ -101,7 +101,7 @@ final class AttemptRounds: Sendable {
     /// Part of the schema.
     static let functions = """
         -- The ids of attempts: AttemptRounds. Rounds that are not ended; the session that uses one holds its lock. What is
-        -- changed here is flushed with the next attempts, before which nobody needs it.
+        -- changed here is flushed with the next attempts, before which it is not needed.
         CREATE SEQUENCE round_numbers AS bigint MINVALUE 0 START 0;
         CREATE TABLE rounds (round bigint PRIMARY KEY);
         CREATE FUNCTION begin_round_1() RETURNS bigint LANGUAGE plpgsql AS $f$

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldStore
 
-/// The list of changes: a row for each deciding transaction, whose number follows the one before. Whoever has the lock that gives
+/// The list of changes: a row for each deciding transaction, whose number follows the one before. The session that holds the lock which gives
 /// events their order adds to it, so it has no gaps.
 enum ChangeList {
     /// How long a set is kept at least, in milliseconds.
@@ -14,7 +14,7 @@ enum ChangeList {
         INSERT INTO changes (number, name, changes, time)
         VALUES ($1, $2, $3, (extract(epoch FROM now()) * 1000)::bigint)
         """)
-    /// Of the oldest ones. The newest stays, with which numbers go on.
+    /// Removes the oldest changes. The newest one stays, so that numbers continue.
     private static let removeOld = Statement(
         """
         DELETE FROM changes WHERE number IN

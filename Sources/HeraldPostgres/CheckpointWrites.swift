@@ -159,7 +159,7 @@ enum CheckpointWrites {
         parameters.add(deliveries) { Int64($0.uncounted) }
     }
 
-    /// Of several items for one key, the last one.
+    /// Returns the last one of several items for each key.
     private static func last<Item, Key: Hashable>(of items: [Item], by key: (Item) -> Key) -> [Item] {
         if items.count < 2 { return items }
         var found: [Key: Int] = [:]
@@ -208,7 +208,7 @@ enum CheckpointWrites {
         "UPDATE shards SET settled = $2 WHERE shard = ANY($1::bigint[]) AND settled <> $2")
     /// Attempts that are ahead of the positions, which a recovery looks for.
     private static let goAhead = Statement("INSERT INTO attempts_ahead VALUES ($1, $2, $3)")
-    /// The positions of the shards $1 include all attempts again. Those of other shards may have another owner meanwhile.
+    /// The positions of the shards $1 include all attempts again. Those of other shards may have another owner by now.
     private static let reach = Statement(
         """
         WITH others AS (UPDATE attempts_ahead SET shards = shards & ~$1::bigint WHERE shards & $1 <> 0 AND shards & ~$1 <> 0)

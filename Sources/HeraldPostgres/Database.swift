@@ -10,16 +10,16 @@ struct Database: Sendable {
     private let servers: [[String: String]]
     /// The servers and the database, for messages: without the user and the password.
     let label: String
-    /// Of the connection; `nil` if it is encrypted, or stays on this machine.
+    /// The risk of the connection; `nil` if it is encrypted, or stays on this machine.
     let risk: DatabaseRisk?
-    /// What the server shows of this process (`application_name`).
+    /// The name of this process at the server (`application_name`).
     let client: String
 
     private let names: HostNames
     /// Which of the servers this process writes to.
     let primary: PrimaryWatch
 
-    /// What a session is for.
+    /// The purpose of a session.
     enum Role: CaseIterable {
         /// Transactions.
         case log
@@ -127,7 +127,7 @@ struct Database: Sendable {
         throw failure
     }
 
-    /// What is to be added to the settings, so that libpq has nothing to look up.
+    /// Returns the resolved addresses to add to the settings, so that libpq does not resolve names.
     private func addresses(of server: [String: String]) throws(PostgresError) -> [[String: String]] {
         // A path is a socket's.
         guard server["hostaddr"] == nil, let host = server["host"], let first = host.first, first != "/", first != "@"

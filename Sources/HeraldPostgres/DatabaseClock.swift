@@ -19,7 +19,7 @@ final class DatabaseClock: Sendable {
     /// - Parameters:
     ///   - time: of the server, in milliseconds since 1970 UTC. It was read between the two others, which are this machine's.
     func learn(_ time: Int64, after sent: Int64, before received: Int64) {
-        // Otherwise this machine's clock was set meanwhile.
+        // Otherwise this machine's clock was set during the request.
         guard sent <= received else { return }
         milliseconds.store(min(max(offset, time - received), time - sent), ordering: .relaxed)
     }

@@ -48,7 +48,7 @@ extension DatabaseRisk {
 }
 
 extension Writer {
-    /// Who has the lock that gives events their order; `nil` if that is not known.
+    /// The holder of the lock that gives events their order; `nil` if it is unknown.
     func holderOfLock() -> String? {
         guard let row = try? run(Request(Self.holder)).first else { return nil }
         return "the role \(row.text(0)), process \(row.integer(1))" + (row.text(2).isEmpty ? "" : ", \(row.text(2))")

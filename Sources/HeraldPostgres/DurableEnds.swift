@@ -16,7 +16,7 @@ extension StoreEnds {
     }
 }
 
-/// How far what is committed is flushed, and known to this process. Nobody is told of what lies beyond: it could still vanish.
+/// The ends of the flushed part of the log and of the changes, as this process knows them. Later events are not delivered, because they could still be lost.
 /// Only ever raised; any thread.
 final class DurableEnds: Sendable {
     private let head = Atomic<LogPosition>(0)

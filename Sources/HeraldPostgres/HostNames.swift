@@ -13,7 +13,7 @@ final class HostNames: Sendable {
     }
 
     private struct State {
-        /// Those that were found last.
+        /// The addresses of the last successful lookups.
         var known: [String: [String]] = [:]
         /// One for each name at a time: their threads end when the system's resolver gives up.
         var searches: [String: Search] = [:]

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// A commit with NOTIFY holds a lock of the whole server until it is flushed. So there is none in a transaction that writes: a
 /// notification is a transaction of its own, which waits for no disk, after the flush; and at most one in `interval`. It names the
-/// ends that are flushed, so that those who hear of it need not flush. What is lost meanwhile is found by looking.
+/// ends that are flushed, so that its receivers need not flush. Lost notifications are replaced by polling.
 final class Listener: Sendable {
     private struct State {
         var notify: (@Sendable () -> Void)?

@@ -7,7 +7,7 @@ struct NameInApp: Hashable {
     let name: String
 }
 
-/// What a transaction writes to the log and the values that belong to it, recorded until it is sent in one message.
+/// The writes of a transaction to the log and to values, recorded until they are sent in one message.
 struct LogWrites {
     private(set) var events: [Event] = []
     private(set) var eventsByID: [NameInApp: Event] = [:]
@@ -130,7 +130,7 @@ struct LogWrites {
     }
 }
 
-/// What a publishing transaction has read, without a lock. Under the lock the server checks that it is still so.
+/// The reads of a publishing transaction, made without a lock. Under the lock the server checks that they are still true.
 struct LogReads {
     /// The end of the log when the reading began.
     let base: LogPosition

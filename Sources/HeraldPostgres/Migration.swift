@@ -18,7 +18,7 @@ enum Migration {
 
     private static let isThere = hasTable("meta")
 
-    /// What `to_regclass` has not found before, it may not find after the wait for the lock either: a session learns that its cache
+    /// A check for a table that is correct after a wait for the lock. `to_regclass` may not find a new table: a session notices that its cache
     /// is out of date when it uses a table, so this uses one.
     static func hasTable(_ name: String) -> Statement {
         Statement("SELECT to_regclass('herald.\(name)') IS NOT NULL FROM pg_namespace LIMIT 1")
@@ -68,7 +68,7 @@ enum Migration {
     }
 
     /// Brings the schema to the last version of a list, or to the one before the first contraction that older releases, which
-    /// still run, can't live with: a later start goes on from there.
+    /// still run, can't live with: a later start continues from there.
     /// - Parameter takesPart: in a move, which servers must not use.
     static func run(_ writer: Writer, _ migrations: [Step], takesPart: Bool = false) throws(StoreError) {
         func refuseMove() throws(StoreError) {

@@ -1,9 +1,9 @@
 import HeraldCore
 import HeraldStore
 
-/// Who shares the database, and who has which shards.
+/// The nodes that share the database, and their shards.
 enum NodeList {
-    /// What the last owner of a shard has not given is its own only while its session lives.
+    /// Reads the nodes. A shard that its last owner has not released belongs to it only while its session exists.
     static let statement = Statement(
         """
         SELECT n.node, n.name, n.version, CASE WHEN l.number IS NULL THEN 0 ELSE 1 END::bigint, n.started_at, n.seen_at,

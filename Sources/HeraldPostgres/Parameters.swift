@@ -126,7 +126,7 @@ struct Parameters {
     private mutating func write(_ text: String) { StoredText.write(text, to: &bytes) }
 }
 
-/// Texts as the server takes them: PostgreSQL has no U+0000, which JSON has. U+10FFFF, which nobody uses, is the escape: it
+/// Texts as the server takes them: PostgreSQL has no U+0000, which JSON has. U+10FFFF, a noncharacter, is the escape: it
 /// stands before a digit 0 for U+0000, and before itself for itself.
 enum StoredText {
     private static let escape: [UInt8] = [0xf4, 0x8f, 0xbf, 0xbf]

@@ -36,7 +36,7 @@ extension PostgresError {
 }
 
 extension StoreError {
-    /// What was refused, and so was not done.
+    /// An error of a refused statement, which had no effect.
     /// - Parameter state: SQLSTATE (https://www.postgresql.org/docs/15/errcodes-appendix.html).
     init(state: String, _ message: String, _ database: String) {
         switch state {

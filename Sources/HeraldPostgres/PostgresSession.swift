@@ -7,7 +7,7 @@ import HeraldRuntime
 /// libpq never blocks here: the calling thread waits with `poll`, and each wait has a deadline. A session that has missed a
 /// deadline, or has received what it can't understand, is closed.
 final class PostgresSession {
-    /// What the server has said beside its results.
+    /// The notices of the server.
     private final class Notices {
         var warning: String?
     }
@@ -79,7 +79,7 @@ final class PostgresSession {
 
     // MARK: Running
 
-    /// What was sent and is yet to be answered.
+    /// Sent requests without a response.
     private struct Exchange {
         enum Expected {
             case preparation(String)

@@ -43,7 +43,7 @@ package struct Primary: Equatable, Sendable, CustomStringConvertible {
 /// To which primary the sessions of this process go. Any thread.
 ///
 /// What a process has in memory, it has from one primary. A standby that was promoted may lack the end of what the former primary
-/// had flushed, and others may have written to it since, so that the lengths of the lists say nothing. So no session goes on with
+/// had flushed, and others may have written to it since, so that the lengths of the lists say nothing. So no session continues with
 /// another one: the process has to forget all, and recover as at a start. From then on it refuses the older primary, which may
 /// come back and not know that it is none.
 final class PrimaryWatch: Sendable {

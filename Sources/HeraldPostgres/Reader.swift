@@ -12,7 +12,7 @@ final class Reader: StoreReader {
     private let rounds: AttemptRounds
     private let sealer: ColumnSealer
     private let reading: EventReading
-    /// Events after this are committed, but could still vanish: nobody sees them yet.
+    /// Events after this are committed, but could still be lost: they are not visible yet.
     private let durable: DurableEnds
     private var session: PostgresSession?
 
@@ -128,7 +128,7 @@ extension Reader {
     /// Scans from the newest event backwards until enough are found, which is slow for rare events in a long log.
     private static let eventsMatching = Statement(
         matching("app + 0 = $2"))
-    /// The same within an app that is in the partial index: all apps but `default`.
+    /// Events that match within an app in the partial index: all apps but `default`.
     private static let eventsOfAppMatching = Statement(
         matching("app = $2 AND app <> 1"))
 
@@ -186,7 +186,7 @@ extension Reader {
         let name = NameInApp(app: app, name: id)
         let rows = try run(LogQueries.request(LogQueries.events, [name]))
         guard let found = try LogQueries.events(rows, of: [name], reading)[name] ?? nil else { return nil }
-        // It may be another process's, which has told somebody already.
+        // Another process may have published it, and delivered it already.
         try settle(StoreEnds(event: found.sequence, change: 0))
         return found
     }
@@ -265,7 +265,7 @@ extension Reader {
         return found
     }
 
-    /// What the rows take, by their content (`RetentionQueries.eventBytes`).
+    /// Returns the sizes of the rows, by their content (`RetentionQueries.eventBytes`).
     func sizes() throws(StoreError) -> StorageSizes {
         let rows = try run([Request(RetentionQueries.eventBytes), Request(RetentionQueries.attempts)])
         var sizes = StorageSizes()

@@ -49,7 +49,7 @@ enum RetentionQueries {
         SELECT $1::bigint >> 10, app, count(*), sum(\(bytes))::bigint FROM events WHERE sequence BETWEEN $1 AND $2
         GROUP BY app ORDER BY app
         """)
-    /// The same for whole blocks.
+    /// Counts whole blocks.
     static let blocksOf = Statement(
         """
         SELECT block, app, count(*), sum(\(bytes))::bigint FROM unnest($1::bigint[]) AS block
@@ -68,7 +68,7 @@ enum RetentionQueries {
         ).map { row throws(StoreError) in try AppBlock(row) }
     }
 
-    /// What the events take, by what they contain: the files of the server do not shrink when rows are removed, and say nothing
+    /// The size of the events, by their content: the files of the server do not shrink when rows are removed, and say nothing
     /// of how much is in them. An event takes about 200 bytes more than it contains, in its row and in two indexes.
     static let eventBytes = Statement(
         """

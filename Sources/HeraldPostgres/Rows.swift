@@ -37,7 +37,7 @@ final class Rows {
     /// The first column of the first row; 0 without a row.
     var integer: Int64 { first?.integer(0) ?? 0 }
 
-    /// The same for a position, a key or an id.
+    /// Returns the first value as a position, a key or an id.
     func natural(_ what: String) throws(StoreError) -> Int64 { try first?.natural(0, what) ?? 0 }
 
     fileprivate func isNull(_ row: Int32, _ column: Int32) -> Bool { PQgetisnull(handle, row, column) != 0 }

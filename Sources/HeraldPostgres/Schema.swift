@@ -233,7 +233,7 @@ enum Schema {
         );
         CREATE INDEX replays_of_delegate ON replays (delegate);
 
-        -- What became of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
+        -- The results of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
         CREATE TABLE statistics (
             delegate  bigint NOT NULL,
             start     bigint NOT NULL,
@@ -366,7 +366,7 @@ enum Schema {
 
         -- Appends to the log in one message. What was read before, without a lock, is checked under the lock that gives events
         -- their order; a check that fails is an error of the class HR001. The commit is not flushed: a flush follows it, which
-        -- many commits share, and for which nobody holds the lock.
+        -- many commits share, and during which no session holds the lock.
         --   base            the end of the log when reading began: what is not newer was seen
         --   …               columns of the events
         --   absent_…        ids that were looked for and not found

@@ -57,7 +57,7 @@ extension Transaction {
         DELETE FROM attempts WHERE started_at < $1 AND id IN (SELECT id FROM attempts
             WHERE id < (SELECT id FROM attempts ORDER BY id DESC LIMIT 1) ORDER BY id LIMIT $2)
         """)
-    /// Of each, returns `AttemptRecord.storedBytes`.
+    /// Removes attempts. Returns `AttemptRecord.storedBytes` of each.
     private static let removeAttemptsThrough = Statement(
         """
         DELETE FROM attempts WHERE id IN (SELECT id FROM attempts

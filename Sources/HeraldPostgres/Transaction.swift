@@ -12,11 +12,11 @@ import HeraldStore
 final class Transaction: StoreTransaction {
     let writer: Writer
     let kind: TransactionKind
-    /// What is recorded, until it is sent.
+    /// The recorded writes to the log, until they are sent.
     private(set) var log = LogWrites()
-    /// What is recorded beside it, in order; sent before it.
+    /// The other recorded requests, in order. They are sent before the log.
     private(set) var recorded: [Request] = []
-    /// What a publishing transaction knows, and what it would have to know.
+    /// The reads that a publishing transaction has, and those that it still needs.
     let known: LogReads
     private(set) var missing: LogReads
     /// The ends of the log and of the list of changes, for a deciding transaction.
@@ -42,7 +42,7 @@ final class Transaction: StoreTransaction {
         missing = LogReads(base: known.base)
     }
 
-    /// What is to be sent to commit: the log last, since its lock is taken then.
+    /// Returns the requests of the commit: the log last, because its lock is acquired then.
     /// - Parameter seen: what it has read, to be checked.
     func requests(_ seen: LogReads) throws(StoreError) -> [Request] {
         log.isEmpty ? recorded : recorded + (try log.requests(seen, writer.sealer))
@@ -61,7 +61,7 @@ final class Transaction: StoreTransaction {
     @discardableResult
     func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
 
-    /// The same for several requests.
+    /// Runs several requests.
     func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
         guard kind == .deciding else { throw .failed(reason: "only a deciding transaction may do this") }
         let earlier = try self.requests(known)
@@ -201,7 +201,7 @@ extension Transaction {
     private static let isThere = Statement("SELECT EXISTS (SELECT 1 FROM attempts WHERE id = $1)")
 
     func write(_ checkpoint: Checkpoint) throws(StoreError) {
-        // Its transaction may have been committed, although nobody heard of it: nothing is counted twice. Whether it was flushed
+        // Its transaction may have been committed, although the response was lost: nothing is counted twice. Whether it was flushed
         // is not known.
         let first = checkpoint.note.value
         if first != 0, try writer.run(Request(Self.isThere) { $0.add(first) }).first?.flag(0) == true {

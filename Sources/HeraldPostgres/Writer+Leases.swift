@@ -26,7 +26,7 @@ extension Writer: ShardLeases {
         ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, left_at = NULL RETURNING seen_at
         """)
     private static let forget = Statement("DELETE FROM nodes WHERE seen_at < \(now) - 86400000")
-    /// Of a day, and no more than there would be room for on a page.
+    /// Removes moves that are older than a day, or beyond the size of a page.
     private static let forgetMoves = Statement(
         """
         DELETE FROM moves WHERE time < \(now) - 86400000
@@ -36,11 +36,11 @@ extension Writer: ShardLeases {
     private static let endOthers = Statement(
         "SELECT pg_terminate_backend(pid) FROM \(locks(presence)) AS l WHERE number = $1 AND pid <> pg_backend_pid()")
     private static let enter = Statement("SELECT pg_try_advisory_lock(\(presence), $1::bigint::int)")
-    /// Nobody has taken the shards since that are still this node's.
+    /// Locks shards again. Those that are still this node's were not taken by another one since.
     private static let lockAgain = Statement(
         "SELECT shard FROM shards WHERE node = $1 AND is_given = 0 AND pg_try_advisory_lock(\(shard), shard::int)")
 
-    /// Begins with a new session: with the shards of the last one that nobody else has taken since, unless this process is
+    /// Begins with a new session: with the shards of the last one that no other node has taken since, unless this process is
     /// about to end.
     func enter() throws(StoreError) {
         let me = Int64(node.rawValue)
@@ -94,7 +94,7 @@ extension Writer: ShardLeases {
 
     // MARK: ShardLeases
 
-    /// Who has not given a sign of life for so long is ended, whatever its session hangs at: a half-sent message, for example.
+    /// Milliseconds after which a node without a heartbeat is ended, even if its session hangs in a half-sent message.
     private static let silence = 12_000
     private static let sign = Statement("UPDATE nodes SET seen_at = \(now) WHERE node = $1 RETURNING seen_at")
     private static let present = Statement(
@@ -104,7 +104,7 @@ extension Writer: ShardLeases {
         FROM \(locks(presence)) AS l LEFT JOIN nodes n ON n.node = l.number
         """)
 
-    /// Longer than a process without signs of life goes on with its deliveries (`DeliveryPermit`).
+    /// Longer than a process without heartbeats continues its deliveries (`DeliveryPermit`).
     private static let watch = Statement("SELECT set_config('idle_session_timeout', '10s', false)")
 
     package func look() throws(StoreError) -> [NodeKey] {

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldStore
 
-/// What a start needs. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
+/// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
 /// the length of the log.
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
@@ -69,7 +69,7 @@ extension Writer {
         }
         let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
         for block in stride(from: next, to: last, by: 1) {
-            // Nobody else changes it meanwhile.
+            // No other session changes it at this time.
             try decide { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
         }
         let places = AppBlock.places(last)

@@ -26,7 +26,7 @@ final class Writer {
     var isLeaving = false
     /// The shards that the session has.
     package internal(set) var held: Shards = []
-    /// Those that an earlier session had, and that others may have had since. Open attempts may still end.
+    /// Shards of an earlier session that other nodes may have held since. Open attempts may still end.
     var lost: Shards = []
     private var session: PostgresSession?
     /// The schema is there, and this process knows where it begins.
@@ -134,14 +134,14 @@ final class Writer {
         try preparePartitions()
     }
 
-    /// What was read must not vanish any more.
+    /// Flushes what was read, so that it cannot be lost.
     func settle(_ ends: StoreEnds) throws(StoreError) {
         if durable.includes(ends) { return }
         try commit([], through: -1)
         durable.raise(to: ends)
     }
 
-    /// Goes on with another session: only if the server has all that was flushed. Not every server tells `PrimaryWatch` what it is.
+    /// Continues with another session, only if the server has everything that was flushed. Not every server identifies itself to `PrimaryWatch`.
     private func resume() throws(StoreError) {
         let ends = try StoreEnds(try run(Request(StoreEnds.statement)).first)
         if ends.event < durable.position {
@@ -299,7 +299,7 @@ final class Writer {
     private func commit(_ transaction: Transaction, _ known: LogReads) throws(StoreError) -> Commit {
         let requests = try transaction.requests(known)
         if requests.isEmpty {
-            // Nobody is told of what was read, but could still vanish.
+            // Events that were read, but could still be lost, are not delivered.
             if !known.isEmpty { try commit([], through: -1) }
             return Commit(head: durable.position)
         }
@@ -320,7 +320,7 @@ final class Writer {
         }
     }
 
-    /// What its commit did on the server, memory does; and others are told.
+    /// Applies a committed transaction to the state in memory, and notifies other processes.
     /// - Parameter ends: what is flushed now.
     private func committed(_ transaction: Transaction, _ ends: StoreEnds) {
         heads.take(transaction.changedHeads)

@@ -14,7 +14,7 @@ public final class Receiver: Sendable {
     /// Called for each complete request, on the receiver's thread: must return soon, and must not call `close`.
     public typealias Script = @Sendable (ReceivedRequest) -> ReceiverReply
 
-    /// What a receiver does with a new connection.
+    /// The treatment of a new connection by a receiver.
     public enum Welcome: Sendable {
         case serve
         /// Accepts it and never reads from it.

@@ -14,7 +14,7 @@ public struct Clock: Sendable {
         self.wall = wall
     }
 
-    /// The same with another wall clock.
+    /// Returns this clock with another wall clock.
     /// - Parameter milliseconds: how far it is ahead of this one. Any thread.
     public func ahead(by milliseconds: @escaping @Sendable () -> Int64) -> Clock {
         Clock(monotonic: monotonic, wall: { [wall] in wall() + milliseconds() })

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The changes of registrations that epoll has refused, of all threads of the process. Any thread.
 ///
-/// Descriptors that cannot be watched are not served until a timer expires, so operators have to learn of them.
+/// Descriptors that cannot be watched are not served until a timer expires, so they are reported to operators.
 public enum EpollFailures {
     public typealias Observer = @Sendable (_ error: SystemError, _ count: Int) -> Void
 

@@ -67,7 +67,7 @@ final class LockFile {
     /// Whether the last holder ended while commits were in the write-ahead log only.
     var logWasInUse: Bool { LockFile.lines(descriptor).dropFirst().first == LockFile.logInUse }
 
-    /// The same for a folder that is not locked.
+    /// Whether the log of a folder that is not locked was in use.
     static func logWasInUse(_ folder: StoreFolder) -> Bool {
         let descriptor = Glibc.open(folder.lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }

@@ -41,7 +41,7 @@ final class Reader: StoreReader {
     /// Scans from the newest event backwards until enough are found, which is slow for rare events in a long log. (The
     /// unary plus keeps SQLite from sorting all events of the app.)
     static let eventsMatching = "SELECT \(LoggedEvent.columns) FROM events WHERE +app = ?2 AND \(isMeant)"
-    /// The same within an app that is in the partial index: all apps but `default`.
+    /// Events that match within an app in the partial index: all apps but `default`.
     static let eventsOfAppMatching = """
         SELECT \(LoggedEvent.columns) FROM events INDEXED BY events_of_apps WHERE app = ?2 AND app <> 1 AND \(isMeant)
         """

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldStore
 
-/// What retention has removed, for the writer: the tables `removals` and `unannounced`.
+/// The counts of removals by retention, for the writer: the tables `removals` and `unannounced`.
 struct RemovalTable {
     private let add, setUnannounced, removeUnannounced: Statement
 

@@ -15,7 +15,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     /// The maximum sizes of the pages that connections keep in memory, in bytes.
     package struct Caches: Sendable {
         package var writer = 64 << 20
-        /// Of each reader.
+        /// The cache size of each reader.
         package var reader = 4 << 20
         package init() {}
     }

@@ -10,7 +10,7 @@ struct StoreFolder {
     /// See `LogExtent`.
     var extent: String { path + "/herald.extent" }
     var lock: String { path + "/herald.lock" }
-    /// What it is in a migration to or from another store: see `MoveMark`.
+    /// The state of a migration to or from another store: see `MoveMark`.
     var move: String { path + "/herald.migration" }
     /// A new database is created here before it is renamed.
     var newDatabase: String { path + "/herald.db.new" }

@@ -72,7 +72,7 @@ struct PatternParser {
     private mutating func group() throws(PatternError) -> PatternTree {
         if take("?") {
             if take("<") {
-                guard next != "=", next != "!" else { throw PatternError("it looks behind, which is not supported") }
+                guard next != "=", next != "!" else { throw PatternError("look-behind is not supported") }
                 try skipName()
             } else if !take(":") {
                 throw PatternError("(? must be followed by : or a name: look-ahead is not supported")

@@ -156,7 +156,7 @@ extension SchemaCompiler {
     private mutating func format(_ value: JSONValue, _ place: String) -> Format? {
         guard let name = string(value, place) else { return nil }
         guard let format = Format(rawValue: name) else {
-            leaveOut(place, "is not checked: Herald does not know the format \(name.beginning)")
+            leaveOut(place, "is not checked: Herald does not support the format \(name.beginning)")
             return nil
         }
         if !assertsFormats { leaveOut(place, "is not checked: set assert_formats to true to check it") }

@@ -131,7 +131,7 @@ struct SchemaCompiler {
 
     mutating func compilePattern(_ text: String, _ place: String) -> Pattern? {
         guard patternSize < Self.maxPatternSize else {
-            fail(place, "is not looked at: the patterns before it are too much by themselves")
+            fail(place, "is not checked: the patterns before it use up the limit")
             return nil
         }
         budget.spend(2 * text.utf8.count)

@@ -70,12 +70,12 @@ package struct ColumnSealer: Sendable {
     }
 }
 
-/// The proof of the key, with which a store tells at the start whether it was given the right one.
+/// The proof of the key, with which a store checks the key at the start.
 extension ColumnSealer {
     /// This text is sealed.
     private static let proof = Array("herald".utf8)
 
-    /// What a sealed store keeps.
+    /// Returns the proof that a sealed store keeps of its key.
     package func makeProof() throws(StoreError) -> [UInt8] { try seal(Self.proof, .proof) }
 
     /// - Parameters:

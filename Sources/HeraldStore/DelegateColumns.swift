@@ -24,7 +24,7 @@ package enum DelegateColumns {
         $0.state.secrets.map { KeyValue($0.secret.scheme.rawValue, $0.expiresAt.map(String.init) ?? "") }
     }
 
-    /// The same URL is sealed to different bytes each time, so only the registry can check that URLs are unique in an
+    /// The callback URL. Equal URLs are sealed to different bytes, so only the registry can check that URLs are unique in an
     /// app.
     static let url = Of("url", .text, wiped: .text(""), seal: ColumnSealer.AssociatedData.url) { $0.settings.url }
     static let events = Of("events", .list({ $0.text }, { EventPattern($0) }), wiped: .text("")) { $0.settings.events }

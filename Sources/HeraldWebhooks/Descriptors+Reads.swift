@@ -5,7 +5,7 @@ import Glibc
 extension Descriptors {
     /// Bytes that the system keeps of what was received and not read; Linux takes twice as much memory for them.
     private static let receiveBuffer: Int32 = 64 << 10
-    /// What libcurl may read: a number of reads, and of bytes.
+    /// The reads that libcurl may make: a number of reads, and of bytes.
     private struct Allowance {
         let reads: Int32
         let bytes: Int

@@ -14,7 +14,7 @@ final class OpenBodies {
     /// In nanoseconds.
     static let time: Int64 = 500_000_000
 
-    /// Those of this turn. Most bodies arrive with the header section.
+    /// The bodies of this turn. Most bodies arrive with the header section.
     private var recent: [Entry] = []
     /// Oldest first; those before `first` have ended.
     private var entries: [Entry] = []

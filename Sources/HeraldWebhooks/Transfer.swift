@@ -70,7 +70,7 @@ final class Transfer {
     var descriptor: Int32 = -1
     /// When TLS began on its new connection, in nanoseconds of the monotonic clock; 0 if it did not.
     var tlsBeganAt: Int64 = 0
-    /// What the receiver says on its new connection, besides HTTP.
+    /// The TLS messages of the receiver on its new connection.
     let tlsEvents: UnsafeMutablePointer<herald_tls_events>
     /// libcurl has made the request over a connection that was open already.
     private(set) var isOnKeptConnection = false

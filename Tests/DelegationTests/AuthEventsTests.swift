@@ -136,7 +136,7 @@ struct AuthEventsTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("tell a late delegate who is logged in, if it wants that") @MainActor
+    @Test("notify a late delegate of the current user on request") @MainActor
     func late() async {
         let ada = Account(name: "ada")
         events.userIsLoggedIn(user: ada)
@@ -157,7 +157,7 @@ struct AuthEventsTests {
         withExtendedLifetime((token, closure)) {}
     }
 
-    @Test("know the current user, whom only a logout of the same user ends")
+    @Test("contain the current user, until a logout of this user")
     func currentUser() {
         let (ada, bob) = (Account(name: "ada"), Account(name: "bob"))
         #expect(events.currentUser == nil)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What must compile, and what must not: asked of the compiler, together with the sources of the module.
+/// Code that must compile, and code that must not. The compiler checks it together with the sources of the module.
 @Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(5)))
 struct CompilerTests {
     @Test("refuses a value type as a delegate if the protocol is bound to classes")

@@ -122,7 +122,7 @@ struct HandlerTests {
         #expect(heard == ["z"])
     }
 
-    @Test("a sequence that nobody takes from any more leaves the collection")
+    @Test("a sequence without a reader leaves the collection")
     func cancelledSequence() async {
         do {
             let events = words.events()

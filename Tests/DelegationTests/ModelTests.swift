@@ -72,7 +72,7 @@ private final class World: @unchecked Sendable {
             act()
             if isAlone { compare() }
         }
-        // Nobody may be told of a world that is gone.
+        // No inhabitant may be called after the end of its world.
         for inhabitant in owned.values { delegates.removeDelegate(inhabitant) }
         for case let inhabitant? in everyone.map(\.inhabitant) { delegates.removeDelegate(inhabitant) }
     }
@@ -164,7 +164,7 @@ private final class World: @unchecked Sendable {
         return nil
     }
 
-    /// In company nobody can say when they are released.
+    /// With other threads, the time of a release is unknown.
     private func forgetReleased() { if isAlone { members = members.filter(isAlive) } }
 
     private func isAlive(_ member: Registration) -> Bool {
@@ -172,7 +172,7 @@ private final class World: @unchecked Sendable {
             || (members + rounds.flatMap(\.members)).contains { $0.number == member.number && $0.isStrong }
     }
 
-    /// Somebody who lives: owned, or a member that the collection holds.
+    /// Returns a living inhabitant: owned, or a member that the collection holds.
     private func anyone() -> Inhabitant? {
         numbersOfTheLiving.randomElement(using: &random).flatMap { everyone[$0].inhabitant }
     }

@@ -58,7 +58,7 @@ struct MulticastDelegateTests {
         #expect(delegates.count == 1)
     }
 
-    @Test("collects what the delegates return, and asks them until one answers no")
+    @Test("collects the results of the delegates, and stops at the first `false`")
     func results() {
         let scribes = ["a", "b", "c"].map { Scribe($0, record) }
         for scribe in scribes { delegates.addDelegate(scribe) }

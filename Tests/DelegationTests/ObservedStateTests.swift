@@ -199,7 +199,7 @@ struct ObservedStateTests {
         #expect(text == "two" && counter.value == 2)
     }
 
-    @Test("leaves out equal values when asked to, also in updates")
+    @Test("leaves out equal values on request, also in updates")
     func duplicates() {
         let state = ObservedState(1, removingDuplicates: true)
         let chain = Chain()
@@ -210,7 +210,7 @@ struct ObservedStateTests {
         #expect(chain.heard.value.map(\.new) == [2, 3, 4])
     }
 
-    @Test("an observer that is told the initial state misses no change, and hears none that came before")
+    @Test("an observer that receives the initial state misses no change, and receives no earlier one")
     func initial() async throws {
         for _ in 0..<30 {
             let counter = ObservedState(0)
@@ -231,7 +231,7 @@ struct ObservedStateTests {
         }
     }
 
-    @Test("on the main actor, an observer is told the initial state at once, and each change in its order") @MainActor
+    @Test("on the main actor, an observer receives the initial state at once, and each change in its order") @MainActor
     func mainActor() async {
         let counter = ObservedState(1)
         var heard: [[Int]] = []

@@ -164,7 +164,7 @@ struct SharedTests {
             try await onThread { while !isOver.value { delegates.invokeDelegates { $0.hear("other") } } }
         }
         try await onThread {
-            // Would not come back while the other one goes on.
+            // This must not return before the other one has ended.
             for _ in 0..<20 { delegates.invokeDelegates { $0.hear("mine") } }
             isOver.value = true
         }

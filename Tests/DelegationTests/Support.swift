@@ -25,7 +25,7 @@ final class Scribe: Listener {
     }
 }
 
-/// What was heard, in its order.
+/// The received calls, in their order.
 final class Record: Sendable {
     private let storage = Lock<[String]>([])
     var lines: [String] { storage.withLock { $0 } }

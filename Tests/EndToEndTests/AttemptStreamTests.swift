@@ -91,7 +91,7 @@ struct AttemptStreamTests {
         }
     }
 
-    @Test("attempts of erased events are not sent, and do not look like a loss")
+    @Test("attempts of erased events are not sent, and are not reported as a loss")
     func erased() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }

@@ -66,7 +66,7 @@ struct BenchTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test("impossible measurements are refused before anything is posted")
+    @Test("impossible measurements are refused before anything is published")
     func mistakes() async throws {
         let herald = try await HeraldProcess.start()
         for (arguments, code, words) in [

@@ -30,7 +30,7 @@ struct CheckTests {
         #expect(try Files.read(database) == bytes)
     }
 
-    @Test("what is no database, and no file at all, is told")
+    @Test("a file that is no database, and a missing file, are reported")
     func nothing() async throws {
         let folder = TemporaryFolder()
         #expect(try await Binary.run(["check", folder.path]).end == .exited(66))

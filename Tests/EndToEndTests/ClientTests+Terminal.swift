@@ -13,7 +13,7 @@ struct ClientTerminalTests {
         for (prefix, green) in [
             ("env -u NO_COLOR ", true), ("NO_COLOR=1 ", false), ("NO_COLOR= ", true), ("NO_COLOR= TERM=dumb ", false),
         ] {
-            // Whoever runs the tests may have set it.
+            // The environment of the tests may contain it.
             let screen = try await Screen(prefix + command)
             let lines = try await screen.final()
             let row = try #require(lines.first { $0.contains("dlg_") })

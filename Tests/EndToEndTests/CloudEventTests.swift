@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("CloudEvents that are posted", .timeLimit(.minutes(5)), .serialized)
+@Suite("Published CloudEvents", .timeLimit(.minutes(5)), .serialized)
 struct CloudEventTests {
     private static let structured = ["Content-Type": "application/cloudevents+json; charset=UTF-8"]
     private static let batch = ["Content-Type": "application/cloudevents-batch+json"]
@@ -34,7 +34,7 @@ struct CloudEventTests {
         #expect(again.status == 200)
     }
 
-    @Test("a batch is posted as a whole or not at all, in its order; it may be empty")
+    @Test("a batch is published as a whole or not at all, in its order; it may be empty")
     func batch() async throws {
         let herald = try await HeraldProcess.start()
         func event(_ id: String, _ source: String = #""/a""#) -> String {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A damaged database", .enabled(if: TestStore.isFolder))
 struct DamageTests {
-    @Test("a damaged event is sent to nobody, its story says so, and all others arrive")
+    @Test("a damaged event is not sent, its deliveries say so, and all other events arrive")
     func damagedEvent() async throws {
         let herald = try await HeraldProcess.start()
         let first = try Receiver { _ in .status(500) }

@@ -27,7 +27,7 @@ struct DatabaseTests {
         }
     }
 
-    @Test("while the database is away, posts get 503 and readyz says so; then it works again by itself")
+    @Test("while the database is unavailable, publications get 503 and readyz says so; then it works again by itself")
     func outage() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()
@@ -48,7 +48,7 @@ struct DatabaseTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("a post whose wait for a synchronous standby is canceled gets 503, and is there once when it is repeated")
+    @Test("a publication whose wait for a standby is canceled gets 503, and is stored once when it is repeated")
     func canceled() async throws {
         let primary = try PostgresServer()
         let url = try primary.makeDatabase()
@@ -87,7 +87,7 @@ struct DatabaseTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("when the database has lost its end, the server goes on in the same process, with what the database has")
+    @Test("when the database has lost its end, the server continues in its process, with the events of the database")
     func lostEnd() async throws {
         let server = try PostgresServer.shared()
         let url = try server.makeDatabase()
@@ -105,7 +105,7 @@ struct DatabaseTests {
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
                 WHERE datname = current_database() AND application_name LIKE 'herald, %'
                 """, url)
-            try await eventually("it has started anew") {
+            try await eventually("it has restarted") {
                 herald.process.lines.count { $0.contains(#""message":"listening""#) } == number + 1
             }
             _ = try await herald.get("/readyz") { $0.status == 200 }
@@ -116,7 +116,7 @@ struct DatabaseTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("a server that starts anew waits for its database, and can be stopped")
+    @Test("a server that restarts waits for its database, and can be stopped")
     func waiting() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()

@@ -24,7 +24,7 @@ struct DelegateStartTests {
         _ = try await herald.deliveries(of: event, "delivered")
         #expect(try await herald.get("/v1/delegates/\(delegate.id)").string("status") == "active")
         #expect(try await herald.get("/v1/delegates?status=pending_verification").data.isEmpty)
-        // On a busy machine the challenge may have been asked for again meanwhile.
+        // On a busy machine the challenge may have been repeated before this read.
         let areEvents = receiver.requests.map { $0.header("webhook-id") == event }
         #expect(areEvents.first == false)
         #expect(areEvents.last == true && areEvents.count { $0 } == 1)
@@ -64,7 +64,7 @@ struct DelegateStartTests {
             "\(request.path) \(try JSONDocument(parsing: request.body)["type"]?.string ?? "")"
         }
         #expect(told.sorted() == ["/ auth.status_changed", "/all app_state.changed"])
-        // Nobody else is told of it, and the log does not show it.
+        // No other delegate receives it, and the log does not list it.
         #expect(try await herald.get("/v1/events").data.count == before)
     }
 }

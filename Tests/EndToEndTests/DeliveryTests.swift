@@ -44,7 +44,7 @@ struct DeliveryTests {
         _ = try await herald.deliveries(of: event, "delivered")
     }
 
-    @Test("the body has type, timestamp, data and subject; the data is byte for byte as posted")
+    @Test("the body has type, timestamp, data and subject; the data is byte for byte as published")
     func body() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

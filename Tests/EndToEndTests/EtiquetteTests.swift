@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("What a receiver's answer means", .timeLimit(.minutes(5)), .serialized)
+@Suite("The meaning of a receiver's response", .timeLimit(.minutes(5)), .serialized)
 struct EtiquetteTests {
     /// How long after its last attempt the next one of the event's only delivery is due, in milliseconds.
     private func pause(_ herald: HeraldProcess, _ event: String) async throws -> Int64 {
@@ -68,7 +68,7 @@ struct EtiquetteTests {
         #expect(hint?.contains(status == 302 ? "redirects are never followed" : "200 to 299") == true)
     }
 
-    @Test("410 ends the deliveries: the delegate is gone until it is resumed")
+    @Test("410 ends the deliveries: the delegate is `gone` until it is resumed")
     func gone() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(410) }

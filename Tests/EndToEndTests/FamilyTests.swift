@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Auth status and app state", .timeLimit(.minutes(5)), .serialized)
 struct FamilyTests {
-    @Test("logins and logouts change the status, and each change of status is posted with them")
+    @Test("logins and logouts change the status, and each change of status is published with them")
     func auth() async throws {
         let herald = try await HeraldProcess.start()
         let unknown = try await herald.get("/v1/auth/42")
@@ -92,7 +92,7 @@ struct FamilyTests {
             try await herald.send("PUT", "/v1/app-state", #"{"state": {"authentication": "active"}}"#).status == 200)
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).string("state") == "idle")
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
-        // Not a change, so nobody is told.
+        // Not a change, so no delegate is notified.
         #expect(try await herald.send("PUT", "/v1/app-state?if_changed=true", #"{"state": "idle"}"#).status == 200)
         try await herald.publish("app_state.changed", #""data": {"state": {"ready": false}}"#)
         #expect(try await herald.get("/v1/app-state")["state"]?.bytes == Array(#"{"ready": false}"#.utf8))

@@ -7,7 +7,7 @@ import Testing
 struct FaultTests {
     private static func hasStrace() -> Bool { ChildProcess.exists("strace") }
 
-    /// Whether a file system can be mounted where nobody else sees it.
+    /// Whether a file system can be mounted in a private namespace.
     private static func mayMount() async -> Bool {
         let mount = ["-m", "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]
         return (try? await ChildProcess.run("unshare", mount).end) == .exited(0)
@@ -99,7 +99,7 @@ struct FaultTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
         for event in acknowledged { _ = try await herald.deliveries(of: event, "delivered") }
         let told = receiver.requests.compactMap { $0.header("webhook-id") }
-        #expect(Set(told) == acknowledged, "what was refused is told to nobody")
+        #expect(Set(told) == acknowledged, "refused events are not delivered")
         #expect(told.count == acknowledged.count)
         #expect(try await herald.stop() == .exited(0))
     }
@@ -150,7 +150,7 @@ struct FaultTests {
         #expect(lines.first?["reason"]?.string?.contains("disk I/O error") == true)
         #expect(lines.first?["to_do"]?.string?.isEmpty == false)
 
-        // Nobody posts from here on.
+        // Nothing is published from here on.
         strace.signal(SIGTERM)
         _ = try await herald.get("/readyz") { $0.status == 200 }
         let ends = try await entries(of: herald, Self.worksAgain)

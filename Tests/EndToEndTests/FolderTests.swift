@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The data folder of a server that runs", .enabled(if: TestStore.isFolder))
 struct FolderTests {
-    @Test("removed: the server refuses what is posted, says why, and ends with 74")
+    @Test("removed: the server refuses publications, logs the reason, and ends with 74")
     func removed() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish()
@@ -40,7 +40,7 @@ struct FolderTests {
         #expect(result.acknowledged.subtracting(there).isEmpty)
     }
 
-    @Test("without its lock file: another process stays out, and the server goes on")
+    @Test("without its lock file: another process is refused, and the server continues")
     func lockFileRemoved() async throws {
         let herald = try await HeraldProcess.start()
         #expect(unlink(herald.folder.path + "/data/herald.lock") == 0)

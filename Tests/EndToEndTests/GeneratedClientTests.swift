@@ -81,10 +81,10 @@ private final class GeneratedClient: Sendable {
     private let herald: HeraldProcess
     private let receiver: Receiver
     private let files = TemporaryFolder()
-    /// What the server says of itself, as a file.
+    /// The server's description of its API, as a file.
     let description: String
     var folder: String { files.path }
-    /// What the programs are told.
+    /// The arguments of the programs.
     var arguments: [String] { ["http://127.0.0.1:\(herald.port)", Self.key, receiver.url()] }
 
     init() async throws {

@@ -120,7 +120,7 @@ struct KeyTests {
             #expect(answer.header("www-authenticate") == "Bearer error=\"invalid_token\"")
         }
         #expect(try await herald.get("/v1/events", ["Authorization": "bEARER \(admin.text)"]).status == 200)
-        // A body that nobody will read is not waited for. (Whether another process has made the key is asked with the body.)
+        // The server does not wait for a body that it will not read. (Whether another process has made the key is asked with the body.)
         guard TestStore.isFolder else { return }
         let early = try await herald.sendRaw(
             "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"

@@ -14,7 +14,7 @@ struct KillTests {
         /// The slowest post before it: how long a commit may take on this machine now.
         let slowestPost: Double
 
-        /// What was delivered earlier before the kill than this must have been written down. A checkpoint may have been on
+        /// A delivery that ended earlier before the kill than this must have been recorded. A checkpoint may have been on
         /// its way when the delivery ended; the next one gathers, and is committed. A fifth of a second for a machine that is
         /// so busy that the process does not get its turn.
         var window: Double { KillTests.checkpointInterval + 2 * slowestPost + 0.2 }

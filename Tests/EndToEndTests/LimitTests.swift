@@ -115,7 +115,7 @@ struct LimitTests {
         }
     }
 
-    /// What clients do that take all connections.
+    /// The behavior of clients that take all connections.
     enum Occupation: CaseIterable {
         case halfOpen, halfOpenFromManyAddresses, unread, longPolls, waitingPosts, testCalls
 
@@ -149,7 +149,7 @@ struct LimitTests {
     }
 
     @Test(
-        "with few descriptors, clients that take all connections keep nobody from a list, a registration or a health check",
+        "with few descriptors, lists, registrations and health checks succeed beside clients that take all connections",
         .timeLimit(.minutes(5)), arguments: Occupation.allCases)
     func reserve(occupation: Occupation) async throws {
         let gate = ReceiverGate()

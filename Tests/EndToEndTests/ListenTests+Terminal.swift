@@ -96,7 +96,7 @@ struct ListenTerminalTests {
         #expect(row.count <= 80)
     }
 
-    @Test("remove --all asks for confirmation on a terminal, with the number")
+    @Test("remove --all requests confirmation on a terminal, with the number")
     func removalOfAll() async throws {
         let herald = try await HeraldProcess.start()
         _ = try await herald.register("http://127.0.0.1:9/")
@@ -108,7 +108,7 @@ struct ListenTerminalTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
 
-    @Test("every command that deletes asks on a terminal; one that names what it deletes needs no --yes in a script")
+    @Test("every deleting command requests confirmation on a terminal; with a name it needs no --yes in a script")
     func deletions() async throws {
         let herald = try await HeraldProcess.start()
         let id = try await herald.register("http://127.0.0.1:9/").id
@@ -136,7 +136,7 @@ struct ListenTerminalTests {
         }
     }
 
-    @Test("irreversible commands ask for confirmation; no cancels, and scripts must pass --yes")
+    @Test("irreversible commands request confirmation; no cancels, and scripts must pass --yes")
     func confirmation() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("a.b", #""subject": "user:42""#)

@@ -56,7 +56,7 @@ struct LogTests {
         #expect(line["event_type"]?.string == "test.happened")
         #expect(line["attempts"]?.string == "1")
         #expect(line["traceparent"]?.string == trace)
-        let told = try await eventually("somebody is told") { receiver.requests.first { $0.path == "/ops" } }
+        let told = try await eventually("the delegate is notified") { receiver.requests.first { $0.path == "/ops" } }
         #expect(told.header("traceparent") == trace)
     }
 

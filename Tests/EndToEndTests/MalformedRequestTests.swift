@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-/// What the library below us would answer by itself, and what is refused here, looks the same from outside.
+/// Requests that libmicrohttpd would refuse, and requests that Herald refuses, get the same response.
 @Suite("Malformed requests", .timeLimit(.minutes(5)), .serialized)
 struct MalformedRequestTests {
     private static let host = "Host: localhost\r\n"

@@ -50,7 +50,7 @@ final class MigrateTests {
         func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
     }
 
-    /// What the lists and records say, without what is of a process or of this moment.
+    /// The lists and records, without fields of a process or of this moment.
     private func lists(_ herald: HeraldProcess, _ delegates: [String], _ events: [String]) async throws -> [String] {
         let paths =
             [
@@ -68,7 +68,7 @@ final class MigrateTests {
         for path in paths {
             let answer = try await herald.get(path)
             #expect(answer.status == 200, "\(path): \(answer.text)")
-            // How the receivers are treated is learned anew; when a key was used is of the process.
+            // Flow control restarts, and the last use of a key belongs to the process.
             let text = answer.text.replacing(#/"flow":\{[^}]*\}/#, with: "").replacing(
                 #/"last_used_at":[^,}]*/#, with: "")
             found.append("\(path) \(text)")
@@ -183,7 +183,7 @@ final class MigrateTests {
         }
     }
 
-    @Test("killed anywhere, it goes on", arguments: [1, 2, 3] as [UInt64])
+    @Test("killed at any point, it can continue", arguments: [1, 2, 3] as [UInt64])
     func kills(_ seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
         let first = try await start("--data", data)

@@ -120,7 +120,7 @@ struct OriginTests {
             let refused = try await herald.sendRaw("POST /v1/events HTTP/1.1\r\n\(head)\r\n\r\n")
             #expect(refused.status == status && refused.header("access-control-allow-origin") == "https://shop.example")
         }
-        // Its cookie is the dashboard's, whoever was named.
+        // Its cookie is the dashboard's, for every name of the host.
         let signIn = try await herald.post("/v1/session", #"{"key": "\#(MadeKey.admin.text)"}"#, shop)
         #expect(signIn.status == 403 && signIn.header("set-cookie") == nil)
 

@@ -9,7 +9,7 @@ struct ProxyTests {
     private static let post =
         "POST /v1/events HTTP/1.1\r\n\(head)Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"type\":\"a.b\"}"
 
-    @Test("streams and long polls leave posts and health checks a reserve, and refusals are logged and counted")
+    @Test("streams and long polls leave publications and health checks a reserve, and refusals are logged and counted")
     func reserve() async throws {
         let herald = try await HeraldProcess.start(
             listen: "0.0.0.0:0", ["--allow-anonymous", "true", "--connections-per-address", "10"])

@@ -173,7 +173,7 @@ struct RestartTests {
         #expect(late.duplicates == 0)
     }
 
-    @Test("a delegate registered under load receives every event posted after the response")
+    @Test("a delegate registered under load receives every event published after the response")
     func registeredUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
         let load = Load(port: herald.port, prefix: "r")

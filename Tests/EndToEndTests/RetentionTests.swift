@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Retention", .timeLimit(.minutes(5)), .serialized)
 struct RetentionTests {
-    @Test("beyond the size limit the oldest events are deleted; a delegate is told how many of them it had wanted")
+    @Test("beyond the size limit the oldest events are deleted; a delegate gets the number of those that matched")
     func size() async throws {
         var herald = try await HeraldProcess.start(["--retention-size", "16MiB"])
         let (watcher, receiver) = (try Receiver(), try Receiver())

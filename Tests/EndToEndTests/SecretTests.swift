@@ -15,7 +15,7 @@ struct SecretTests {
     private static let password = "Zerberus-password"
     private static let inQuery = "Zerberus-in-a-query"
 
-    /// What was said and written: a name for the place, and the text.
+    /// Responses and written files: a name for each, and the text.
     private final class Found: Sendable {
         let texts = Mutex<[(place: String, text: String)]>([])
 
@@ -34,7 +34,7 @@ struct SecretTests {
         }
     }
 
-    @Test("an idempotency key returns a secret to the key that asked for it first, and to no other one")
+    @Test("an idempotency key returns a secret to the key of the first request, and to no other one")
     func idempotency() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -143,7 +143,7 @@ struct SecretTests {
         for (method, path, body, headers) in refused {
             let answer = try await herald.send(method, path, body.isEmpty ? nil : body, headers)
             #expect((400..<500).contains(answer.status), "\(path) \(body): \(answer.text)")
-            // A query that is unknown, or a path, is said again: whoever puts a key there has shown it already.
+            // A query that is unknown, or a path, is repeated in the response: a client that puts a key there has shown it already.
             found.add("the refusal of \(method) \(path.replacing(key.text, with: "KEY"))", answer)
         }
 
@@ -195,7 +195,7 @@ struct SecretTests {
             #expect(secret.utf8.count >= 10)
             found.expectNone(of: secret, name)
         }
-        // The owner of a delegate sees its URL as a whole; nobody else has to.
+        // Only the owner of a delegate sees its whole URL.
         found.expectNone(of: Self.inQuery, "the query of a URL") {
             ["the log", "a stream"].contains($0) || $0.hasPrefix("the file")
                 || $0.hasPrefix("GET /metrics") || $0.hasPrefix("GET /v1/audit")

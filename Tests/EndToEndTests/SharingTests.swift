@@ -30,7 +30,7 @@ final class SharingTests {
         func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
     }
 
-    @Test("what one server has accepted all of them know at once")
+    @Test("an event accepted by one node is visible on all at once")
     func knowledge() async throws {
         let (a, b) = (try await start(), try await start())
         for number in 1...20 {
@@ -47,7 +47,7 @@ final class SharingTests {
         for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
     }
 
-    @Test("a post that waits gets the outcomes of all servers")
+    @Test("a publication that waits gets the outcomes of all nodes")
     func waits() async throws {
         let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
         defer { receiver.close() }
@@ -71,7 +71,7 @@ final class SharingTests {
         for server in servers { #expect(try await server.stop() == .exited(0)) }
     }
 
-    @Test("each event arrives once, whichever server was told; one that ends leaves its deliveries to the others")
+    @Test("each event arrives once, from every node; a node that ends leaves its deliveries to the others")
     func deliveries() async throws {
         let ledger = Ledger()
         let receiver = try Receiver { request in

@@ -62,7 +62,7 @@ struct SignalTests {
     @Test("a log without a reader delays nothing: no request, no signal, and not the stop")
     func unreadLog() async throws {
         let folder = TemporaryFolder()
-        // The lines of the start are read; then the pipe is filled, and nobody reads it any more.
+        // The lines of the start are read. Then the pipe is filled, and not read any more.
         let script = """
             mkfifo "$0" && exec 9<>"$0" || exit 1
             (sed -u '/listening/q' <&9; dd if=/dev/zero of="$0" oflag=nonblock bs=4096 count=64 2>/dev/null; echo full) &

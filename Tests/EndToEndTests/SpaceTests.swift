@@ -64,7 +64,7 @@ struct SpaceTests {
     }
 
     @Test(
-        "the budget of attempts is kept while deliveries go on, and costs no event",
+        "the budget of attempts is kept while deliveries continue, and costs no event",
         .enabled(if: TestStore.isFolder))
     func attempts() async throws {
         let herald = try await HeraldProcess.start(["--retention-attempts-size", "16MiB"])

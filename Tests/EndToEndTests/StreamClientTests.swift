@@ -62,6 +62,6 @@ private struct Listener {
     }
 
     var messages: [JSONDocument] { process.lines.compactMap { try? JSONDocument(parsing: $0) } }
-    /// What is in the log.
+    /// The messages of the log.
     var told: [JSONDocument] { messages.filter { $0["event"]?.string == "message" } }
 }

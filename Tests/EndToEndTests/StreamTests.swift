@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The live stream", .timeLimit(.minutes(5)), .serialized)
 struct StreamTests {
-    @Test("events appear as they are posted, with the same data as in the log, filtered by parameters")
+    @Test("events appear as they are published, with the same data as in the log, filtered by parameters")
     func live() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("order.paid")
@@ -76,7 +76,7 @@ struct StreamTests {
             #expect(earliest[0].name == "ready" && earliest[0].id == "earliest")
             #expect(earliest.dropFirst().compactMap(\.id) == all)
             #expect(try messages("?last_event_id=\(all[2])", 3).compactMap(\.id) == Array(all[2...]))
-            // What stands for a place, whoever the event there belongs to; another time it looks different.
+            // An encrypted position, of an event of any app. It is different each time.
             let ends = try (0..<2).map { _ in try #require(try messages("", 1)[0].id) }
             #expect(ends[0] != ends[1] && Set(ends.map(\.count)) == [27])
             #expect(try ends.allSatisfy { try messages("", 1, header: $0)[0].name == "ready" })

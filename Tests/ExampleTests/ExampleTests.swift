@@ -2,7 +2,7 @@ import Foundation
 import HeraldTestSupport
 import Testing
 
-/// What `Examples/README.md` shows is what the examples print.
+/// The examples print the output that `Examples/README.md` shows.
 @Suite("The examples", .timeLimit(.minutes(5)))
 struct ExampleTests {
     /// The folder with the built programs: that of the tests.
@@ -20,7 +20,7 @@ struct ExampleTests {
         #expect(text == (try Self.shown(name)))
     }
 
-    @Test("post a login to Herald when the sign-up form is done")
+    @Test("publish a login to Herald when the sign-up form is done")
     func signUpForm() async throws {
         let folder = TemporaryFolder()
         let herald = try ChildProcess(

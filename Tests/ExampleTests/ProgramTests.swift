@@ -2,7 +2,7 @@ import Foundation
 import HeraldTestSupport
 import Testing
 
-/// What depends on how a program begins, and on which thread. The programs are in `Tests/Programs`.
+/// Behavior that depends on the start of a program, and on its thread. The programs are in `Tests/Programs`.
 @Suite("Delegates in a program", .timeLimit(.minutes(5)))
 struct ProgramTests {
     private static let programs = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()

@@ -21,7 +21,7 @@ struct BacklogTests {
             ahead: ahead)
     }
 
-    /// Of each five events the first one is wanted; their times are their places.
+    /// Publishes events. The first of each five matches; their times are their positions.
     private func publish(_ count: Int, _ hub: Hub) async throws {
         var published = Int(hub.head)
         while published < count {

@@ -12,7 +12,7 @@ struct DroppedHubTests {
             makeSender: { try MemorySender() })
     }
 
-    @Test("releases its folder when it is deallocated, with everything that was posted")
+    @Test("releases its folder when it is deallocated, with everything that was published")
     func dropped() async throws {
         let folder = TemporaryFolder()
         for number in 1...3 {
@@ -60,7 +60,7 @@ struct DroppedHubTests {
         try SQLiteStore(folder: folder.path + "/data").close()
     }
 
-    @Test("a hub whose folder was moved says so and refuses, and the process goes on")
+    @Test("a hub whose folder was moved reports it and refuses, and the process continues")
     func moved() async throws {
         let folder = TemporaryFolder()
         let hub = try makeHub(folder)

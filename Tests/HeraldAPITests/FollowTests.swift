@@ -19,7 +19,7 @@ struct FollowTests {
         }
     }
 
-    @Test("a slow consumer delays nobody, misses nothing, and continues after a restart where it stopped")
+    @Test("a slow consumer delays no other consumer, misses nothing, and continues after a restart where it stopped")
     func slowConsumer() async throws {
         var seen: [Int] = []
         var position = EventPosition.start

@@ -1,7 +1,7 @@
 import HeraldJSON
 import Testing
 
-/// What generators of clients trip over, each found with openapi-python-client or openapi-generator. That it is valid
+/// Constructs that generators of clients cannot read, each found with openapi-python-client or openapi-generator. That it is valid
 /// OpenAPI 3.0, which knows no `const`, no `type: "null"` and no list of types, is what script/lint checks.
 /// `EndToEndTests/GeneratedClientTests` use what they generate.
 @Suite("openapi.yaml works with generators")

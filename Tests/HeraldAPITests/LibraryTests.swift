@@ -235,7 +235,7 @@ struct LibraryTests {
 
     // MARK: Reading
 
-    @Test("says who is logged in and what the state of the app is, also after a restart")
+    @Test("returns the login status of users and the state of the app, also after a restart")
     func currentState() async throws {
         struct User: Codable, Equatable {
             let id: Int

@@ -29,7 +29,7 @@ struct NumberSealTests {
                 == seal.text(7, .event, of: .default))
     }
 
-    @Test("adjacent numbers have nothing in common, and a position looks different each time")
+    @Test("adjacent numbers have nothing in common, and a position has another text each time")
     func unlike() {
         let texts = (0..<1_000).map { seal.text($0, .event, of: .default) }
         #expect(Set(texts).count == 1_000)

@@ -53,7 +53,7 @@ extension String {
         split(separator: "\n").filter { $0.hasPrefix("## ") }.map { String($0.dropFirst(3)) }
     }
 
-    /// What stands between two headings of the second level.
+    /// The text between two headings of the second level.
     func section(_ heading: String) -> Substring? {
         guard let start = range(of: "\n## \(heading)\n") else { return nil }
         let rest = self[start.upperBound...]

@@ -90,7 +90,7 @@ struct SharedServiceTests {
             try await eventually("the key is refused") { a.hub.committed.keys.entry(id: keyID) == nil }
             #expect(try await a.send("GET", "/v1/delegates", key: key).0 == 401)
         }
-        // A key that nobody has made is counted once.
+        // An unknown key is counted once.
         let wrong = "hrld_00000000000000000000000000_" + String(repeating: "x", count: 43)
         #expect(try await a.send("GET", "/v1/delegates", key: wrong).0 == 401)
         #expect(try await a.send("GET", "/v1/delegates/none", key: operatorKey).0 == 404)

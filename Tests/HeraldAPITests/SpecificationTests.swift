@@ -71,7 +71,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("every example of a post is accepted")
+    @Test("every example of a publication is accepted")
     func events() throws {
         let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }

@@ -97,7 +97,7 @@ struct WebhooksTests {
 
     // MARK: Deliveries
 
-    @Test("show what became of their deliveries, which can be repeated, cancelled and replayed")
+    @Test("show their deliveries, which can be repeated, cancelled and replayed")
     func deliveries() async throws {
         let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200, body: "thanks") }
         defer { receiver.close() }
@@ -357,7 +357,7 @@ struct WebhooksTests {
 
     // MARK: Completeness
 
-    /// What corresponds to each operation of the HTTP API that is about webhooks.
+    /// The counterpart of each operation of the HTTP API on webhooks.
     private static let counterparts = [
         "registerDelegate": "add", "listDelegates": "list", "unregisterAllDelegates": "removeAll",
         "getDelegate": "get", "changeDelegate": "update", "unregisterDelegate": "remove", "pauseDelegate": "pause",

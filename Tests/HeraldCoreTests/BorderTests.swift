@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// What a program that embeds the hub hands in is held to the rules of the HTTP API.
+/// Input of a program that embeds the hub must follow the rules of the HTTP API.
 @Suite("Input of the hub", .timeLimit(.minutes(5)))
 struct BorderTests {
     private func wrong(_ result: WriteResult<RegistryWrite.Outcome>) -> [String]? {
@@ -51,7 +51,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("an invalid event is refused, and nothing of its publication is posted")
+    @Test("an invalid event is refused, and its whole publication with it")
     func events() async throws {
         let bench = try HubBench()
         func refused(_ event: Event) async -> [String] {
@@ -88,13 +88,13 @@ struct BorderTests {
         #expect(bench.hub.head == 0)
         let right = event(KeyValue("tenant", "a"), KeyValue("count.json", "5"))
         #expect(try await bench.hub.publish([EventDraft(event: right, mayExist: false)])[0].disposition == .accepted)
-        // Whoever says that an id is new may be wrong: that must not fail what others post in the same transaction.
+        // A wrong claim that an id is new must not fail other publications of the same transaction.
         let again = try await bench.hub.publish([EventDraft(event: right, mayExist: false)])
         #expect(again[0].disposition == .existed)
         await bench.stop()
     }
 
-    @Test("a login posted in the process counts like one posted by a client")
+    @Test("a login published in the process counts like one published by a client")
     func families() async throws {
         let bench = try HubBench()
         let login = Event("auth.logged_in", id: "e", data: #"{"user": {"id": 42}}"#)

@@ -127,7 +127,7 @@ struct FamilyTests {
         await again.bench.stop()
     }
 
-    @Test("a status posted by a client is kept, and the projection and the store agree on it")
+    @Test("a status published by a client is kept, and the projection and the store agree on it")
     func told() async throws {
         let store = RefusingStore()
         let first = try Bench(store)

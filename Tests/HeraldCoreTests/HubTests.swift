@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Hub", .timeLimit(.minutes(5)))
 struct HubTests {
-    @Test("a posted event is delivered to matching delegates")
+    @Test("a published event is delivered to matching delegates")
     func delivers() async throws {
         let bench = try HubBench()
         let all = await bench.register("https://receiver.example/all")
@@ -211,7 +211,7 @@ struct HubTests {
 
     // MARK: Refusals
 
-    @Test("when too many requests wait for the disk, publishers are asked to retry")
+    @Test("when too many requests wait for the disk, publishers get an error and may retry")
     func busy() async throws {
         var configuration = Hub.Configuration()
         configuration.maxWaitingEvents = 3

@@ -83,7 +83,7 @@ struct HandshakeTests {
         }
     }
 
-    /// Whether the server ends the connection, in either way, and without a word.
+    /// Whether the server ends the connection, in either way, without sending anything.
     private static func isClosed(_ client: RawHTTPClient) -> Bool {
         do {
             return try client.readToEnd().isEmpty

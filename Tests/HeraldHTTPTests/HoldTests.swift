@@ -61,7 +61,7 @@ struct HoldTests {
         }
     }
 
-    @Test("a client that disconnects meanwhile leaves nothing behind")
+    @Test("a client that disconnects during the wait leaves nothing behind")
     func leaving() async throws {
         try await Fixture.run { fixture in
             for request in Self.requests {

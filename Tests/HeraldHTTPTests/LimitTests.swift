@@ -183,7 +183,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a client that takes all it gets leaves places for others, however many such clients there are")
+    @Test("a client that takes all it gets leaves connections for others, with any number of such clients")
     func shares() {
         for greedy in [1, 4, 40] {
             var shares = AddressShares(places: 255, factor: 2)
@@ -204,7 +204,7 @@ struct LimitTests {
     }
 
     @Test(
-        "half requests and long polls from a few addresses leave places for others, whose kept connections stay",
+        "half requests and long polls from a few addresses leave connections for others, whose kept connections stay",
         arguments: ["", "GET /x HTTP/1.1\r\nHost: a\r\nX", get("/hold")])
     func fewAddresses(start: String) async throws {
         let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
@@ -234,7 +234,7 @@ struct LimitTests {
         }
     }
 
-    @Test("the connections of an address are limited, and a closed one frees its place")
+    @Test("the connections of an address are limited, and a closed one frees its slot")
     func perAddress() async throws {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
             let busy = [try fixture.client(), try fixture.client()]
@@ -270,7 +270,7 @@ struct LimitTests {
         }
     }
 
-    @Test("when all places are taken, idle or incomplete connections are closed for one with a request")
+    @Test("when all connections are taken, idle or incomplete connections are closed for one with a request")
     func room() async throws {
         try await Fixture.run(with(\.maxConnections, 64)) { fixture in
             for start in [

@@ -38,7 +38,7 @@ struct StopTests {
             #expect(try idle.readToEnd().isEmpty)
             #expect(fixture.server.statistics.openConnections == 0)
             #expect(fixture.server.statistics.waitingRequests == 0)
-            // After the end nobody listens to these.
+            // After the end these have no effect.
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "too late")) }
         }
     }

@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-/// Feeds streams, and remembers what became of them.
+/// Feeds streams, and records their ends.
 final class StreamRecorder: ResponseStreamDelegate {
     private struct State {
         var streams: [ResponseStream] = []
@@ -111,7 +111,7 @@ struct StreamTests {
         }
     }
 
-    @Test("a client that disconnects in any way is noticed, and its place is free again")
+    @Test("a client that disconnects in any way is noticed, and its slot is free again")
     func leaving() async throws {
         try await Fixture.run(with(\.maxStreams, 1)) { fixture in
             let ways: [(RawHTTPClient) -> Void] = [{ $0.reset() }, { _ = shutdown($0.descriptor, Int32(SHUT_WR)) }]

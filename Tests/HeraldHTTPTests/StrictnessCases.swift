@@ -171,7 +171,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .served("a body on GET, then a GET", get("Content-Length: 3\r\n") + "abc" + get(""), 2),
     ]
 
-    /// What the library would take for a line's end, or for the end of a text.
+    /// Bytes that libmicrohttpd would treat as the end of a line or of a text.
     private static let ends: [StrictnessCase] = [
         .refused("bare LF behind a field", get("X: a\nY: b\r\n")),
         .refused("bare LF behind the last field", get("X: a\n")),
@@ -181,7 +181,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("bare LF only", "GET /x HTTP/1.1\nHost: localhost\n\n"),
         .refused("bare LF without a field", "GET /x HTTP/1.0\n\n"),
         .refused(
-            "bare LF as the empty line before a body that goes on with NULs",
+            "bare LF as the empty line before a body that continues with NULs",
             "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\n\0\0\0"),
         .refused("length behind a bare LF", post("X: a\nContent-Length: 46\r\n", "abc" + smuggled)),
         .refused("folded field", get("X: a\r\n b\r\n")),

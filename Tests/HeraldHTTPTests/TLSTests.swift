@@ -235,7 +235,7 @@ struct TLSTests {
         #expect(try await curl(fixture, "/after") == "/after")
     }
 
-    @Test("a client that leaves a stream is noticed, and its place is free again")
+    @Test("a client that leaves a stream is noticed, and its slot is free again")
     func leaving() async throws {
         let fixture = try fixture {
             $0.maxStreams = 1

@@ -140,7 +140,7 @@ struct HostileDatabaseTests {
         try database.sql("DROP ROLE \(name)")
     }
 
-    @Test("who holds the lock of the log is said")
+    @Test("the holder of the lock of the log is reported")
     func holder() throws {
         let database = try TestDatabase()
         let store = try database.open()

@@ -21,7 +21,7 @@ struct PostgresFollowingTests {
 
         init(_ server: PostgresServer) { self.server = server }
 
-        /// Call it when a follower was told something that nobody had notified it of.
+        /// Call it when a follower has read a change without a notification.
         func told(_ events: Int) throws {
             let isDue = next.withLock { next in
                 guard events >= next, events < PostgresFollowingTests.events else { return false }
@@ -34,13 +34,13 @@ struct PostgresFollowingTests {
         }
     }
 
-    /// What the writers have begun to publish, and what was acknowledged.
+    /// The events that the writers have begun to publish, and the acknowledged ones.
     private final class Published: Sendable {
         let count = Atomic(0)
         let ids = Mutex<[String]>([])
     }
 
-    /// What one process was told, and when it has to look.
+    /// The events that one process has received, and the time of its next read.
     private final class Follower: Sendable {
         struct Told {
             /// The ids, in the order of the log.

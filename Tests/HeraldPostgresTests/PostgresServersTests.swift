@@ -76,7 +76,7 @@ struct PostgresServersTests {
         return "postgres://herald@\(hosts)/\(name)?sslmode=disable&gssencmode=disable"
     }
 
-    @Test("the first server that answers is used, and the next one when it is gone")
+    @Test("the first server that responds is used, and the next one when it is unavailable")
     func several() throws {
         let database = try TestDatabase()
         let (dead, deadPort) = try listenOnLoopback()
@@ -94,7 +94,7 @@ struct PostgresServersTests {
         #expect(try store.ids() == ["a", "b"])
     }
 
-    @Test("after the promotion of a standby nobody goes on with what is in memory, and the former primary is refused")
+    @Test("after a promotion no process continues with its state in memory, and the former primary is refused")
     func promotion() async throws {
         let primary = try PostgresServer()
         let database = try TestDatabase(on: primary)
@@ -121,7 +121,7 @@ struct PostgresServersTests {
         // Its end is not where it was, which the numbers do not show.
         for _ in 0..<2 {
             guard case .replaced(_, let reason)? = failure({ try first.append("b") }) else {
-                Issue.record("it goes on")
+                Issue.record("it continues")
                 return
             }
             #expect(reason.contains("another server has taken over, with timeline 2"))
@@ -193,7 +193,7 @@ struct PostgresServersTests {
         #expect(HostNames.system("nobody.invalid").isEmpty)
     }
 
-    /// What a resolver answers; nothing while it is `nil`.
+    /// The answers of a resolver; it does not respond while they are `nil`.
     private final class Answers: Sendable {
         let found = Mutex<[String]?>(nil)
 

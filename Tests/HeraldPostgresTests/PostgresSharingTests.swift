@@ -204,7 +204,7 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("a status, a state and a response that another process changes meanwhile: nothing is written")
+    @Test("a status, a state and a response that another process changes before the commit: nothing is written")
     func values() throws {
         let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
@@ -264,7 +264,7 @@ struct PostgresSharingTests {
         #expect(try store.recover().lastChange == 128)
     }
 
-    @Test("what another process has committed and not flushed is flushed before this one tells it")
+    @Test("commits of another process are flushed before this one delivers them")
     func flushed() async throws {
         let server = try PostgresServer()
         let database = try TestDatabase(on: server)
@@ -275,10 +275,10 @@ struct PostgresSharingTests {
         let reader = try two.makeReader()
         #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
         // A flush waits until it is canceled.
-        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
         try database.sql("SELECT pg_reload_conf()")
         try await eventually("the setting is there") {
-            try database.sql("SHOW synchronous_standby_names") == "nobody"
+            try database.sql("SHOW synchronous_standby_names") == "absent"
         }
         @Sendable func cancel(_ count: Int) async throws {
             try await eventually("flushes wait for the standby, and are canceled") {

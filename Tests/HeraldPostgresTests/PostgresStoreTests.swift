@@ -66,7 +66,7 @@ struct PostgresContentTests {
         #expect(found.subject == event.subject && found.attributes == event.attributes)
     }
 
-    @Test("an event that was changed, or is in another place, is damaged: it is not served, and counted once")
+    @Test("an event that was changed, or is at another position, is damaged: it is not served, and counted once")
     func damage() throws {
         let database = try TestDatabase()
         let store = try database.open()
@@ -204,7 +204,7 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("a schema that is older than all that this release knows is refused, and stays as it is")
+    @Test("a schema that is older than all that this release supports is refused, and stays as it is")
     func older() throws {
         let database = try TestDatabase()
         try database.open().close()
@@ -219,7 +219,7 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("a newer release expands the schema beside an older one, and contracts it when that is gone")
+    @Test("a newer release expands the schema beside an older one, and contracts it when that has ended")
     func versions() throws {
         let next =
             Schema.migrations + [
@@ -259,7 +259,7 @@ struct PostgresOpeningTests {
         defer { after.close() }
         #expect(try meta() == "\(expanded + 2)|\(expanded)")
         guard case .replaced(_, let reason)? = failure({ try old.append("f") }) else {
-            Issue.record("an older release goes on")
+            Issue.record("an older release continues")
             return
         }
         #expect(reason == "a newer release has changed its schema")
@@ -404,17 +404,17 @@ struct PostgresLossTests {
         #expect(try store.ids() == ["a", "c"])
     }
 
-    @Test("an answer is not given when the wait for a synchronous standby was canceled")
+    @Test("no response is sent when the wait for a synchronous standby was canceled")
     func standby() async throws {
         let server = try PostgresServer()
         let database = try TestDatabase(on: server)
         let store = try database.open()
         defer { store.close() }
         try store.append("a")
-        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
         try database.sql("SELECT pg_reload_conf()")
         try await eventually("the setting is there") {
-            try database.sql("SHOW synchronous_standby_names") == "nobody"
+            try database.sql("SHOW synchronous_standby_names") == "absent"
         }
         for kind in [TransactionKind.publishing, .deciding, .recording] {
             var made = Checkpoint()
@@ -442,7 +442,7 @@ struct PostgresLossTests {
                 Issue.record("\(kind): \(String(describing: try await thrown))")
                 return
             }
-            // Nobody is told of what could still vanish.
+            // Events that could still be lost are not delivered.
             #expect(try store.ids() == ["a"])
             if kind != .recording { continue }
             // It is there, so it is not written once more.

@@ -13,7 +13,7 @@ struct FaultTests {
             path: target, headers: id.map { [("webhook-id", $0)] } ?? [], body: [])
     }
 
-    /// What each of the requests is answered, in words.
+    /// The responses to the requests, in words.
     private func answers(_ target: String, at times: [Double], seed: UInt64 = 0) throws -> [String] {
         let replies = try ScriptedReplies(seed: seed)
         return times.map { replies.reply(to: request(target, at: $0)).description }

@@ -23,7 +23,7 @@ struct ReplyTests {
         #expect(try await bytes(.thenClose(.status(200, body: "x"))).hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test("hold a reply until its gate opens, and serve others meanwhile")
+    @Test("hold a reply until its gate opens, and serve other requests")
     func held() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { $0.path == "/held" ? .held(gate, .status(202)) : .status(200) }

@@ -10,7 +10,7 @@ struct SignatureTests {
     private let body = #"{"test": 2432232314}"#
     private let sentAt = 1_614_265_330
 
-    /// What a check says of a request that a receiver got.
+    /// The verdict of a check on a request that a receiver got.
     private func verdict(
         _ keys: [String], _ signature: String?, body: String? = nil, secondsLater: Int = 0
     ) async throws -> SignatureCheck.Verdict {

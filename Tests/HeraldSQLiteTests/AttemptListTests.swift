@@ -26,7 +26,7 @@ struct AttemptListTests {
 
     private func reader(_ store: SQLiteStore) throws -> Reader { try #require(try store.makeReader() as? Reader) }
 
-    /// What each kind of list needs, in steps of SQLite's machine, and what it finds.
+    /// The cost of each kind of list, in steps of SQLite's machine, and its result.
     private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (
         steps: [Int64], found: [[LogPosition]]
     ) {
@@ -89,7 +89,7 @@ struct AttemptListTests {
         #expect(again.steps == expected.steps && again.found == expected.found)
     }
 
-    @Test("a search for few successes among many failures ends after some work, and goes on from there")
+    @Test("a search for few successes among many failures has bounded work, and continues from there")
     func rare() throws {
         let store = try store("rare")
         defer { store.close() }

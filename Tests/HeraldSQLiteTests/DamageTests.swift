@@ -90,7 +90,7 @@ struct DamageTests {
         #expect(batch.events.indices.filter { batch.events[$0].isDamaged } == [2, 4, 6, 7])
     }
 
-    @Test("50 flipped bits: nothing wrong is served, and nothing is missing without a word", arguments: 0..<50)
+    @Test("50 flipped bits: nothing wrong is served, and nothing is missing silently", arguments: 0..<50)
     func flippedBits(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let written = try makeDatabase(60)

@@ -121,7 +121,7 @@ struct DamagedLogTests {
         #expect(try start() == nil)
     }
 
-    @Test("50 flipped bits in a log: no acknowledged event is lost without a word", arguments: 0..<50)
+    @Test("50 flipped bits in a log: every loss of an acknowledged event is reported", arguments: 0..<50)
     func flippedBits(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         try makeCrash()

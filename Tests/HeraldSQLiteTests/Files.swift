@@ -41,7 +41,7 @@ func permissions(_ path: String) -> UInt32 {
     return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
 }
 
-/// What the disk would hold, had the process been killed now: the kernel keeps what was written.
+/// Copies the files as a kill of the process now would leave them: the kernel keeps written data.
 func copyAsAfterKill(_ from: String, to: String) {
     mkdir(to, 0o700)
     for name in ["herald.db", "herald.db-wal", "herald.lock", "herald.extent"] {

@@ -252,7 +252,7 @@ struct MaintenanceTests {
         #expect(try DatabaseCheck.run(salvaged).isGood)
     }
 
-    @Test("a write-ahead log that is gone, with its extent, is missing to the check, to a backup and to a salvage")
+    @Test("a write-ahead log that was deleted with its extent is reported by the check, a backup and a salvage")
     func lostLog() throws {
         let store = try SQLiteStore(folder: path)
         try fill(store, 1...100)

@@ -225,7 +225,7 @@ struct RefusalTests {
         #expect(corruptReason()?.contains("version") == true)
     }
 
-    @Test("a database of a version that is older than all that this release knows", arguments: [1, Schema.first - 1])
+    @Test("a database of a version older than all supported ones", arguments: [1, Schema.first - 1])
     func older(version: Int) throws {
         try makeDatabase(ofVersion: version)
         #expect(refusal() == .older(path: database, found: version, supported: Schema.first))

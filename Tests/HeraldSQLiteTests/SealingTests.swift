@@ -15,7 +15,7 @@ struct SealingTests {
         Sealer(try MasterKey(bytes: Array(repeating: byte, count: MasterKey.byteCount)))
     }
 
-    /// What must not be on the disk.
+    /// Values that must not be on the disk.
     private static let secrets = [
         "the signing secret", "the header's value", "whsec_in the answer", "the key of the certificate",
         "?token=in-the-url",

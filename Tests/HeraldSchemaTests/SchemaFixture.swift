@@ -15,7 +15,7 @@ func violations(
     return try violations(schema, value, limit: limit, assertsFormats: assertsFormats, within: &budget)
 }
 
-/// The same, and what it costs.
+/// Returns the violations and their cost.
 func violations(
     _ schema: String, _ value: String, limit: Int = 20, assertsFormats: Bool = false, within budget: inout WorkBudget
 ) throws -> [String] {
@@ -24,7 +24,7 @@ func violations(
     return schema.violations(of: document.root, limit: limit, within: &budget).map { "\($0.pointer): \($0.detail)" }
 }
 
-/// What is wrong with a schema, by place; nothing when it is right.
+/// Returns the errors of a schema, by location; none if it is correct.
 func problems(_ json: String) throws -> [String] {
     let value = try JSONDocument(parsing: json, limits: JSONLimits(values: .max, keyBytes: 1_024)).root
     var budget = WorkBudget()

@@ -10,7 +10,7 @@ struct BlockConformance {
         try fixture.transaction { (transaction) throws(StoreError) in try transaction.countBlock(block) }
     }
 
-    /// What the log has, event by event.
+    /// Returns the contents of the log, event by event.
     private func expected(_ fixture: StoreFixture) throws -> [AppBlock] {
         let batch = try fixture.store.makeReader().events(after: 0, limit: .max, maxBytes: .max)
         var found: [String: AppBlock] = [:]

@@ -86,7 +86,7 @@ struct ChangeConformance {
     }
 
     @Test(
-        "a delivery that was requested stays as it is until the owner of its lane knows of it",
+        "a delivery that was requested stays as it is until the owner of its lane has received it",
         arguments: StoreKind.following)
     func requests(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -77,7 +77,7 @@ struct CheckpointConformance {
     }
 
     @Test(
-        "outcomes that were written ahead of the positions are decided, whoever reads them",
+        "outcomes that were written ahead of the positions are decided for every reader",
         arguments: StoreKind.following)
     func ahead(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

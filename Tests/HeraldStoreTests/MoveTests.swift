@@ -310,7 +310,7 @@ struct MoveTests {
         #expect(throws: MoveError.self) { try self.move(here, others) }
     }
 
-    @Test("it ends anywhere, and goes on", arguments: directions, [1, 2, 3] as [UInt64])
+    @Test("it can be interrupted at any point, and continues", arguments: directions, [1, 2, 3] as [UInt64])
     func interruptions(_ kinds: (StoreKind, StoreKind), _ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let (here, there) = (try Place(kinds.0), try Place(kinds.1))
@@ -395,7 +395,7 @@ struct MoveTests {
         store.close()
     }
 
-    @Test("a table or a column that a move does not know is noticed")
+    @Test("a table or a column that a move does not copy is noticed")
     func unknown() throws {
         let (here, there) = (try Place(.sqlite), try Place(.postgres))
         try here.use { try append($0, 1...3) }

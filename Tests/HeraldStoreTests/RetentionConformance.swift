@@ -84,7 +84,7 @@ struct RetentionConformance {
         #expect(try fixture.restart().first == 9)
     }
 
-    @Test("marks tell which events arrived before a time", arguments: StoreKind.allCases)
+    @Test("marks show which events arrived before a time", arguments: StoreKind.allCases)
     func lastBefore(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { Event(id: "e\($0)") })

@@ -8,9 +8,9 @@ import Testing
 enum StoreKind: CaseIterable {
     case memory, sqlite, postgres
 
-    /// Those that several processes may write to.
+    /// The stores that several processes may write to.
     static let shared: [StoreKind] = [.memory, .postgres]
-    /// Those that keep a list of changes.
+    /// The stores that keep a list of changes.
     static let following: [StoreKind] = [.memory, .postgres]
 }
 
@@ -42,7 +42,7 @@ final class StoreFixture {
         if let database { try? PostgresServer.shared().drop(database) }
     }
 
-    /// What a restart finds. (Memory survives none; it tells what it would find.)
+    /// Returns the state after a restart. (The memory store has none, and returns the state that it would recover.)
     func restart() throws -> Found {
         if store is MemoryStore { return try store.found() }
         store.close()
@@ -54,7 +54,7 @@ final class StoreFixture {
         return try store.found()
     }
 
-    /// What another process has opened of the same; it is still open at the end of the test.
+    /// Opens the store as another process would. It is still open at the end of the test.
     func openAnother() throws -> any EventStore {
         guard let database else { return store }
         let other = try PostgresStore(url: database)
@@ -74,7 +74,7 @@ final class StoreFixture {
         try store.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
     }
 
-    /// What the body returns.
+    /// Returns the result of the body.
     @discardableResult
     func transaction<Result>(_ body: (any StoreTransaction) throws(StoreError) -> Result) throws -> Result {
         var result: Result?

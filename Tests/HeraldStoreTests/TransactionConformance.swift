@@ -91,7 +91,7 @@ struct TransactionConformance {
             try store.transaction(.publishing) { transaction throws(StoreError) in
                 runs += 1
                 let isNew = try transaction.event(app: .default, id: "a") == nil
-                // While the first run goes on, somebody else publishes it.
+                // During the first run, another process publishes it.
                 if runs == 1 {
                     try store.transaction(.publishing) { other throws(StoreError) in try other.append(Event(id: "a")) }
                 }

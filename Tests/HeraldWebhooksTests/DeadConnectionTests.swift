@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("with a fresh connection asked for, none that is open is used")
+    @Test("a request for a fresh connection uses no open one")
     func fresh() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HeraldWebhooks
 
-/// What epoll knows of libcurl's sockets.
+/// The registrations of libcurl's sockets with epoll.
 @Suite(.timeLimit(.minutes(5))) struct DescriptorsTests {
-    /// What one look at epoll finds ready, and who waits for it.
+    /// The sockets that one poll of epoll finds ready, and their waiters.
     private func ready(_ descriptors: Descriptors) -> [Multi.Kind?] {
         var found: [Multi.Kind?] = []
         descriptors.epoll.wait(milliseconds: 0) { descriptor, _ in
@@ -30,7 +30,7 @@ import Testing
         #expect(ready(descriptors).isEmpty)
         #expect(send(other, "a", 1, Int32(MSG_NOSIGNAL)) == 1)
 
-        // What nobody asked for makes it unusable.
+        // An unexpected event makes it unusable.
         #expect(ready(descriptors) == [nil])
         #expect(send(own, "a", 1, Int32(MSG_NOSIGNAL)) == -1)
         close(other)

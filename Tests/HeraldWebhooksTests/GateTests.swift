@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldWebhooks
 
-/// The gates behind the first one: what happens when an address that nobody judged gets as far as libcurl.
+/// The gates behind the first one: what happens when an unchecked address reaches libcurl.
 @Suite(.timeLimit(.minutes(5))) struct GateTests {
     private let strict = AddressGuard()
     private let lax = AddressGuard(allowLoopback: true)

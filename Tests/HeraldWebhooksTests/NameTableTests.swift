@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a lookup without an answer fails after five seconds, and its late answer is used")
+    @Test("a lookup without a response fails after five seconds, and its late response is used")
     func overdue() throws {
         var table = NameTable(maxOpen: 8, maxWaiting: 16)
         #expect(table.resolve("a", app(1), mailbox, 0) == nil)
@@ -115,7 +115,7 @@ import Testing
         #expect(table.begin(0) == ["better"])
     }
 
-    @Test("a name that waits among many of another app is looked up in its own app's turn")
+    @Test("a name that waits among many of another app is resolved in its own app's turn")
     func sharedName() throws {
         var table = NameTable(maxOpen: 2, maxWaiting: 1000)
         for number in 0..<100 { #expect(table.resolve("silent-\(number)", app(1), mailbox, 0) == nil) }

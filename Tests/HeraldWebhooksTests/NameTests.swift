@@ -127,7 +127,7 @@ import Testing
         return await loop.send(delegate("http://empty.example/"))
     }
 
-    @Test("a lookup without an answer ends the attempt at its deadline and delays no others")
+    @Test("a lookup without a response ends the attempt at its deadline and delays no others")
     func hangingLookup() async throws {
         let receiver = try Receiver()
         let local = try #require(IPAddress("127.0.0.1"))
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("a thousand names that no server answers do not delay a name that is answered")
+    @Test("a thousand names without a response do not delay a name with one")
     func silentNames() async throws {
         let receiver = try Receiver()
         let local = try #require(IPAddress("127.0.0.1"))

@@ -50,7 +50,7 @@ final class SendingLoop: Sendable {
     }
 
     private func run() {
-        // Nobody joins it: that would block a test.
+        // It is not joined: that would block a test.
         pthread_detach(pthread_self())
         var open: [Int: CheckedContinuation<CallbackOutcome, Never>] = [:]
         while true {

@@ -209,7 +209,7 @@ import Testing
         sender.close { _, _ in Issue.record("nothing was started") }
     }
 
-    @Test("a process that has stood still sends nothing before its right to deliver is looked at again")
+    @Test("a process that has stood still sends nothing before its permit is checked again")
     func fence() throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }

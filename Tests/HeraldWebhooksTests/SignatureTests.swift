@@ -13,7 +13,7 @@ import Testing
         DelegateSecret(SigningSecret(bytes: bytes), expiresAt: expiry)
     }
 
-    /// What arrives at a receiver from delegates with these secrets, one callback after the other.
+    /// Returns the requests that a receiver gets from delegates with these secrets, one callback after the other.
     private func requests(_ secrets: [[DelegateSecret]]) async throws -> [ReceivedRequest] {
         let receiver = try Receiver()
         let now = self.now

@@ -4,7 +4,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-/// Against `openssl s_server` with a certificate for `hooks.example` that nobody signed.
+/// Against `openssl s_server` with a self-signed certificate for `hooks.example`.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct TLSTests {
     /// Sends one callback to a server that takes one connection.
     private func send(

@@ -16,7 +16,7 @@ public final class PostgresServer: Sendable {
     private static let state = Mutex(State.none)
 
     private let binaries: String
-    /// Of the socket.
+    /// The folder of the socket.
     private let folder: String
     private let databases = Atomic<Int>(0)
 
@@ -119,7 +119,7 @@ public final class PostgresServer: Sendable {
     /// The address of a database that is on several servers.
     public func url(_ database: String, or other: PostgresServer) -> String { "\(database),\(other.folder)" }
 
-    /// The same database on this server, the standby of its own.
+    /// Returns the address of this database on this server, a standby.
     public func copy(of database: String) -> String {
         database.prefix { $0 != "=" } + "=" + folder
     }
@@ -138,7 +138,7 @@ public final class PostgresServer: Sendable {
 
     // MARK: Going away
 
-    /// Lets nobody in, and ends the sessions of Herald.
+    /// Refuses connections, and ends the sessions of Herald.
     public func goAway() throws {
         mkdir(folder + "/hidden", 0o755)
         guard rename(folder + Self.socket, folder + "/hidden" + Self.socket) == 0 else {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a raw socket got back.
+/// The response that a raw socket received.
 public struct RawHTTPResponse: Sendable {
     public let status: Int
     /// Names in lower case.
@@ -111,7 +111,7 @@ public final class RawHTTPClient {
         return received
     }
 
-    /// Everything up to this text and with it, of an answer that goes on. Nil at the end of the stream.
+    /// Reads an open-ended response up to this text, inclusive. Returns nil at the end of the stream.
     public func read(until marker: String) throws -> String? {
         let marker = Array(marker.utf8)
         var searched = 0

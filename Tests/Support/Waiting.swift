@@ -1,6 +1,6 @@
 import Glibc
 
-/// What did not happen in time.
+/// A condition that did not become true in time.
 public struct TooLate: Error, CustomStringConvertible {
     public let description: String
 }

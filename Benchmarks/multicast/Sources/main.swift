@@ -44,13 +44,13 @@ struct Variant {
 
 // MARK: The ways
 
-/// What one would write first.
+/// The obvious implementation.
 @inline(never)
 func tell(_ listeners: [any Listener], _ number: Int) {
     for listener in listeners { listener.heard(number, "message") }
 }
 
-/// The least that a call of a weakly held object can cost: to keep it alive meanwhile takes an atomic increment and an
+/// The lowest cost of a call of a weakly held object: keeping it alive during the call takes an atomic increment and an
 /// atomic decrement of a counter of its own.
 final class Counted: Sendable {
     let listener: any Listener
@@ -69,7 +69,7 @@ func tell(_ counted: [Counted], _ number: Int) {
     for one in counted { one.heard(number, "message") }
 }
 
-/// What a weak reference costs by itself.
+/// Measures the cost of a weak reference by itself.
 final class WeakBox: Sendable {
     weak let listener: (any Listener)?
     init(_ listener: any Listener) { self.listener = listener }
@@ -215,7 +215,7 @@ func measure(_ round: (Int) -> Void, _ count: Int, calls: Int) -> Double {
     return Double(threadNanoseconds() - began) / Double(rounds * count)
 }
 
-/// The same on two threads at once; of each thread.
+/// Measures a round on two threads at once. Returns the time of each thread.
 func measureTwo(_ round: @escaping @Sendable (Int) -> Void, _ count: Int, calls: Int) -> Double {
     let times = Mutex<[Double]>([])
     let ready = Atomic(0)

@@ -20,7 +20,7 @@ final class Lane: @unchecked Sendable {
         case busy
     }
 
-    /// Of the actor; `nil` for the thread of each caller.
+    /// The identity of the actor; `nil` for the thread of each caller.
     let isolation: ObjectIdentifier?
     private let isMain: Bool
     /// Whether a change that waits is merged with the next one.

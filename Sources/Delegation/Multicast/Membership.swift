@@ -8,7 +8,7 @@
 /// key requires that it is `Sendable`.
 @usableFromInline
 final class Membership: @unchecked Sendable {
-    /// What distinguishes the members: the object, or a key of its own.
+    /// The identity of a member: the object, or a key of its own.
     @usableFromInline
     enum Identity {
         case address(UInt)

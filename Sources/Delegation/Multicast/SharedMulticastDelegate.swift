@@ -145,7 +145,7 @@ extension Membership {
 }
 
 extension Membership.Identity {
-    /// Of a value that is no object, an address that no member has.
+    /// Returns the identity of an object; for other values, an address that no member has.
     @inlinable
     static func address<Delegate>(of delegate: Delegate) -> Self {
         let word = MemoryLayout<UInt>.size

@@ -20,7 +20,7 @@ public struct AttemptSequence: AsyncSequence, Sendable {
         private let hub: Hub
         private let log: AttemptLog
         private let signal: LogSignal
-        /// The last attempt that was read; `nil` before the first look.
+        /// The last attempt that was read; `nil` before the first read.
         private var last: Int64?
         /// Attempts that were already read.
         private var page: ArraySlice<LoggedAttempt> = []
@@ -43,7 +43,7 @@ public struct AttemptSequence: AsyncSequence, Sendable {
                     guard entry.app == .default else { continue }
                     return Webhook.Attempt(entry.attempt, webhookID: entry.delegateID, eventID: entry.eventID)
                 }
-                // Taken before the read, so that nothing is missed that is recorded meanwhile.
+                // Read the state first, so that no attempt is missed that is recorded during the read.
                 let state = signal.state
                 do throws(HubError) {
                     try await read()
@@ -71,7 +71,7 @@ public struct AttemptSequence: AsyncSequence, Sendable {
 
 extension Webhooks {
     /// The attempts of all webhooks as a sequence, oldest first, once they are recorded.
-    /// - Parameter id: begins behind the attempt with this ``Webhook/Attempt/id``; `nil`: with those that end from now on.
+    /// - Parameter id: begins after the attempt with this ``Webhook/Attempt/id``; `nil`: with those that end from now on.
     /// - Returns: a sequence that ends when the hub stops.
     public func followAttempts(after id: Int64? = nil) -> AttemptSequence { AttemptSequence(hub: hub, id: id) }
 }

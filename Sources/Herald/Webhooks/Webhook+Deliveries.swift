@@ -125,7 +125,7 @@ extension Webhook {
         }
     }
 
-    /// What became of one event at one webhook.
+    /// The delivery of one event to one webhook.
     public struct Story: Sendable {
         /// The webhook.
         public let webhookID: String
@@ -150,7 +150,7 @@ extension Webhook {
         }
     }
 
-    /// What a redelivery or a cancellation has changed.
+    /// The changes of a redelivery or a cancellation.
     public struct Changes: Equatable, Sendable {
         /// The number of deliveries.
         public let deliveries: Int
@@ -180,7 +180,7 @@ extension Webhook {
         }
     }
 
-    /// What a replay is going to send.
+    /// The events that a replay will send.
     public struct ReplayPreview: Equatable, Sendable {
         /// For ``Webhooks/endReplay(_:of:)``; `nil` if there is nothing to follow.
         public let id: Replay.ID?

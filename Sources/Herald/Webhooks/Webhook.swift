@@ -5,7 +5,7 @@ public import HeraldCore
 public struct Webhook: Identifiable, Sendable {
     /// Whether events are sent to a webhook.
     public typealias Status = WebhookStatus
-    /// What limits the deliveries to a webhook now.
+    /// The current limits of the deliveries to a webhook.
     public typealias Flow = FlowStatus
 
     /// The events that are still to be sent.
@@ -26,7 +26,7 @@ public struct Webhook: Identifiable, Sendable {
     public let status: WebhookStatus
     /// Why it is not active; `nil` if it is.
     public let statusReason: String?
-    /// Where and what to send, and how.
+    /// The settings: URL, selection, format and delivery.
     public let settings: WebhookSettings
     /// The number of changes, for ``Webhooks/update(_:ifVersion:_:)``.
     public let version: Int64
@@ -41,7 +41,7 @@ public struct Webhook: Identifiable, Sendable {
     public let previousSecretEndDate: Date?
     /// The events that are still to be sent.
     public let lag: Lag
-    /// What limits its deliveries now.
+    /// The current limits of its deliveries.
     public let flow: FlowStatus
     /// Since when it has been failing without a break.
     public let failingSince: Date?
@@ -53,7 +53,7 @@ public struct Webhook: Identifiable, Sendable {
     public let changeDate: Date
 
     /// - Parameters:
-    ///   - backlog: `nil` for an estimate without a look at the events.
+    ///   - backlog: `nil` for an estimate without reading the events.
     ///   - showsSecret: whether the caller may get the secret.
     init(_ delegate: WebhookDelegate, _ hub: Hub, _ backlog: Backlog? = nil, showsSecret: Bool = false) {
         let lane = hub.lane(of: delegate)

@@ -48,7 +48,7 @@ extension Webhooks {
         }
     }
 
-    /// What became of an event at each webhook that it concerns, in the order of their registration.
+    /// The deliveries of an event to each webhook that it concerns, in the order of their registration.
     /// - Parameter eventID: the id of the event.
     /// - Throws: `HubError.notFound`, `.eventDamaged`, `.budgetExceeded`, or that the hub can't read.
     public func stories(ofEvent eventID: String) async throws(HubError) -> [Webhook.Story] {
@@ -61,7 +61,7 @@ extension Webhooks {
 
     // MARK: Sending again
 
-    /// Sends an event again: to one webhook, whatever it has selected, or to all that got it.
+    /// Sends an event again: to one webhook, even if it does not match, or to all that received it.
     /// - Parameters:
     ///   - eventID: the id of the event.
     ///   - id: the webhook; `nil` for all that got the event.

@@ -151,7 +151,7 @@ extension Webhooks {
         try await update(id) { state, now in state.apply(.resumed, now: now) }
     }
 
-    /// Begins the lease of a webhook anew.
+    /// Restarts the lease of a webhook.
     /// - Throws: `HubError.noLease`, `.notFound`, or that the hub can't write.
     @discardableResult
     public func renew(_ id: Webhook.ID) async throws(HubError) -> Webhook {

@@ -40,7 +40,7 @@ final class AccessControl: Sendable {
     func admit(_ head: RequestHead, to route: Route) throws(Problem) -> Principal {
         guard let scope = route.needs else { return .anyone }
         // What was revoked elsewhere may still be in memory.
-        guard hub.isCurrent else { throw Problem(.unavailable(reason: "it has not answered for seconds")) }
+        guard hub.isCurrent else { throw Problem(.unavailable(reason: "it has not responded for seconds")) }
         let principal = try principal(of: head)
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
         return principal

@@ -64,7 +64,7 @@ extension JSONObjectWriter {
         member("retrying", lane?.retrying ?? 0)
     }
 
-    /// What limits its deliveries now.
+    /// Writes the current limits of its deliveries.
     private mutating func members(of flow: FlowStatus) {
         member("limited_by", flow.limitedBy?.rawValue)
         member("circuit", flow.circuit.rawValue)

@@ -124,9 +124,9 @@ extension Call {
 }
 
 extension LogUsage {
-    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
+    /// Events of an app, newest first. Only blocks of the log that contain its events are read: how much others publish
     /// doesn't show in the time.
-    /// - Returns: what was found, and the place before which the search has to go on: it ends after a bounded piece of
+    /// - Returns: what was found, and the position before which the search continues: it ends after a bounded piece of
     ///   work, and with a bounded number of bytes.
     fileprivate func events(
         _ query: EventQuery, _ reader: any StoreReader
@@ -149,6 +149,6 @@ extension LogUsage {
         return (found, rest)
     }
 
-    /// Rows that one request looks at: some ten milliseconds.
+    /// Rows that one request reads: about ten milliseconds.
     private static let searchedRows: Int64 = 10_240
 }

@@ -78,7 +78,7 @@ extension Metrics {
             survey.byStatus { .init(("status", $0), value: $1.lag) })
         page.gauge(
             "herald_lane_lag_estimated_events",
-            "How many of these are estimated, since more is behind than is looked at.",
+            "The estimated part of these, for backlogs that are too long to count.",
             survey.byStatus { .init(("status", $0), value: $1.estimated) })
         page.gauge(
             "herald_lane_lag_max_events",

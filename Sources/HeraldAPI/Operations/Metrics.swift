@@ -122,14 +122,14 @@ struct Metrics: Sendable {
     private func writeNodes(_ page: inout MetricsPage) {
         let node = hub.nodeMonitor
         page.gauge(
-            "herald_nodes", "Processes that share the store, when this one last looked.",
+            "herald_nodes", "Nodes that share the store, at the last check of this one.",
             .init(value: node.shards.nodes))
         page.gauge(
             "herald_shards", "The shards of the delegates that this process has, of 64 in all.",
             .init(value: node.shards.held.number))
         page.counter(
             "herald_shards_moved_total",
-            "Shards that this process has taken, given to others, and lost because the store did not hear it.",
+            "Shards that this node has taken, released to others, and lost with its session.",
             ShardCounts.Move.allCases.map { .init(("direction", $0.rawValue), value: node.shards.count($0)) })
         page.gauge(
             "herald_delivery_permitted",
@@ -177,7 +177,7 @@ struct Metrics: Sendable {
             "herald_http_requests_waiting", "Requests that wait for their response.", .init(value: http.waitingRequests)
         )
         page.counter(
-            "herald_http_responses_total", "Answers, by class of their status.",
+            "herald_http_responses_total", "Responses, by class of their status.",
             .init(("class", "2xx"), value: http.answers2xx), .init(("class", "3xx"), value: http.answers3xx),
             .init(("class", "4xx"), value: http.answers4xx), .init(("class", "5xx"), value: http.answers5xx))
         page.counter(

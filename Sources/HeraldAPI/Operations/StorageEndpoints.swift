@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// What the storage takes, what retention has removed, and when it was last written.
+/// The sizes of the storage, the removals by retention, and the time of the last write.
 struct StorageEndpoints: Sendable {
     let hub: Hub
 

@@ -40,7 +40,7 @@ final class Call: Sendable {
     /// The decoded path parameters, in order.
     var parameters: [String] { admission.parameters }
     var principal: Principal { admission.principal }
-    /// Of the route: `/v1/delegates/{id}`.
+    /// The path of the route: `/v1/delegates/{id}`.
     var template: String { admission.route.template }
     /// Hides numbers that depend on other apps.
     var seal: NumberSeal { admission.services.seal }

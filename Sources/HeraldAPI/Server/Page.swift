@@ -78,6 +78,6 @@ extension Call {
 }
 
 extension Problem {
-    /// The same for a cursor of another list or app, and for an invalid one.
+    /// The problem of a cursor that is invalid, or of another list or app.
     static let noCursor = invalidParameter("cursor", "must be a next_cursor of an earlier page")
 }

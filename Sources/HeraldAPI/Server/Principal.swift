@@ -38,10 +38,10 @@ struct Principal: Sendable {
     /// The origin of a link.
     var origin: String?
 
-    /// The key, also of a session, or the link: it tells clients of an app apart.
+    /// The key, also of a session, or the link: it identifies clients of an app.
     var owner: String { key ?? (identity == .portalLink ? "portal \(session ?? [])" : identity.name) }
 
-    /// The same principal in the app that `Herald-App` names.
+    /// Returns this principal in the app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
         var principal = self
         principal.app = app

@@ -352,7 +352,7 @@ extension Problem {
     /// The store has not responded in time.
     static let storeIsSilent = Problem(StoreError.unavailable(reason: "it does not respond"))
 
-    /// For `/readyz`, which everyone may ask: what is wrong, without paths.
+    /// For `/readyz`, which needs no key: the error, without paths.
     static func notReady(_ error: HubError) -> Problem {
         guard case .store(let error) = error else { return Problem(error) }
         let cause =

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// Responds in the place of a store that does not: a database on another machine can stop to respond without closing its
+/// Responds instead of a store that does not: a database on another machine can stop to respond without closing its
 /// connections. The read itself continues, and its response comes too late to be sent.
 ///
 /// Any thread. While something is pending, a timer of the hub fires every `interval`.

@@ -49,7 +49,7 @@ struct StateEndpoints: Sendable {
         let type = document["status"]?.string.flatMap { types[$0] }
         if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
         guard let type, errors.isEmpty else { throw .invalid(errors) }
-        // Equivalent to posting the event: both are validated in one place.
+        // Equivalent to publishing the event: both are validated in one place.
         try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
             if let user = document["user"], !user.isNull {
                 data.member("user", user)

@@ -147,7 +147,7 @@ struct StreamEndpoints: Sendable {
     // MARK: Both
 
     /// Where the stream begins, by the query or, newer than that, by what a browser got last.
-    /// - Parameter find: finds the place after which to begin; `nil` when a text names none.
+    /// - Parameter find: finds the position after which to begin; `nil` when a text names none.
     private func start(
         _ call: Call, _ query: Query, mustBe words: String, _ find: (String, Call) -> Beginning?
     ) throws(Problem) -> EventStreams.Start? {

@@ -1,4 +1,4 @@
-/// What a key allows.
+/// A permission of an access key.
 package enum Scope: String, CaseIterable, Sendable {
     /// Posting events, logins and states only.
     case publish

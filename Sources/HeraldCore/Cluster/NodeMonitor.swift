@@ -2,7 +2,7 @@ package import Delegation
 import HeraldRuntime
 import Synchronization
 
-/// What operators learn of this process and of the others that share the store: who has which shards, and whether this one may
+/// The nodes that share the store, their shards, and whether this node may
 /// deliver. Any thread.
 package final class NodeMonitor: Sendable {
     package let node: NodeKey
@@ -14,7 +14,7 @@ package final class NodeMonitor: Sendable {
     /// Milliseconds since 1970 UTC.
     private let startedAt: Int64
 
-    /// What the observers know.
+    /// The state that the observers were last notified of.
     private struct Told {
         var moved: [ShardCounts.Move: Int] = [:]
         /// `nil` before the first permit.
@@ -48,7 +48,7 @@ package final class NodeMonitor: Sendable {
         ]
     }
 
-    /// Tells the observers what has changed since the last call; nothing before there is one. Called about once a second.
+    /// Notifies the observers of changes since the last call. The first call notifies of nothing. Called about once a second.
     func look() {
         guard isShared, observers.count > 0 else { return }
         for change in changes() { observers.invokeDelegates { $0.nodeChanged(change) } }

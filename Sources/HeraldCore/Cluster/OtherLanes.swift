@@ -1,12 +1,12 @@
 import HeraldRuntime
 import Synchronization
 
-/// What this process knows of the lanes of others: where the store has them, as of the last second or two. Any thread.
+/// The stored positions of lanes that other nodes own, at most two seconds old. Any thread.
 final class OtherLanes: Sendable {
     private struct Found {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
         var settled = SettledPositions(0)
-        /// The end of the log at the last three looks.
+        /// The end of the log at the last three reads.
         var heads: [LogPosition] = []
     }
 
@@ -28,8 +28,8 @@ final class OtherLanes: Sendable {
     /// Up to where the store has the outcome of every event for the lanes of this shard without a row.
     func settled(_ key: DelegateKey) -> LogPosition { found.withLock { $0.settled[key] } }
 
-    /// Up to where a lane without a row has read the log; `LogPosition.max` if it is up to date, as far as one can know. Its
-    /// owner writes the position within a second. If that is missing, nobody has the shard, or its owner is behind.
+    /// Up to where a lane without a row has read the log; `LogPosition.max` if it is up to date, as far as it is known. Its
+    /// owner writes the position within a second. If that is missing, no node has the shard, or its owner is behind.
     func position(_ key: DelegateKey) -> LogPosition {
         found.withLock { found in
             let settled = found.settled[key]
@@ -37,7 +37,7 @@ final class OtherLanes: Sendable {
         }
     }
 
-    /// Looks for the first time. Returns when that is done, or has failed.
+    /// Reads for the first time. Returns when that has succeeded or failed.
     func begin() throws(SystemError) {
         let done = try Semaphore()
         look { done.signal() }

@@ -3,7 +3,7 @@
 ///
 /// What is not recorded, such as a delivery that ends without an attempt, the publisher waits for in vain, until his time is up.
 final class OtherOutcomes: EventDelegate {
-    /// Nanoseconds between two looks for one event.
+    /// Nanoseconds between two reads for one event.
     private static let interval: Int64 = 100_000_000
 
     private let shards: ShardCounts

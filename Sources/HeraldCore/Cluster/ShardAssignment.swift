@@ -1,4 +1,4 @@
-/// Which shards each node is to have. All nodes that see the same nodes compute the same, without a word between them.
+/// Assigns shards to nodes. All nodes compute the same assignment from the same list, without communication.
 ///
 /// Rendezvous hashing (Thaler and Ravishankar, 1998): each node has a weight for each shard, and the heaviest gets it, unless it
 /// has its share already. When a node comes or goes, few shards change hands beyond those that must.
@@ -11,7 +11,7 @@ package enum ShardAssignment {
         let bids = (0..<Shards.count).flatMap { shard in
             nodes.map { (shard: shard, node: $0, weight: weight(shard, $0)) }
         }
-        // The lowest share is filled first everywhere, so that nobody has two shards less than another.
+        // The lowest share is filled first everywhere, so that no node has two shards less than another.
         var found: [NodeKey: Shards] = Dictionary(uniqueKeysWithValues: nodes.map { ($0, []) })
         var taken: Shards = []
         var spare = Shards.count % nodes.count
@@ -27,7 +27,7 @@ package enum ShardAssignment {
         return found
     }
 
-    /// The same in every process and version: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+    /// A hash that never changes between processes and versions: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
     private static func weight(_ shard: Int, _ node: NodeKey) -> UInt64 {
         var bits = UInt64(node.rawValue) << 8 | UInt64(shard)
         for multiplier: UInt64 in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {

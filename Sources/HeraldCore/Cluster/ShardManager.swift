@@ -10,22 +10,22 @@ struct ShardManager: Cluster {
         let loops: Int
         let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
         let delegates: @Sendable () -> [WebhookDelegate]
-        /// Has the writer look soon.
+        /// Requests an early check by the writer.
         let wake: @Sendable () -> Void
         let permit: DeliveryPermit
         let counts: ShardCounts
         let handover: ShardHandover
     }
 
-    /// What the loops have done with shards.
+    /// The end of a loop's work with shards.
     private enum Ending: Sendable {
-        /// The store has all that there is to know of these.
+        /// The store has all results of these.
         case given(Shards)
         /// They have no lanes of these any more.
         case left(Shards)
     }
 
-    /// Nanoseconds between two looks.
+    /// Nanoseconds between two checks.
     private static let interval: Int64 = 1_000_000_000
     /// Nanoseconds after which a process that runs has noticed the end of its session.
     private static let notice: Int64 = 500_000_000
@@ -38,7 +38,7 @@ struct ShardManager: Cluster {
     private let clock: Clock
     private let endings: Mailbox<Ending>
     private var plan: ShardPlan
-    /// Those whose last owner may not have heard yet that its session has ended, and when it has.
+    /// Shards whose previous owner may still act, because its session has just ended, and when that wait is over.
     private var abandoned: (shards: Shards, until: Int64)?
     /// Monotonic nanoseconds.
     private var nextLook: Int64 = 0
@@ -63,7 +63,7 @@ struct ShardManager: Cluster {
         let now = clock.monotonic()
         let ended = endings.takeAll()
         for case .given(let shards) in ended { plan.gave(shards) }
-        // Taken at the next look at the earliest: checkpoints that were submitted before are still to be written.
+        // Taken at the next check at the earliest: checkpoints that were submitted before are still to be written.
         defer { for case .left(let shards) in ended { plan.left(shards) } }
         let deadline = ports.handover.deadline
         let begins = deadline != nil && !isStopping
@@ -92,7 +92,7 @@ struct ShardManager: Cluster {
         if !step.take.isEmpty, abandoned == nil { try take(step.take, now) }
     }
 
-    /// The session is gone: others may take all shards.
+    /// The session has ended: other nodes may take all shards.
     func sessionIsLost() { ports.permit.revoke(clock.monotonic()) }
 
     private mutating func take(_ wanted: Shards, _ now: Int64) throws(StoreError) {

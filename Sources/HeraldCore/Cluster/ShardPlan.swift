@@ -1,23 +1,23 @@
-/// Which shards a node has, gives and takes. A value that only decides: it waits for nothing and calls nobody.
+/// Decides which shards a node acquires and releases. A pure value without I/O.
 struct ShardPlan: Sendable {
-    /// What to do next.
+    /// The next action.
     struct Step: Equatable, Sendable {
         /// Stop delivering these, and release them when what is open has ended.
         var give: Shards = []
-        /// Take these, as far as nobody has them.
+        /// Acquire these, except those that another node holds.
         var take: Shards = []
     }
 
-    /// How many shards are given at a time: the others go on being delivered meanwhile.
+    /// The number of shards that are released at a time. The deliveries of the others continue.
     static let mostAtOnce = 8
 
     private let node: NodeKey
     /// The shards whose lanes this node has, including those that it is giving.
     private(set) var held: Shards = []
     private(set) var giving: Shards = []
-    /// Those that were lost, and that the loops may still have.
+    /// Lost shards that the loops may still use.
     private var leaving: Shards = []
-    /// What this node is to have of those nodes.
+    /// The assigned shards of this node, and the list of nodes that they were computed from.
     private var share: (nodes: [NodeKey], shards: Shards) = ([], [])
 
     init(node: NodeKey) { self.node = node }
@@ -49,7 +49,7 @@ struct ShardPlan: Sendable {
         giving.subtract(shards)
     }
 
-    /// The session that had these is gone, and others may have them.
+    /// The session that held these has ended, and other nodes may hold them.
     mutating func lost(_ shards: Shards) {
         gave(shards)
         leaving.formUnion(shards)

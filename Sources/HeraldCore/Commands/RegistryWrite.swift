@@ -34,7 +34,7 @@ package struct RegistryWrite: Sendable {
 
     package enum Outcome: Sendable {
         case registered(WebhookDelegate)
-        /// The same URL is registered with the same settings.
+        /// A delegate with this URL and these settings exists.
         case existed(WebhookDelegate)
         /// The URL belongs to this other delegate.
         case conflict(WebhookDelegate)
@@ -74,7 +74,7 @@ package struct RegistryWrite: Sendable {
         self.completion = completion
     }
 
-    /// The same with another action.
+    /// A copy with another action.
     func with(_ action: Action) -> RegistryWrite {
         RegistryWrite(
             app: app, action: action, provenance: provenance, idempotency: idempotency, completion: completion)

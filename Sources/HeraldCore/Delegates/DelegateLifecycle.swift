@@ -65,7 +65,7 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case leaseEnded
     }
 
-    /// What to do after a cause.
+    /// The action that follows a cause.
     package enum Consequence: Equatable, Sendable {
         /// The cause has no effect, or is outdated.
         case nothing

@@ -67,7 +67,7 @@ package final class WebhookDelegate: Sendable {
     package let updatedAt: Int64
     /// The number of changes; the base of the `ETag`.
     package let version: Int64
-    /// Of its settings, compiled.
+    /// The subjects of its settings, compiled.
     private let subjects: SubjectSelection
 
     package convenience init(
@@ -107,7 +107,7 @@ package final class WebhookDelegate: Sendable {
         EventSelection(app: app, events: settings.events, subjects, filter: settings.filter, addressee: key)
     }
 
-    /// The same version: an observation is not a change of the delegate.
+    /// Keeps the version: an observation is not a change of the delegate.
     func observed(_ state: State) -> WebhookDelegate { with(state, updatedAt: updatedAt, version: version) }
 
     /// The next version.

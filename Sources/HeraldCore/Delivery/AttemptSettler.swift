@@ -99,7 +99,7 @@ final class AttemptSettler {
         }
         if outcome.control == .disable, !lane.isHalted {
             keeper.halt(lane)
-            let reason = "the receiver asked for it by the header webhook-delivery: disable"
+            let reason = "the receiver requested it by the header webhook-delivery: disable"
             return ledger.note(lane.key, .disabled(reason: reason))
         }
         switch change {

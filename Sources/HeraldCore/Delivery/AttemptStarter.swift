@@ -9,7 +9,7 @@ final class AttemptStarter {
             case delivery(Lane.Origin)
             /// A test call; the closure receives the outcome.
             case test((CallbackOutcome?) -> Void)
-            /// A call that asks the receiver for consent. A response must repeat the challenge if there is one. Consent
+            /// A request for consent to the receiver. A response must repeat the challenge if there is one. Consent
             /// holds only for the URL that gave it.
             case verification(challenge: String?, url: String)
         }
@@ -37,7 +37,7 @@ final class AttemptStarter {
     static let maxStarts = 16
     /// Maximum number of events that one lane reads per turn, for lanes that want few of them.
     private static let maxReads = 512
-    /// Maximum number of events among which a probe looks for one of another type.
+    /// Maximum number of events among which a probe searches for one of another type.
     private static let maxPeeks: LogPosition = 64
 
     private let sender: any CallbackSender

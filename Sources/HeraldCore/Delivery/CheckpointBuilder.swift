@@ -36,7 +36,7 @@ struct CheckpointBuilder {
     var known = Int64.max
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
-    /// The shards whose lanes without a row are at the loop's place in the log.
+    /// The shards whose lanes without a row are at the loop's position in the log.
     var shards: Shards
     private var settled: LogPosition
     private var routed: LogPosition
@@ -70,10 +70,10 @@ struct CheckpointBuilder {
     /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }
     var hasChanges: Bool { hasOutcomes || hasPositions || isUrgent || failed != nil }
-    /// What must be on disk soon, since it is done again after a crash otherwise.
+    /// Whether there are outcomes, which must be stored soon: after a crash, what is not stored is repeated.
     private var hasOutcomes: Bool { !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty }
     private var hasPositions: Bool { lanesChanged || routed != settled || !replays.isEmpty }
-    /// What goes with the positions, and can't wait for them.
+    /// Whether there are changes that are written with the positions, and cannot wait for them.
     private var isUrgent: Bool {
         !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty || !missed.isEmpty || !unannounced.isEmpty
     }
@@ -193,7 +193,7 @@ struct CheckpointBuilder {
     }
 
     /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
-    /// before the lane positions that include them, so a restart looks for successes beyond those positions. Returns
+    /// before the lane positions that include them, so a restart searches for successes beyond those positions. Returns
     /// `nil` if `take` must make the checkpoint.
     mutating func takePart() -> Checkpoint? {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is

@@ -1,8 +1,8 @@
 import HeraldJSON
 
-/// Makes the calls outside the lanes: test calls, and calls that ask for consent. Confined to one thread.
+/// Makes the calls outside the lanes: test calls, and requests for consent. Confined to one thread.
 final class DelegateCalls {
-    /// Pause between two calls that ask for consent: starts at `firstPause` and doubles up to the longest; nanoseconds.
+    /// Pause between two requests for consent: starts at `firstPause` and doubles up to the longest; nanoseconds.
     private static let firstPause: Int64 = 5_000_000_000
     private static let longestPause: Int64 = 300_000_000_000
     /// Number of calls after which the delegate must be resumed by hand.
@@ -34,7 +34,7 @@ final class DelegateCalls {
     func test(_ lane: Lane?, _ answer: @escaping (CallbackOutcome?) -> Void) {
         guard let lane, starter.mayCall else { return answer(nil) }
         var json = JSONWriter()
-        json.object { $0.member("message", "This is a test: somebody asked Herald to call \(lane.delegate.id).") }
+        json.object { $0.member("message", "This is a test call, requested for \(lane.delegate.id).") }
         call(lane, ServiceFamily.test, json.bytes, .test(answer), .test)
     }
 
@@ -65,7 +65,7 @@ final class DelegateCalls {
         verify(lane)
     }
 
-    /// Whether consent must be asked for now: the delegate has come to need it, for another address or in another way,
+    /// Whether consent must be requested now: the delegate has begun to need it, for another address or in another way,
     /// or it was resumed.
     private static func asksAnew(_ delegate: WebhookDelegate, _ old: WebhookDelegate) -> Bool {
         old.status != .pendingVerification || old.settings.url != delegate.settings.url
@@ -81,7 +81,7 @@ final class DelegateCalls {
         verify(lane)
     }
 
-    /// Asks the receiver at the delegate's URL whether it accepts callbacks.
+    /// Requests consent to callbacks from the receiver at the delegate's URL.
     private func verify(_ lane: Lane) {
         let delegate = lane.delegate
         guard delegate.status == .pendingVerification else { return }
@@ -109,7 +109,7 @@ final class DelegateCalls {
         timers.insert(.verify(lane.key), due: time)
     }
 
-    /// Called when a call that asked for consent has ended.
+    /// Called when a request for consent has ended.
     func verified(_ lane: Lane, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
         guard !lane.isRemoved, lane.delegate.status == .pendingVerification, lane.delegate.settings.url == url
         else { return }
@@ -134,10 +134,10 @@ final class DelegateCalls {
         guard outcome.isSuccess else { return outcome.reason }
         guard let challenge else {
             return outcome.permission == nil
-                ? "the answer to OPTIONS has no WebHook-Allowed-Origin that is * or names this service" : nil
+                ? "the response to OPTIONS has no WebHook-Allowed-Origin that is * or names this service" : nil
         }
         // The response must repeat the body that was sent, or contain only the challenge.
         let answer = String(decoding: outcome.excerpt, as: UTF8.self)
-        return answer.contains(challenge) ? nil : "the challenge did not come back in the answer's body"
+        return answer.contains(challenge) ? nil : "the body of the response does not contain the challenge"
     }
 }

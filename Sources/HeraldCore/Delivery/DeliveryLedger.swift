@@ -90,7 +90,7 @@ final class DeliveryLedger {
     /// Records that a row is no longer needed.
     func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
 
-    /// Whether a row, or its end, is in the next checkpoint. Ask when none is being written.
+    /// Whether a row, or its end, is in the next checkpoint. Call it when none is being written.
     func isPending(_ key: DeliveryKey) -> Bool { checkpoints.isPending(key) }
 
     /// The deliveries of a delegate that have ended, while the store still has their rows.
@@ -190,7 +190,7 @@ final class DeliveryLedger {
 
     // MARK: Shards
 
-    /// Records that the lanes of these shards are at the loop's place in the log.
+    /// Records that the lanes of these shards are at the loop's position in the log.
     func add(_ shards: Shards) { checkpoints.shards.formUnion(shards) }
 
     /// Records that they no longer advance with the loop.

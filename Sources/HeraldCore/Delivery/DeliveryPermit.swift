@@ -37,8 +37,8 @@ package final class DeliveryPermit: Sendable {
         return before <= now
     }
 
-    /// Starts no more attempts until it is renewed: the session is gone, and others may take its shards at once. What is
-    /// open may go on for a while: perhaps nobody does.
+    /// Starts no more attempts until it is renewed: the session has ended, and other nodes may take its shards at once. Open
+    /// attempts may continue for a while, because perhaps no other node does.
     /// - Parameter now: monotonic nanoseconds.
     func revoke(_ now: Int64) { end.min(now, ordering: .relaxed) }
 }

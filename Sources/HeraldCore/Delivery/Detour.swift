@@ -1,4 +1,4 @@
-/// The lanes of some shards that are not at the loop's place in the log: shards that the loop has taken are routed from where
+/// The lanes of some shards that are not at the loop's position in the log: shards that the loop has taken are routed from where
 /// they were, until they are there; those that it gives away stay where they are. Confined to one thread.
 final class Detour {
     /// Others may leave it.

@@ -1,6 +1,6 @@
 /// Choosing the next attempt of a lane, and settling it.
 extension Lane {
-    /// What a lane attempts next.
+    /// The source of a lane's next attempt.
     enum Source: Equatable {
         case retry(Retry)
         /// The next event of the log.
@@ -24,7 +24,7 @@ extension Lane {
         case replay(Int64)
     }
 
-    /// What happens to a delivery after an attempt.
+    /// The change of a delivery after an attempt.
     enum Settlement: Equatable {
         case delivered
         /// Retry after this many nanoseconds; the row records `attempts`.

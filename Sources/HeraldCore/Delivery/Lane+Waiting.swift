@@ -7,7 +7,7 @@ extension Lane {
         return true
     }
 
-    /// Whether other retries have to come first: the row of one that was loaded does not tell its type.
+    /// Whether other retries have to come first: the row of a loaded one does not contain its type.
     func mustPutBack(_ event: Event, _ retry: Retry, now: Int64) -> Bool {
         guard rows[retry.event]?.isRefused == false else { return false }
         return isFailing ? flow.refused.contains(event.type) : flow.refuses(event.type, now: now)
@@ -34,7 +34,7 @@ extension Lane {
         return blockedSubject == nil ? nil : .ordering
     }
 
-    /// Events of refused types get a quarter of the open requests, so that those that the receiver answers late delay no
+    /// Events of refused types get a quarter of the open requests, so that those with late responses delay no
     /// others.
     var mayTryRefused: Bool {
         refusedInFlight < max(1, min(flow.concurrency.limit, limits.maxInFlight) / 4)

@@ -42,7 +42,7 @@ final class Lane {
     var waitsForTurn = false
     /// The measured rate of its origin; `nil` until the lane is in the table.
     var origin: OriginRate?
-    /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
+    /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
     var flow = FlowControl()
     private(set) var waiting: WaitingDeliveries
@@ -166,7 +166,7 @@ final class Lane {
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
-    /// The same, without recording that a settled event was read.
+    /// Whether the lane still has to deliver the event; does not record that a settled event was read.
     func isWanted(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         sequence > floor && delegate.selection.matches(event, isRouted: isRouted, view)
     }
@@ -202,7 +202,7 @@ final class Lane {
     /// Only probes are sent.
     var isFailing: Bool { flow.breaker.isOpen }
 
-    /// What to start next, if the limits allow it. Retries and first attempts alternate, and so do the log and a
+    /// Returns the source of the next attempt, if the limits allow one. Retries and first attempts alternate, and so do the log and a
     /// replay.
     func nextSource() -> Source? {
         let promising = waiting.firstDue()

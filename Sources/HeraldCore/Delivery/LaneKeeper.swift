@@ -58,7 +58,7 @@ final class LaneKeeper {
         }
         let restored = restored.map { forgetLine(of: delegate, $0) }
         let lane = restored.map { restore(delegate, $0) } ?? newLane(delegate)
-        // One with a row of its own reads the log itself, up to the loop's place.
+        // One with a row of its own reads the log itself, up to the loop's position.
         lane.isOnDetour = restored != nil && restored?.position == nil && lanes.detour(of: lane.key) != nil
         lanes.insert(lane)
         if lane.isFailing { probes.openLanes += 1 }

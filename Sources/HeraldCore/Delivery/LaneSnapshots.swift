@@ -21,7 +21,7 @@ package final class LaneSnapshots: Sendable {
         package var isFailing: Bool { flow.circuit == .open }
     }
 
-    /// Lanes that are not at the loop's place in the log, and where they are.
+    /// Lanes that are not at the loop's position in the log, and where they are.
     struct Place {
         let shards: Shards
         let position: LogPosition
@@ -42,7 +42,7 @@ package final class LaneSnapshots: Sendable {
     /// Statistics of attempts that are not in the store.
     private struct Counted {
         var current: [DelegateKey: DeliveryStatistics] = [:]
-        /// Of finished time slots.
+        /// The statistics of finished time slots.
         var closed: [DeliveryStatistics] = []
         /// Being written to the store.
         var leaving: [DeliveryStatistics] = []
@@ -65,7 +65,7 @@ package final class LaneSnapshots: Sendable {
         show(shards)
     }
 
-    /// The shards whose lanes are shown here, and those of them that are not at the loop's place in the log.
+    /// The shards whose lanes are shown here, and those of them that are not at the loop's position in the log.
     func show(_ shards: Shards, elsewhere: [Place] = []) {
         lanes.withLock { lanes in
             lanes.shards = shards
@@ -73,7 +73,7 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
-    /// The loop's place in the log.
+    /// The loop's position in the log.
     func routed(to position: LogPosition) { routed.store(position, ordering: .relaxed) }
 
     /// Up to where a lane without an entry has read the log; `nil` if the loop does not have its shard.

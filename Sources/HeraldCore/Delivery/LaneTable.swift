@@ -9,7 +9,7 @@ final class LaneTable {
     private var freePlaces: [Int] = []
     /// Number of active delegates. The lanes of the others do not advance, or have ended.
     private(set) var activeDelegates = 0
-    /// By the number of the shard; `nil` if its lanes are at the loop's place in the log.
+    /// By the number of the shard; `nil` if its lanes are at the loop's position in the log.
     private var detours: [Detour?] = Array(repeating: nil, count: Shards.count)
 
     /// - Parameter origins: those of all loops.
@@ -105,7 +105,7 @@ final class LaneTable {
         for number in detours.indices where shards.contains(DelegateKey(number)) { detours[number] = nil }
     }
 
-    /// Brings a lane that is at the loop's place in the log to the others.
+    /// Brings a lane that is at the loop's position in the log to the others.
     func join(_ lane: Lane) {
         guard lane.isOnDetour else { return }
         ignore(lane)

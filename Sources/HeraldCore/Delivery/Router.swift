@@ -5,7 +5,7 @@ package struct Router {
     private var any = LaneList()
     private var exact: [String: LaneList] = [:]
     private var prefixes: [String: LaneList] = [:]
-    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not looked up for each event. Bounded.
+    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not searched for each event. Bounded.
     private var resolved: [String: [Int]] = [:]
     private var resolvedEntries = 0
 

@@ -1,8 +1,8 @@
 /// Takes shards into a delivery loop and gives them away, while it runs. Confined to one thread.
 ///
 /// What it takes begins where the last owner has left it, on a detour, and joins the other lanes when it has reached them. What it
-/// gives starts nothing more. When the attempts that are open have ended, one checkpoint has all that there is to know, and the
-/// position from which the next owner goes on.
+/// gives starts nothing more. When the attempts that are open have ended, one checkpoint has all results, and the
+/// position from which the next owner continues.
 final class ShardKeeper {
     /// Number of events that a detour routes before the engine lets the sender work again. More than the loop routes itself, so
     /// that a detour ends.
@@ -11,7 +11,7 @@ final class ShardKeeper {
     /// Shards that are being given away.
     private struct Leaving {
         let detour: Detour
-        /// Lanes that had open attempts when it was last looked.
+        /// Lanes that had open attempts at the last check.
         var busy: [Lane]
         /// When open attempts are no longer waited for, in monotonic nanoseconds.
         let deadline: Int64
@@ -31,7 +31,7 @@ final class ShardKeeper {
     private let timers: LoopTimers
     private var taken: [Detour] = []
     private var leaving: [Leaving] = []
-    /// Those that the loop has and is not giving away.
+    /// The shards of the loop, without those that it is releasing.
     private(set) var shards: Shards
 
     init(
@@ -83,7 +83,7 @@ final class ShardKeeper {
         show()
     }
 
-    /// Shows which lanes the loop has, and where those are that are not at its place in the log.
+    /// Shows which lanes the loop has, and where those are that are not at its position in the log.
     private func show() {
         let elsewhere = taken + leaving.map(\.detour)
         ledger.board.show(
@@ -115,7 +115,7 @@ final class ShardKeeper {
 
     /// - Parameters:
     ///   - deadline: when open attempts are no longer waited for, in monotonic nanoseconds.
-    ///   - done: called when the store has all that there is to know of these shards; at once if the loop does not have them.
+    ///   - done: called when the store has all results of these shards; at once if the loop does not have them.
     func give(_ given: Shards, deadline: Int64, _ done: @escaping @Sendable () -> Void) {
         let given = given.intersection(shards)
         guard !given.isEmpty else { return done() }

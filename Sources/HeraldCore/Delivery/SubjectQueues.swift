@@ -16,7 +16,7 @@ struct SubjectQueues {
         var count: Int { front.count + back.count }
     }
 
-    /// What follows the delivery that has ended.
+    /// The work that follows a delivery that has ended.
     enum Next: Equatable {
         case delivery(LogPosition)
         /// Load the deliveries of the subject from this one on.

@@ -59,7 +59,7 @@ extension WaitingDeliveries {
         }
     }
 
-    /// What to load from the store next; `nil` if there is enough in memory, or a load is under way.
+    /// Returns the rows to load from the store next; `nil` if there is enough in memory, or a load is under way.
     mutating func nextLoad() -> StoredRowsQuery.Part? {
         guard let loading = stored, loading.loading == nil else { return nil }
         var load: StoredRowsQuery.Part?

@@ -3,7 +3,7 @@ import HeraldRuntime
 /// The deliveries of one lane that have their own row in the store: those that wait for time, for capacity, for a
 /// probe, or for another delivery about their subject.
 ///
-/// A value owned by its lane. It knows the queues and the latest plan for each retry; the lane decides what may start.
+/// A value owned by its lane. It contains the queues and the latest plan for each retry; the lane decides what may start.
 struct WaitingDeliveries {
     struct Row {
         var attempts: Int
@@ -40,10 +40,10 @@ struct WaitingDeliveries {
     var rows: [LogPosition: Row] = [:]
     /// Retries that are due and have not started yet.
     private var due = FIFO<Retry>()
-    /// Those of event types that the receiver refuses.
+    /// Retries of event types that the receiver refuses.
     private var refused = FIFO<Retry>()
     var lines = SubjectQueues()
-    /// What is only in the store; `nil` if all rows are in memory.
+    /// The rows that are only in the store; `nil` if all rows are in memory.
     var stored: StoredRows?
     private var turns: UInt32 = 0
 
@@ -76,7 +76,7 @@ struct WaitingDeliveries {
         if isCurrent(retry) { enqueue(retry) }
     }
 
-    /// The same, for the plan that a row has now.
+    /// Holds a delivery with its current plan.
     mutating func hold(_ event: LogPosition) {
         if let retry = retry(event) { enqueue(retry) }
     }

@@ -19,7 +19,7 @@ public final class Event: Sendable {
     public let type: String
     /// Computed once, because the writer's thread uses it several times.
     package let family: EventType.Family
-    /// What the event is about, 1 to 256 characters, such as `order:1001`.
+    /// The object that the event is about, 1 to 256 characters, such as `order:1001`.
     public let subject: String?
     /// Milliseconds since 1970 UTC.
     package let time: Int64
@@ -89,7 +89,7 @@ public final class Event: Sendable {
     /// Publishers can't use an attribute with this name.
     private static let damagedMark = KeyValue("herald.damaged", "true")
 
-    /// What stands in the place of a damaged event.
+    /// Replaces a damaged event.
     /// - Parameters: app, id: those by which it was looked up, since what it says of itself can't be believed.
     package static func damaged(app: AppKey = .default, id: String = "damaged") -> Event {
         Event(

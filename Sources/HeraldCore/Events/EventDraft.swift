@@ -21,7 +21,7 @@ package struct EventDraft: Sendable {
 
     /// - Parameters:
     ///   - event: validated when it is published.
-    ///   - mayExist: if `false`, the hub looks it up nevertheless.
+    ///   - mayExist: if `false`, the hub searches for it nevertheless.
     ///   - family: only its conditions are used; everything else is read from the event.
     ///   - bringsTime: the publisher chose the time.
     package init(event: Event, mayExist: Bool, family: Family = .none, bringsTime: Bool = true) {

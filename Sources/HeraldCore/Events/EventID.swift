@@ -83,7 +83,7 @@ extension Event {
     static let publisherIDName = "herald.id"
     static let sourceDigestName = "herald.source"
 
-    /// The same event with an id that distinguishes it from an event of another source.
+    /// A copy with an id that distinguishes it from an event of another source.
     func qualified() -> Event {
         let source = attribute(CloudEventAttribute.source) ?? ""
         return Event(

@@ -4,7 +4,7 @@ import HeraldJSON
 extension EventDraft {
     /// The validated draft, or all errors.
     ///
-    /// Its family is read from the event. An id is always looked up, because a publisher in the process may have used
+    /// Its family is read from the event. An id is always checked, because a publisher in the process may have used
     /// it before.
     /// - Parameter values: how many JSON values the data may have; reduced by those that it has.
     func checked(

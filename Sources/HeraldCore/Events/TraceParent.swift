@@ -9,7 +9,7 @@ package enum TraceParent {
     private static let maxStateBytes = 512
 
     /// Whether a `tracestate` may be passed on: visible ASCII and spaces, at most the 512 bytes that the specification
-    /// asks everyone to pass on.
+    /// requires every system to pass on.
     package static func isValidState(_ text: String) -> Bool {
         (1...maxStateBytes).contains(text.utf8.count) && text.utf8.allSatisfy { 0x20...0x7e ~= $0 }
     }

@@ -127,7 +127,7 @@ struct Breaker: Equatable {
     ///   - startedAt: when the attempt began.
     ///   - isProbe: it was started while the breaker was open.
     ///   - wall: milliseconds since 1970 UTC.
-    ///   - minimumDelay: how long the receiver asked to be left alone.
+    ///   - minimumDelay: the pause that the receiver requested.
     ///   - patience: the milliseconds of an outage after which the delegate is disabled.
     ///   - random: within 0..<1; probes come after half to all of the pause, so that those of many lanes spread.
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.

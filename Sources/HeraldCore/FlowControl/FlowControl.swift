@@ -221,7 +221,7 @@ struct FlowControl: Equatable {
 
     // MARK: What people see
 
-    /// What prevents a lane with work from starting now.
+    /// The reason why a lane with work cannot start an attempt now.
     /// - Parameters:
     ///   - isParked: it waits for a slot.
     ///   - waitsForTurn: it waits for its turn at its origin.

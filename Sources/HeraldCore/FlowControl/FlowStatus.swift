@@ -1,6 +1,6 @@
-/// What limits a delegate's deliveries now, for display.
+/// The current limits of a delegate's deliveries, for display.
 public struct FlowStatus: Equatable, Sendable {
-    /// What prevents deliveries that are due from starting.
+    /// A reason why due deliveries cannot start.
     public enum Reason: String, Sendable, CaseIterable {
         /// The maximum number of requests is open.
         case concurrency
@@ -47,7 +47,7 @@ public struct FlowStatus: Equatable, Sendable {
         case open
     }
 
-    /// What prevents deliveries that are due from starting; `nil` if nothing does.
+    /// The reason why due deliveries cannot start; `nil` if they can.
     public let limitedBy: Reason?
     /// Whether the receiver works.
     public let circuit: Circuit

@@ -1,4 +1,4 @@
-/// What the outcome of an attempt means for its receiver. Used by flow control, retries, health and metrics.
+/// The meaning of an attempt's outcome for its receiver. Used by flow control, retries, health and metrics.
 package enum OutcomeMeaning: String, CaseIterable, Sendable {
     /// 2xx.
     case success

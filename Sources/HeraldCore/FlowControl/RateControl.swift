@@ -54,7 +54,7 @@ struct RateControl: Equatable {
         var started: UInt32 = 0
         var accepted: UInt32 = 0
         var rejected: UInt32 = 0
-        /// Of the accepted attempts, in microseconds.
+        /// The duration of the accepted attempts, in microseconds.
         var duration: Int64 = 0
     }
 

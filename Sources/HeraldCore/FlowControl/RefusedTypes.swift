@@ -64,7 +64,7 @@ struct RefusedTypes: Equatable {
 }
 
 extension CallbackOutcome {
-    /// Whether the cause may be the type of the event: the receiver was there, and asked for no pause.
+    /// Whether the cause may be the type of the event: the receiver was reachable, and requested no pause.
     var mayConcernType: Bool {
         switch verdict {
         case .answered(200...299, _), .answered(429, _): false

@@ -10,7 +10,7 @@ struct RequestedPause: Equatable {
         case ignored
         /// The breaker does not count it.
         case noted
-        /// The same, and a pause begins.
+        /// The attempt does not count, and a pause begins.
         case begun
     }
 

@@ -8,7 +8,7 @@ enum RetrySchedule {
     enum Next: Equatable {
         /// After this many seconds.
         case retry(after: Double)
-        /// The same, and the attempt does not count.
+        /// Retry after this time; the attempt does not count.
         case excused(after: Double)
         case exhausted
     }

@@ -16,7 +16,7 @@ struct Slots {
     static let heldAge: Int64 = 250_000_000
     static let lateAge: Int64 = 1_000_000_000
 
-    /// What a request becomes with age.
+    /// The classes of requests by age.
     enum Age {
         case held
         case late

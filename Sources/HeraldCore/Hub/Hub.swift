@@ -11,15 +11,15 @@ public final class Hub: Sendable {
     package let ids = ULIDGenerator()
     package let secret: ServerSecret
     package let clock: Clock
-    /// What memory holds of the store.
+    /// The state of the store in memory.
     package let committed: CommittedState
     /// The rules for settings of webhooks.
     package let rules: WebhookRules
     /// How long events and attempts are kept, and their budgets.
     package let retentionLimits: Retention
-    /// Of a page of the log that lanes or streams read from the store.
+    /// The size of a page of the log that lanes or streams read from the store.
     let pageBytes: Int
-    /// Of the events in one list.
+    /// The largest size of the events in one list.
     package let maxListBytes: Int
     private let publicationLimits: PublicationLimits
     private let store: any EventStore
@@ -231,7 +231,7 @@ public final class Hub: Sendable {
         if let refusal = submit(publication, { intake.submit($0) }) { publication.completion(.refused(refusal)) }
     }
 
-    /// The same for one of several publications that are available together: the writer may wait for the others until
+    /// Enqueues one of several publications that are available together: the writer may wait for the others until
     /// `flush`, which must follow at once. A common commit is cheaper.
     package func enqueue(_ publication: Publication) {
         if let refusal = submit(publication, { intake.enqueue($0) }) { publication.completion(.refused(refusal)) }
@@ -359,7 +359,7 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Whether the storage works: what the last commits came to, and whether the disk has room. While it does not, publications
+    /// Throws if the last commit failed or the disk is almost full. While the storage does not work, publications
     /// are refused; it is tried again by itself. Any thread; cheap.
     /// - Throws: `HubError.stopping` from the beginning of a stop on, `.store` with what is wrong.
     public func health() throws(HubError) {
@@ -431,13 +431,13 @@ public final class Hub: Sendable {
     /// Whether several processes may have the store open.
     package var isShared: Bool { store.isShared }
 
-    /// Whether memory has what other processes have changed in a shared store, except in the last seconds. Nobody is let in
-    /// otherwise.
+    /// Whether memory has what other processes have changed in a shared store, except in the last seconds. If not, requests
+    /// that need access are refused.
     package var isCurrent: Bool { writer.isCurrent }
 
-    /// Looks what other processes have changed in a shared store: call it before something is refused because memory does
+    /// Reads the changes of other processes in a shared store: call it before something is refused because memory does
     /// not have it.
-    /// - Parameter body: called once, on the writer's thread, with the error if the store could not be asked; must not wait.
+    /// - Parameter body: called once, on the writer's thread, with the error if the store could not be read; must not wait.
     /// - Returns: `false` if too many wait for that; `body` is not called then.
     package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.look(body) }
 

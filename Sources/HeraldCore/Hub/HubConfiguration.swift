@@ -8,11 +8,11 @@ extension Hub {
         /// Events that may wait for the disk; beyond it, publishers wait or are refused.
         package var maxWaitingEvents = 20_000
         package var maxWaitingBytes = 64 << 20
-        /// Of events that are published in the process. The HTTP server has its own.
+        /// Limits of events that are published in the process. The HTTP server has its own.
         package var publicationLimits = PublicationLimits()
-        /// What memory holds of the store.
+        /// The limits of the state in memory.
         package var memory = CommittedState.Limits()
-        /// What each delivery loop keeps in memory.
+        /// The memory limits of each delivery loop.
         package var loop = LoopLimits()
         /// The maximum size of one list of events, in bytes. The event that exceeds it is the last one; the cursor continues
         /// behind it.

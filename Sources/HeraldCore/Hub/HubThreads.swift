@@ -83,7 +83,7 @@ final class HubThreads: Sendable {
 }
 
 extension HubThreads {
-    /// Gives the shards to other processes. Without a permit the store does not hear this one, and they have them soon anyway.
+    /// Releases the shards to other nodes. Without a permit there is no contact with the store, and other nodes take them soon anyway.
     private func handOver(_ deadline: Int64) {
         handover.begin(deadline: deadline)
         intake.look()

@@ -29,7 +29,7 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case stopping
     /// The task was cancelled. Only in the process: it is no problem of the HTTP API.
     case cancelled
-    /// What is published together is too large.
+    /// The events of one publication are too large.
     case bodyTooLarge = "body-too-large"
     /// The app publishes more events in a second than it may.
     case rateLimited = "rate-limited"

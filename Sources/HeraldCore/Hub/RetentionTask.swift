@@ -1,33 +1,33 @@
 import HeraldRuntime
 import Synchronization
 
-/// Periodically looks on a reader's thread at what exceeds the retention (`RetentionPlanner`), and has the loops and the
+/// Periodically reads on a reader's thread which events exceed the retention (`RetentionPlanner`), and has the loops and the
 /// writer remove it.
 final class RetentionTask: EventDelegate {
-    /// One look in so many, while nothing is written: time alone makes events old.
+    /// One check in so many, while nothing is written: time alone makes events old.
     private static let idleLooks = 4
-    /// What an event takes at least besides its data, in bytes.
+    /// The least size of an event on disk besides its data, in bytes.
     private static let eventBytes = 200
 
     private struct State {
         var planner: RetentionPlanner
-        /// A look, or the removal that follows it, is under way.
+        /// A check, or the removal that follows it, is under way.
         var isBusy = false
-        /// Much was written meanwhile: look again after it.
+        /// Much was written during the current step: check again after it.
         var isDue = false
         /// Calls since something was written.
         var idleCalls = 0
     }
 
-    /// What was written of one budget since the last look. The writer's thread.
+    /// The bytes of one budget that were written since the last check. The writer's thread.
     private struct Growth: ~Copyable {
         private let bytes = Atomic<Int>(0)
-        /// The bytes after which to look: a fiftieth of the budget, so that it can't be exceeded far.
+        /// The bytes after which to check: a fiftieth of the budget, so that it can't be exceeded far.
         private let step: Int
 
         init(budget: Int64?) { step = budget.map { Int(clamping: $0 / 50) } ?? .max }
 
-        /// - Returns: whether it is time to look.
+        /// - Returns: whether it is time to check.
         borrowing func add(_ more: Int) -> Bool {
             let sum = bytes.load(ordering: .relaxed) + more
             bytes.store(sum < step ? sum : 0, ordering: .relaxed)
@@ -99,7 +99,7 @@ final class RetentionTask: EventDelegate {
     }
 
     private func run(_ reader: Result<any StoreReader, StoreError>) {
-        // Only the look that is under way uses it.
+        // Only the check that is under way uses it.
         var planner = state.withLock { $0.planner }
         let recorded = attemptRoom.recorded
         guard

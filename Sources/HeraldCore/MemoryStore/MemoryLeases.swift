@@ -49,12 +49,12 @@ package final class MemoryLeases: ShardLeases, Sendable {
 }
 
 extension MemoryContents {
-    /// As when the server of a database has ended: nobody has anything.
+    /// Ends all sessions, like the end of a database server: no node holds any shard.
     mutating func endSessions() { (leases, takers, leaving) = ([:], [:], []) }
 
     fileprivate var leased: Shards { leases.values.reduce(into: []) { $0.formUnion($1) } }
 
-    /// Opens a session if there is none, which has the shards again that nobody has taken since.
+    /// Opens a session if there is none. It holds the shards of the last one that no other node has taken since.
     fileprivate mutating func open(_ node: NodeKey) {
         if leases[node] == nil { leases[node] = takers[node, default: []].subtracting(leased) }
     }

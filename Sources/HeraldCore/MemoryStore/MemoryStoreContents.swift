@@ -53,7 +53,7 @@ struct MemoryContents {
 
     /// Processes that share the delegates, by the shards that their sessions hold.
     var leases: [NodeKey: Shards] = [:]
-    /// Those of them that are about to end.
+    /// The nodes that are about to end.
     var leaving: Set<NodeKey> = []
     /// The last process that has taken each shard.
     var takers: [NodeKey: Shards] = [:]

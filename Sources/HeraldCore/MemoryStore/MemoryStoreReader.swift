@@ -12,7 +12,7 @@ final class MemoryReader: StoreReader {
 
     func rows(of changes: Set<Change>) -> ChangedRows { store.read { $0.rows(of: changes) } }
 
-    /// Memory knows only who is there, and who has gone without giving its shards.
+    /// The memory store has only the present nodes, and those that have ended without releasing their shards.
     func nodes() -> [NodeRecord] {
         store.read { contents in
             Set(contents.leases.keys).union(contents.takers.keys).sorted().map { node in
@@ -141,7 +141,7 @@ extension MemoryReader {
         }
     }
 
-    /// A search looks at everything.
+    /// A search reads everything.
     func rest(of query: AttemptQuery) -> Int64? { nil }
 
     func attempts(event: LogPosition) -> [StoredAttempt] {

@@ -144,7 +144,7 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// Ends the open attempts for these shards with `.stopped`, in a later `poll`.
     func abort(_ shards: Shards)
 
-    /// From this time on `poll` neither sends nor receives, and returns, because the process may have stood still meanwhile: others
+    /// From this time on `poll` neither sends nor receives, and returns, because the process may have been suspended: other nodes
     /// may deliver. Monotonic nanoseconds. Ignored by default.
     var fence: Int64 { get set }
 

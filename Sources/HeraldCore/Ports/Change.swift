@@ -25,7 +25,7 @@ package enum Change: Hashable, Sendable {
 package struct ChangeSet: Equatable, Sendable {
     /// From 1, without gaps, in the order of the commits.
     package let number: Int64
-    /// Chosen by the process that ran the transaction, which recognizes it when it does not know whether it was committed.
+    /// Chosen by the process that ran the transaction, which recognizes it when the outcome of the commit is unknown.
     package let name: Int64
     /// May be empty.
     package let changes: [Change]
@@ -49,7 +49,7 @@ package struct StoreEnds: Equatable, Sendable {
     }
 }
 
-/// The rows that changes name, as they are now. What was asked for and is missing does not exist any more.
+/// The rows that changes name, as they are now. Requested rows that are missing do not exist any more.
 package struct ChangedRows: Sendable {
     package var delegates: [WebhookDelegate] = []
     package var keys: [APIKey] = []
@@ -61,7 +61,7 @@ package struct ChangedRows: Sendable {
     package var replays: [Replay] = []
     /// The counts of the blocks, without empty ones.
     package var blocks: [AppBlock] = []
-    /// The first remaining event, if that was asked for.
+    /// The first remaining event, if that was requested.
     package var first: LogPosition?
     package init() {}
 }

@@ -84,7 +84,7 @@ package struct WaitingDelivery: Equatable, Sendable {
     package let event: LogPosition
     /// The number of attempts.
     package let attempts: Int
-    /// Those among them that used up no step of the retry schedule.
+    /// The number of attempts among them that used up no step of the retry schedule.
     package let uncounted: Int
     /// Milliseconds since 1970 UTC; for an ended delivery, the time of its end.
     package let dueAt: Int64
@@ -212,7 +212,7 @@ package struct Checkpoint: Sendable {
     /// The last change of a shared store that was known when this was collected. A row that a later one has requested stays as
     /// it is.
     package var known = Int64.max
-    /// What a store has noted because the outcome of its transaction is not known: the checkpoint comes once more.
+    /// The note of a store about a transaction with an unknown outcome: the checkpoint is submitted once more.
     package let note = Note()
     package init() {}
 

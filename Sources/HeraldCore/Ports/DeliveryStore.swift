@@ -28,7 +28,7 @@ package protocol DeliveryTransaction: AnyObject {
     func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool
     /// The number of a delegate's replays that have not ended.
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
-    /// Of the `limit` attempts that were recorded first, deletes those that were started before `time`; never the
+    /// Deletes attempts that were started before `time`, among the `limit` oldest records; never the
     /// newest attempt.
     /// - Returns: the number of deleted attempts.
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int

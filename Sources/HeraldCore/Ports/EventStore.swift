@@ -13,7 +13,7 @@ package protocol EventStore: AnyObject, Sendable {
     /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
     ///
     /// A store may run `body` several times, and only the last run counts: it has no other effects.
-    /// - Throws: `.outdated` if something that a publishing transaction has read has changed meanwhile: run it again, or run it
+    /// - Throws: `.outdated` if something that a publishing transaction has read has changed before its commit: run it again, or run it
     ///   as a deciding one. `.unknown` if the transaction may have been committed nevertheless. After `.syncFailed` the
     ///   state of the data on disk is unknown: the process has to stop.
     @discardableResult
@@ -30,7 +30,7 @@ package protocol EventStore: AnyObject, Sendable {
     func makeReader() throws(StoreError) -> any StoreReader
 
     /// Whether several processes may have the store open. They keep a list of changes (`StoreTransaction.note`), from which
-    /// each learns what the others have changed.
+    /// each reads the changes of the others.
     var isShared: Bool { get }
 
     /// How far the wall clock that these processes agree on is ahead of this machine's, in milliseconds. Any thread.
@@ -48,7 +48,7 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Whether what is written is still found by the next start: the open files are those of the folder, and whole; or a session
     /// with a server is open. Cheap; the writer's thread, twice a second.
-    /// - Throws: `StoreError.lost` or `.replaced`: from then on every transaction is refused. `.unavailable`: the session is gone,
+    /// - Throws: `StoreError.lost` or `.replaced`: from then on every transaction is refused. `.unavailable`: the session has ended,
     ///   and the next transaction opens another one.
     func checkFiles() throws(StoreError)
 
@@ -59,7 +59,7 @@ package protocol EventStore: AnyObject, Sendable {
     func close()
 }
 
-/// What a transaction does, for stores to which several processes write. Each kind may do what those before it may.
+/// The kind of a transaction, for stores to which several processes write. Each kind includes the permissions of those before it.
 package enum TransactionKind: Int, Comparable, Sendable {
     /// Records the progress of deliveries (`DeliveryTransaction.write`), and reads nothing.
     case recording
@@ -72,7 +72,7 @@ package enum TransactionKind: Int, Comparable, Sendable {
     package static func < (one: TransactionKind, other: TransactionKind) -> Bool { one.rawValue < other.rawValue }
 }
 
-/// What is known of a transaction once it is durable.
+/// The result of a durable transaction.
 package struct Commit: Equatable, Sendable {
     /// The last event of the log: if the transaction has appended events, the last of these, which follow each other without
     /// a gap.
@@ -99,8 +99,8 @@ extension EventStore {
     package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint { try checkpointIfDue(erasing: true) }
 }
 
-/// What a store did to copy its write-ahead log into the database. (A `Checkpoint` is something else: what
-/// deliveries have come to.)
+/// The result of copying the write-ahead log into the database. (A `Checkpoint` is something else: the
+/// results of deliveries.)
 package enum DatabaseCheckpoint: Sendable {
     case notDue
     case done
@@ -124,7 +124,7 @@ package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessR
     /// The list of changes of a shared store after a number, oldest first. It goes back a few minutes at least: if it
     /// begins later, the first one has another number than the next.
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet]
-    /// What was changed, as it is now.
+    /// Reads the current values of changed rows.
     func rows(of changes: Set<Change>) throws(StoreError) -> ChangedRows
     /// The processes that share the store, and those that have left it within a day, from newest to oldest. Empty if the
     /// delegates are not shared.

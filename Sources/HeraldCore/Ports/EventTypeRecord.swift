@@ -1,6 +1,6 @@
 /// The description of an event type, as stored.
 package struct EventTypeRecord: Equatable, Sendable {
-    /// What happens to an event whose data does not match the schema.
+    /// The treatment of an event whose data does not match the schema.
     package enum Check: String, Sendable, CaseIterable {
         case off
         /// It is accepted; the response and a metric report it.
@@ -42,7 +42,7 @@ package struct EventTypeRecord: Equatable, Sendable {
     }
 }
 
-/// What memory keeps of the description of an event type. The store has the rest.
+/// The part of an event type's description that is kept in memory. The store has the rest.
 package struct EventTypeSummary: Equatable, Sendable {
     package let app: AppKey
     package let type: String

@@ -104,12 +104,12 @@ package protocol LogReader: AnyObject {
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition
     /// The last event of the log ever, 0 if there was none.
     func lastEvent() throws(StoreError) -> LogPosition
-    /// What the store takes on disk.
+    /// Returns the sizes of the store on disk.
     func sizes() throws(StoreError) -> StorageSizes
     /// The sizes of the events after a position, up to another one, oldest first; without reading their data.
     func eventSizes(after sequence: LogPosition, through end: LogPosition, limit: Int) throws(StoreError) -> [EventSize]
     /// The first remaining event; `lastEvent() + 1` if there is none.
     func firstEvent() throws(StoreError) -> LogPosition
-    /// What retention has removed, without counts of 0; in no order.
+    /// Returns the counts of removals by retention, without counts of 0; in no order.
     func removals() throws(StoreError) -> [Removal]
 }

@@ -1,4 +1,4 @@
-/// A process that shares the store with others, as the store knows it.
+/// A node: a process that shares the store with others, as the store has recorded it.
 package struct NodeRecord: Equatable, Sendable {
     package let node: NodeKey
     package let name: String
@@ -9,7 +9,7 @@ package struct NodeRecord: Equatable, Sendable {
     package let startedAt: Int64
     /// Its last sign of life.
     package let seenAt: Int64
-    /// `nil` while it is there, and if it has ended without a word.
+    /// `nil` while the node runs, and if it has ended without a stop.
     package let leftAt: Int64?
     package let shards: Shards
     /// The earliest position of its shards; `nil` if it has none.

@@ -19,7 +19,7 @@ package struct Recovery: Sendable {
     package var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
     /// The counts of each app in each block of the log, without empty ones.
     package var blocks: [AppBlock] = []
-    /// The same at each start.
+    /// A secret that is kept over restarts.
     package var secret = ServerSecret()
     /// The last one in the list of changes of a shared store, which everything here includes; 0 before the first.
     package var lastChange: Int64 = 0
@@ -33,7 +33,7 @@ package struct LaneRecovery: Sendable {
     package var settled = SettledPositions(0)
     /// The lanes that are not at the position of their shard.
     package var lanes: [LanePosition] = []
-    /// Those in state `retrying`, with their subjects, in the order of their times.
+    /// The deliveries in state `retrying`, with their subjects, in the order of their times.
     package var waiting: [WaitingDelivery] = []
     /// Deliveries beyond their lane's cursor (its row's, or the position of its shard) that need nothing more: delivered,
     /// waiting in a row, or exhausted. So a restart skips them.

@@ -1,4 +1,4 @@
-/// What retention has removed since the database was created: the count of one part, for one cause.
+/// The count of removals by retention since the database was created, for one part and one cause.
 package struct Removal: Equatable, Sendable {
     package enum Part: String, Sendable, CaseIterable {
         case events, attempts

@@ -2,16 +2,16 @@
 /// shard is the session that writes. So a process that has lost a shard has lost the session to write with, too, and its next
 /// one knows. The writer's thread, outside transactions.
 package protocol ShardLeases: AnyObject {
-    /// By which the others know this process.
+    /// The key of this node for the others.
     var node: NodeKey { get }
 
-    /// The shards that the current session holds. Those of the last one are among them if nobody else has had them since.
+    /// The shards that the current session holds. They include those of the last session that no other node has held since.
     var held: Shards { get }
 
-    /// Commits a sign of life, and looks who is there; opens another session if there is none.
+    /// Commits a heartbeat, and reads the list of nodes; opens another session if there is none.
     func look() throws(StoreError) -> [NodeKey]
 
-    /// Takes those of these shards that nobody has.
+    /// Acquires those of these shards that no node holds.
     /// - Returns: what was taken, and what of it its last owner has not given: its session has ended.
     func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards)
 

@@ -33,7 +33,7 @@ extension Shards {
 package struct SettledPositions: Equatable, Sendable {
     private var positions: [LogPosition]
 
-    /// The same position for all.
+    /// Sets one position for all shards.
     package init(_ position: LogPosition) { positions = Array(repeating: position, count: Shards.count) }
 
     /// The position of a delegate's shard.

@@ -1,6 +1,6 @@
-/// What a store takes on disk, in bytes.
+/// The sizes of a store on disk, in bytes.
 package struct StorageSizes: Equatable, Sendable {
-    /// What the database holds, without free pages.
+    /// The size of the database without free pages.
     package var used: Int64 = 0
     /// Free pages in the file of the database. They are used again, or given back to the file system.
     package var free: Int64 = 0
@@ -39,7 +39,7 @@ package struct DeliveryProgress: Equatable, Sendable {
     package init() {}
 }
 
-/// What a transaction has removed from the log.
+/// The events that a transaction has removed from the log.
 package struct RemovedEvents: Equatable, Sendable {
     /// The number of events.
     package let count: Int

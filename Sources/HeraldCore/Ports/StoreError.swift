@@ -20,10 +20,10 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Flushing to the device failed: data that was reported durable may be lost. The process has to stop.
     case syncFailed(reason: String)
     /// A file that is open was removed, moved, replaced or cut while the process ran. Nothing is written any more, and the process
-    /// has to open the folder anew.
+    /// has to open the folder again.
     case lost(path: String, file: String)
     /// It is not as this process has left it: another process has written to it, or what was flushed is missing. Nothing is
-    /// written any more, and the process has to start anew.
+    /// written any more, and the process has to restart.
     case replaced(path: String, reason: String)
     /// It takes part in a migration to another store, or was moved to one. It was left untouched.
     case moved(path: String, reason: String)
@@ -86,7 +86,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// A transaction that is not a deciding one has asked for the end of the log.
+    /// A transaction that is not a deciding one has requested the end of the log.
     package static let headIsUnknown = StoreError.failed(
         reason: "the end of the log is known in deciding transactions only")
 }

@@ -36,7 +36,7 @@ package struct AttemptQuery: Sendable {
     /// Only attempts with a smaller id.
     package var before: Int64?
     package var limit: Int = 50
-    /// The maximum number of attempts that one search looks at, about ten milliseconds.
+    /// The maximum number of attempts that one search reads, about ten milliseconds.
     package static let maxWork = 10_000
     package init(delegate: DelegateKey) { self.delegate = delegate }
 }

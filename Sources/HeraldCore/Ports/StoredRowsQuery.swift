@@ -3,9 +3,9 @@ package struct StoredRowsQuery: Equatable, Sendable {
     package enum Part: Equatable, Sendable {
         /// Rows that are due after this one, by time and event.
         case due(after: Int64, event: LogPosition)
-        /// Those of events with this subject, from an event on, by event.
+        /// The rows of events with this subject, from an event on, by event.
         case subject(String, from: LogPosition)
-        /// Those of events up to this one, by event.
+        /// The rows of events up to this one, by event.
         case through(LogPosition)
     }
 

@@ -14,7 +14,7 @@ package enum WriteRefusal: Error, Sendable {
     case rateLimited(limit: Int, retryAfter: Int)
     /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
-    /// What the app registers is kept in memory, and would take more than `limit` bytes.
+    /// The app's registrations are kept in memory, and would take more than `limit` bytes.
     case memoryFull(limit: Int)
     /// The idempotency key was used for another request.
     case keyReused
@@ -30,7 +30,7 @@ extension WriteRefusal: CustomStringConvertible {
 /// The result of a write.
 package enum WriteResult<Outcome: Sendable>: Sendable {
     case done(Outcome)
-    /// The same request was carried out before, with this response.
+    /// An equal request was carried out before, with this response.
     case replayed(StoredAnswer)
     case refused(WriteRefusal)
 }

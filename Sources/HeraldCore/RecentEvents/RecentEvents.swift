@@ -60,7 +60,7 @@ package final class RecentEvents: EventDelegate {
     /// Counts erasures, so that copies of what was read from the store can be discarded after one.
     let erasures = Atomic(0)
 
-    /// What memory has of the log after a position.
+    /// The part of the log after a position that is in memory.
     enum Slice {
         case events(EventBatch)
         /// The position is the end of the log.

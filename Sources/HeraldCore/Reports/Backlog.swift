@@ -12,7 +12,7 @@ package struct Backlog: Equatable, Sendable {
         isEstimate = events > 0
     }
 
-    /// The same after those that the lane has read.
+    /// The backlog after the events that the lane has read.
     package init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
         if let next = lane?.next { self.init(unseenAfter: next - 1, of: app, in: hub) } else { self.init() }
     }

@@ -2,7 +2,7 @@
 package struct DeliveryRow: Sendable {
     /// `nil` if it was deleted in the meantime.
     package let delegate: WebhookDelegate?
-    /// `nil` when it has left the log meanwhile, or is damaged.
+    /// `nil` if the log no longer has it, or if it is damaged.
     package let event: Event?
     package let state: DeliveryState
     package let reason: String?

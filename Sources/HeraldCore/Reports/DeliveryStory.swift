@@ -123,7 +123,7 @@ extension WebhookDelegate {
         case .dropped where row == .damaged: "the event is damaged in the database"
         case .dropped:
             status == .gone
-                ? "the delegate's receiver says that its address is gone"
+                ? "the receiver responded with 410: the address no longer exists"
                 : "ended by request, the operator's or the receiver's"
         case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
         }

@@ -1,4 +1,4 @@
-/// What a hub reports to its operator: a change of a webhook, a delivery that was given up, a failure of the storage.
+/// A report of a hub to its operator: a change of a webhook, a delivery that was given up, a failure of the storage.
 public struct LogEntry: Sendable, CustomStringConvertible {
     /// How important it is.
     public enum Level: String, Sendable, CaseIterable {
@@ -12,7 +12,7 @@ public struct LogEntry: Sendable, CustomStringConvertible {
 
     /// How important it is.
     public let level: Level
-    /// What has happened, in the same words each time.
+    /// The kind of the report: a constant text.
     public let message: String
     /// The variable parts, such as `delegate`, `url` and `reason`. Values that may be secret are left out.
     public let fields: [KeyValue]

@@ -9,7 +9,7 @@ package enum PositionInput: Equatable, Sendable {
     case event(id: String)
     /// Milliseconds since 1970 UTC.
     case time(Int64)
-    /// Behind this position. Clients of the HTTP API don't know positions.
+    /// Behind this position. Clients of the HTTP API have no positions.
     case after(LogPosition)
 
     package static let words = "an event's id or an RFC 3339 time"

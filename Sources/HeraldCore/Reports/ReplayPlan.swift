@@ -17,7 +17,7 @@ package struct ReplayPlan: Sendable {
         self.only = only
     }
 
-    /// The errors that need no look at the log.
+    /// The errors that are found without reading the log.
     package var errors: [FieldError] {
         if case .time(let first) = from, case .time(let last) = until, last < first { return [Self.isReversed] }
         return []

@@ -102,7 +102,7 @@ public final class ContentFilter: Sendable {
         matches(event) ? nil : firstMismatch(event)
     }
 
-    /// The same for an event that is known not to match.
+    /// Returns the first condition that fails, for an event that does not match.
     func firstMismatch(_ event: EventView) -> FilterMismatch? {
         // It was decided within the budget, and so it is again at each depth.
         let steps = min(Self.maxSteps * (Self.maxDepth + 1), event.budget.left)

@@ -22,7 +22,7 @@ struct FilterClause: Sendable {
         }
     }
 
-    /// The same for a member that is not part of the event's data.
+    /// Whether a value that is not part of the event's data is accepted.
     func accepts(_ text: String?, _ budget: inout WorkBudget) -> Bool {
         guard case .values(let values) = rule else { return false }
         return values.accept(text, &budget)

@@ -1,4 +1,4 @@
-/// What memory holds of the store. A committed change is applied here and nowhere else.
+/// The state of the store in memory. A committed change is applied here and nowhere else.
 ///
 /// The writer's thread changes it, any thread reads it.
 package final class CommittedState: Sendable {

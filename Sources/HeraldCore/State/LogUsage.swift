@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The number of events and bytes of each app in the log, by block. It answers how far an app is behind, how much it
+/// The number of events and bytes of each app in the log, by block. It returns how far an app is behind, how much it
 /// stores, and where to search for its events, without reading the events of other apps.
 ///
 /// The writer's thread changes it after the commit; any thread reads it. The lock is held while the blocks between a

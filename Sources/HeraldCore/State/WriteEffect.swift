@@ -32,7 +32,7 @@ enum WriteEffect: Sendable {
 }
 
 extension WriteEffect {
-    /// A request has asked for deliveries, or for their end.
+    /// A request for deliveries, or for their end.
     var isRequest: Bool {
         switch self {
         case .redelivered, .dropped: true
@@ -40,7 +40,7 @@ extension WriteEffect {
         }
     }
 
-    /// What other processes are told.
+    /// The changes that other processes are notified of.
     var changes: [Change] {
         switch self {
         case .set(let delegate): [.delegate(delegate.key)]

@@ -76,7 +76,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
             thread.perform {
                 guard let page else { return self.tryAgain(thread, done) }
                 self.isReading = false
-                // The page may contain attempts that were erased meanwhile.
+                // The page may contain attempts that were erased after it was read.
                 if erasures != self.erasures { return self.read(thread, done) }
                 self.take(page)
                 done()

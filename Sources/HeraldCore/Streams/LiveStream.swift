@@ -26,7 +26,7 @@ package final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     package let createdAt: Int64
 
     enum Phase {
-        /// Its start is being looked up by a reader.
+        /// A reader is searching for its start.
         case starting
         /// It reads the log after this position, until it has reached the end. Usually followed by `live`.
         case behind(after: LogPosition)

@@ -238,7 +238,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         stream.output.write(format.beginning(beginning.isLost ? .lost(place) : .after(place), stream.interest.app))
         stream.move(to: .behind(after: place.number))
         sendNext(stream)
-        // Entries that were added since the end was looked up.
+        // Entries that were added since the end was read.
         refresh()
     }
 
@@ -291,7 +291,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         let taken = hub.read { reader in
             let page = try? log.page(after: after, in: reader.get())
             self.perform {
-                // The page may contain attempts that were erased meanwhile.
+                // The page may contain attempts that were erased after it was read.
                 if erasures != log.erasures { return self.read(after) }
                 self.arrived(page, after)
             }
@@ -304,7 +304,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         for number in numbers {
             guard let stream = waiting.removeValue(forKey: number) else { continue }
             guard let page, page.last > page.after, case .behind(let place) = stream.phase else {
-                // The client will reconnect, and knows its position.
+                // The client will reconnect, and has its position.
                 stream.output.end()
                 continue
             }

@@ -16,7 +16,7 @@ package protocol StreamLog: AnyObject, Sendable {
 
     /// The end of the log, if it is known without reading.
     var end: LogPosition? { get }
-    /// A stream starts; `head` was the end of the log when its start was looked up.
+    /// A stream starts; `head` was the end of the log when its start was read.
     func begin(head: LogPosition)
     /// There are no more streams.
     func streamsEnded()

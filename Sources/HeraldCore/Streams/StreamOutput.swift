@@ -1,6 +1,6 @@
 /// The port to a stream's client. Belongs to the thread of the streams.
 package protocol StreamOutput: AnyObject {
-    /// Whether bytes wait for the client. Meanwhile nothing more is written.
+    /// Whether bytes wait for the client. While they do, nothing is written.
     var isFull: Bool { get }
     /// Sends the bytes, or keeps a reference to the unsent ones.
     func write(_ bytes: [UInt8])

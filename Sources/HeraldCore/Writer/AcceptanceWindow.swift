@@ -16,7 +16,7 @@ package struct AcceptanceWindow: Sendable {
     package let low, high: Int64
 
     /// - Parameters:
-    ///   - before: the last mark before the time that is looked for.
+    ///   - before: the last mark before the requested time.
     ///   - later: the first mark at that time or after it.
     ///   - first, head: the ends of the log.
     ///   - now: milliseconds since 1970 UTC. Nothing was accepted later.

@@ -15,7 +15,7 @@ final class AgeClock: Sendable {
         var steps: [(seen: Int64, length: Int64)] = []
     }
 
-    /// What the clocks may differ by from one call to the next, in milliseconds: a machine's clock is also adjusted slowly.
+    /// The tolerated difference of the clocks from one call to the next, in milliseconds: a machine's clock is also adjusted slowly.
     private static let tolerance: Int64 = 10_000
     /// The maximum number of steps that are kept. Beyond it, the two oldest are one.
     private static let maxSteps = 64

@@ -5,13 +5,13 @@ import Synchronization
 /// `RetentionTask` measures it now and then. In between, a transaction that would exceed the budget first removes as many
 /// bytes as that: so the budget holds however fast attempts are recorded, and however late the next measurement is.
 final class AttemptRoom: Sendable {
-    /// What was recorded so far, less what was removed for it, in bytes (`AttemptRecord.storedBytes`). Changed by the
+    /// The recorded bytes so far, less the bytes removed for them (`AttemptRecord.storedBytes`). Changed by the
     /// writer's thread, after the commit.
     private let sum = Atomic<Int64>(0)
     /// The sum at which the budget is full.
     private let end = Atomic<Int64>(.max)
 
-    /// To be taken before a measurement, which may or may not have what is recorded meanwhile.
+    /// Read this before a measurement. The measurement may or may not include attempts that are recorded during it.
     var recorded: Int64 { sum.load(ordering: .relaxed) }
 
     /// - Parameters:
@@ -35,7 +35,7 @@ struct AttemptRemoval: StoreCommand {
     /// How much to remove at least, if there is as much (`AttemptRecord.storedBytes`).
     let bytes: Int64
 
-    /// What an attempt may take, with an excerpt of the response.
+    /// The size of a large attempt, with an excerpt of the response.
     private static let largeAttempt: Int64 = 1_100
 
     static var admission: CommandAdmission { .always }

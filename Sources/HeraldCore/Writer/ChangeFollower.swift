@@ -1,4 +1,4 @@
-/// How far this process knows the list of changes of a shared store. What it has changed itself it knows at once; what others
+/// The position of this process in the list of changes of a shared store. It applies its own changes at once; what others
 /// have changed it reads again. The writer's thread.
 struct ChangeFollower {
     /// The number of the last set that memory includes.
@@ -26,7 +26,7 @@ struct ChangeFollower {
                 throw .failed(reason: "the list of changes begins at \(first.number), and \(known + 1) is needed")
             }
             var seen: Set<Change> = []
-            // What was changed several times is read once, in the place of its last change.
+            // What was changed several times is read once, at its last change.
             let changes = sets.flatMap(\.changes).reversed().filter { seen.insert($0).inserted }.reversed()
             if !seen.isEmpty { apply(Array(changes), try reader.rows(of: seen)) }
             hasFound = hasFound || sets.contains { $0.name == name }
@@ -36,7 +36,7 @@ struct ChangeFollower {
 }
 
 extension LogWriter {
-    /// What others have changed, as effects of a commit.
+    /// Converts the changes of other processes to effects of a commit.
     func effects(of changes: [Change], _ rows: ChangedRows) -> [WriteEffect] {
         let delegates = Dictionary(rows.delegates.map { ($0.key, $0) }) { $1 }
         let deliveries = Dictionary(rows.deliveries.map { (DeliveryKey(delegate: $0.delegate, event: $0.event), $0) }) {

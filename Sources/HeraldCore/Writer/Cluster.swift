@@ -7,6 +7,6 @@ protocol Cluster {
     /// Takes and gives delegates when that is due. Called often, when memory includes what others have changed.
     mutating func look() throws(StoreError)
 
-    /// The session is gone: others may take all delegates.
+    /// The session has ended: other nodes may take all delegates.
     func sessionIsLost()
 }

@@ -1,6 +1,6 @@
 import HeraldRuntime
 
-/// What the store needs from time to time: the writer adds it to the first transaction after each interval. Publishing
+/// The periodic maintenance of the store. The writer adds it to the first transaction after each interval. Publishing
 /// does not depend on it.
 struct Housekeeping: StoreCommand {
     /// Nanoseconds between two.

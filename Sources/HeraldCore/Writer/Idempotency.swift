@@ -1,7 +1,7 @@
 /// A client's promise that requests with this key are the same request.
 package struct IdempotencyKey: Sendable {
     package let key: String
-    /// Of the whole request; requests with the same fingerprint are the same.
+    /// A hash of the whole request; requests with the same fingerprint are equal.
     package let fingerprint: [UInt8]
     /// How long a response is remembered, in milliseconds.
     static let lifetime: Int64 = 86_400_000

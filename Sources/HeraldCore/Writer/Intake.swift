@@ -21,7 +21,7 @@ final class Intake: Sendable {
             }
         }
 
-        /// What the attempts take that it records.
+        /// The bytes of the attempts that it records.
         var attemptBytes: Int {
             guard case .checkpoint(let checkpoint, _) = self else { return 0 }
             return checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
@@ -67,7 +67,7 @@ final class Intake: Sendable {
         var isEnded = false
         /// The writer sleeps or is about to: a submission must wake it.
         var writerSleeps = false
-        /// The writer is asked to look what others have committed, and to call these afterwards.
+        /// The requests to read the commits of other processes, which the writer completes afterwards.
         var mustLook = false
         var looks: [@Sendable (StoreError?) -> Void] = []
         /// All submissions came by `enqueue`: more follow, and then `flush`.
@@ -136,7 +136,7 @@ final class Intake: Sendable {
         add(publication, isFilling: false)
     }
 
-    /// The same for one of several publications: the writer may wait for the others until `flush`, which the caller
+    /// Enqueues one of several publications: the writer may wait for the others until `flush`, which the caller
     /// must call. A transaction by itself costs as much as ten events.
     func enqueue(_ publication: Publication) -> WriteRefusal? {
         add(publication, isFilling: true)
@@ -213,8 +213,8 @@ final class Intake: Sendable {
     /// Whether steps of long tasks wait.
     var hasSteps: Bool { queue.withLock { !$0.steps.isEmpty } }
 
-    /// Asks the writer to look what other processes have committed to a shared store. All that ask while it is busy share
-    /// one look. Any thread.
+    /// Requests that the writer reads the commits of other processes. All requests while it is busy share
+    /// one read. Any thread.
     /// - Parameter answer: called once after it, on the writer's thread, with the error if it has failed; must not wait.
     /// - Returns: `false` if too many wait already, or the writer has ended.
     @discardableResult
@@ -232,7 +232,7 @@ final class Intake: Sendable {
 
     private static let maxLooks = 1_000
 
-    /// Whether a look was asked for, and by whom. The writer's thread.
+    /// Whether a read was requested, and the requests. The writer's thread.
     func takeLooks() -> (isAsked: Bool, answers: [@Sendable (StoreError?) -> Void]) {
         queue.withLock { queue in
             defer { (queue.mustLook, queue.looks) = (false, []) }
@@ -284,7 +284,7 @@ final class Intake: Sendable {
     }
 
     /// The submissions to commit together next, in order. Waits for submissions for up to `milliseconds` (negative:
-    /// without limit), and returns an empty array if there are none, or if it is asked to look; `nil` after the end. The
+    /// without limit), and returns an empty array if there are none, or if a read was requested; `nil` after the end. The
     /// writer's thread.
     func take(milliseconds: Int32 = -1) -> [Submission]? {
         var hasWaited = false

@@ -1,27 +1,27 @@
-/// How far the delegates of this process have been told of the log: of each event once, in the order of the log. What this
+/// The position in the log up to which the delegates of this process have received events: each once, in order. What this
 /// process has appended comes from the writer; what others have appended before it, or what it has appended itself without
 /// getting to know, is read from the store.
 struct LogFollower {
-    /// The last event that the delegates were told of.
+    /// The last event that the delegates have received.
     private(set) var told: LogPosition
     /// The last event that is known to be committed.
     private(set) var head: LogPosition
 
-    /// - Parameter head: the last event at the start, which delegates know already.
+    /// - Parameter head: the last event at the start, which delegates have received.
     init(head: LogPosition) {
         told = head
         self.head = head
     }
 
-    /// There are events that the delegates were not told of.
+    /// There are events that the delegates have not received.
     var isBehind: Bool { told < head }
 
     mutating func committed(head: LogPosition) { self.head = max(self.head, head) }
 
-    /// Tells the delegates of everything up to the end of the log.
+    /// Notifies the delegates of all events up to the end of the log.
     /// - Parameters:
     ///   - events: the last events of the log; none if all are to be read.
-    ///   - read: returns events after a position. If it fails, they are told the next time.
+    ///   - read: returns events after a position. If it fails, the next call notifies of them.
     /// - Throws: `.failed` if the store lacks events, or has others in their place.
     mutating func follow(
         _ events: [Event], read: (LogPosition) throws(StoreError) -> EventBatch, tell: (EventBatch) -> Void

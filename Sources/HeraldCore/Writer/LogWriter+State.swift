@@ -1,5 +1,5 @@
 extension LogWriter {
-    /// What the writer's thread keeps from one transaction to the next.
+    /// The state of the writer's thread between transactions.
     struct State {
         var nextDelegateKey: DelegateKey
         var log: LogFollower

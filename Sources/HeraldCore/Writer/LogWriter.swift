@@ -105,7 +105,7 @@ package final class LogWriter: Sendable {
 
     /// Milliseconds between two checks of the storage.
     private static let lookMilliseconds: Int32 = 500
-    /// Milliseconds after which others are followed although nobody has asked for it.
+    /// Milliseconds after which changes of other processes are read without a request.
     private static let followMilliseconds: Int32 = 250
 
     /// Checks that the files are still in the folder or the session is open, and probes whether a failed storage works again.
@@ -130,7 +130,7 @@ package final class LogWriter: Sendable {
         if isNew || health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
-    /// Learns what others have committed, when it is due or somebody asks for it.
+    /// Reads the changes that other processes have committed: periodically, or when a request waits for them.
     private func followOthers(_ state: inout State) {
         var failure: StoreError?
         let (isAsked, answers) = intake.takeLooks()
@@ -139,7 +139,7 @@ package final class LogWriter: Sendable {
         guard isAsked || isDue else { return }
         defer { for answer in answers { answer(failure) } }
         guard store.isShared else { return }
-        // What others notify of is known. All there is to know is asked for now and then, and by who waits for it.
+        // Notifications cover most changes. The store is read in full periodically and for waiting requests.
         let isFresh = isDue || !answers.isEmpty
         if isFresh { state.nextFollow = now + Int64(Self.followMilliseconds) * 1_000_000 }
         do throws(StoreError) {
@@ -169,7 +169,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Learns what others have changed.
+    /// Reads the changes of other processes.
     /// - Returns: whether the transaction with this name has been committed.
     private func followChanges(_ state: inout State, lookingFor name: Int64? = nil) throws(StoreError) -> Bool {
         let asked = clock.monotonic()
@@ -182,7 +182,7 @@ package final class LogWriter: Sendable {
         }
         let hasFound = try follower.follow(reader, lookingFor: name) { changes, rows in
             for change in changes {
-                // Their rows may be gone, and their keys are used nevertheless.
+                // Their rows may be removed, and their keys are used nevertheless.
                 if case .delegate(let key) = change { state.nextDelegateKey = max(state.nextDelegateKey, key + 1) }
                 if case .app(let key) = change { committed.apps.reserve(key) }
             }
@@ -190,7 +190,7 @@ package final class LogWriter: Sendable {
             for effect in effects(of: changes, rows) {
                 hasRequests = hasRequests || effect.isRequest
                 if case .erased(let events) = effect { erased.formUnion(events) }
-                // What is told later of a block would be counted twice.
+                // Events of a block that are read later would be counted twice.
                 if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
                 apply(effect, &state)
             }
@@ -201,17 +201,17 @@ package final class LogWriter: Sendable {
         return hasFound
     }
 
-    /// Tells the loops how far they know what is requested of deliveries, behind what they were told of it.
+    /// Sends the loops the number of the last change whose requests for deliveries they have received.
     func tellKnown(_ state: State) { if store.isShared { hooks.changed(.known(change: state.changes.known)) } }
 
-    /// Nanoseconds after which what memory has of a shared store is too old to let anybody in.
+    /// Nanoseconds after which the state in memory of a shared store is too old to grant access.
     private static let maxAge: Int64 = 5_000_000_000
 
     /// Whether memory includes what others have changed, except in the last seconds. Any thread.
     var isCurrent: Bool { !store.isShared || clock.monotonic() - confirmed.load(ordering: .relaxed) < Self.maxAge }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
-        // One of all processes that share a store keeps house, and knows how much room there is.
+        // One of the processes that share a store runs maintenance, and measures the free space.
         let isHousekeeper = state.cluster?.keepsHouse ?? true
         let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping
         var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
@@ -245,7 +245,7 @@ package final class LogWriter: Sendable {
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
         var isUnknown = false
-        /// Of a deciding transaction of which it is not known whether it was committed.
+        /// The name of a deciding transaction whose outcome is unknown.
         var name: Int64?
         var wasCommitted = false
         var outdated = 0
@@ -253,7 +253,7 @@ package final class LogWriter: Sendable {
             do {
                 let commit = try store.transaction(kind) { transaction throws(StoreError) in
                     if kind == .deciding, store.isShared {
-                        // Decisions depend on memory, and from here on nobody else changes what it has.
+                        // Decisions depend on memory, and from here on no other process changes the store.
                         if try followChanges(&state, lookingFor: name) { wasCommitted = true }
                         if wasCommitted { return }
                     }
@@ -360,7 +360,7 @@ package final class LogWriter: Sendable {
         hooks.changed(effect)
     }
 
-    /// Tells the delegates of the events of a commit, after those before them that they have not been told of.
+    /// Notifies the delegates of the events of a commit, after earlier events that they have not received.
     private func follow(_ events: [Event], _ state: inout State) {
         do throws(StoreError) {
             var log = state.log

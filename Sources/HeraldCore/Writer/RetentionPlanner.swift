@@ -1,18 +1,18 @@
 /// Decides what retention removes next, from the sizes in the store and the progress of the deliveries. It reads, and
-/// changes nothing but its own memory of what it has looked at.
+/// changes only its own memory of the ranges that it has read.
 ///
 /// When space is short, the oldest attempts go first, within a budget of their own; of the events, first those that no
 /// delegate is still to get, the oldest first. Only when there are none left do the delivery loops end the deliveries of
 /// the oldest events: after the checkpoint that records this, these are settled like the others. So no event is ever
 /// removed that a stored position still needs, and each delivery that is lost is counted with the position that moved.
 struct RetentionPlanner {
-    /// What to do next.
+    /// The next action.
     struct Step {
         var write: TrimWrite?
         var ending: Ending?
         /// The bytes by which attempts may grow until their budget is full; `nil` without a budget.
         var attemptRoom: Int64?
-        /// There was too much to look at: continue at once.
+        /// There was too much to read: continue at once.
         var isPartial = false
     }
 
@@ -31,7 +31,7 @@ struct RetentionPlanner {
         let stored: (events: Int64, bytes: Int64)
         /// Monotonic milliseconds.
         let now: Int64
-        /// What was stored before this time is older than the age; both in milliseconds, the time since 1970 UTC.
+        /// The time before which stored events are older than the age. Both in milliseconds, the time since 1970 UTC.
         let end: (_ age: Int64) -> Int64
     }
 
@@ -41,15 +41,15 @@ struct RetentionPlanner {
     private static let (mostFree, leastFree): (Int64, Int64) = (20, 40)
     /// Less free space is not worth the work.
     private static let keptFree: Int64 = 256 << 10
-    /// What an event takes on disk besides its bytes: its row, and its entries in indexes.
+    /// The size of an event on disk besides its bytes: its row, and its entries in indexes.
     private static let eventOverhead = 100
-    /// What one step may look at: events, and bytes.
+    /// The most events and bytes that one step may read.
     private static let maxEvents = 20_000
     private static let maxBytes = 16 << 20
     /// Milliseconds between two removals by age.
     private static let ageInterval: Int64 = 10_000
-    /// Milliseconds between two looks at events that were needed at the last one. What lanes have passed meanwhile is
-    /// looked at soon; this is for deliveries that waited for a retry, and for delegates that have changed.
+    /// Milliseconds between two checks of events that were still needed. Events that lanes have passed since are
+    /// checked soon; this is for deliveries that waited for a retry, and for delegates that have changed.
     private static let scanInterval: Int64 = 3_600_000
 
     private let retention: Retention
@@ -57,7 +57,7 @@ struct RetentionPlanner {
     /// Ranges in which events may no longer be needed, ascending. The events in between were needed.
     private var unscanned: [ClosedRange<LogPosition>] = [1...LogPosition.max]
     private var nextScan: Int64 = 0
-    /// Every event was looked at once.
+    /// Every event was read once.
     private var hasScanned = false
     private var holds = Holds()
     private var lastEnding: (through: LogPosition, time: Int64) = (0, .min / 2)

@@ -7,7 +7,7 @@ import Synchronization
 /// The writer's thread changes it and calls the observers; any thread reads it. The lock is held for a few
 /// instructions.
 package final class StorageHealth: Sendable {
-    /// What can fail.
+    /// A part that can fail.
     package enum Part: Sendable {
         /// Nothing can be written: requests that write are refused.
         case commits

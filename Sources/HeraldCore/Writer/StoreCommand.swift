@@ -33,7 +33,7 @@ package enum CommandAdmission: Sendable {
     case bounded
     /// Accepted until the writer ends.
     case always
-    /// The same, but skipped while another one of its type is waiting.
+    /// Like the case above, but skipped while another command of its type waits.
     case single
 }
 

@@ -19,7 +19,7 @@ struct TrimWrite: StoreCommand {
     private static let slice = 500
     /// The maximum number of bytes that one transaction gives back: 32 pages, a part of a millisecond.
     private static let giveBackSlice: Int64 = 128 << 10
-    /// What a range costs besides its rows, in rows.
+    /// The cost of a range besides its rows, in rows.
     private static let rangeCost = 20
 
     var isEmpty: Bool {

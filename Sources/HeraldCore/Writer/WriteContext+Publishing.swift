@@ -85,7 +85,7 @@ extension WriteContext {
         case isNew(Event)
     }
 
-    /// Looks for an event with the same source and id (see ``EventID``).
+    /// Searches for an event with the same source and id (see ``EventID``).
     private func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
         let namesake = try transaction.event(app: event.app, id: event.id)?.event
         if let namesake, namesake.hasSource(of: event) { return .found(namesake) }

@@ -2,7 +2,7 @@ internal import CHeraldMicrohttpd
 
 // Chunked bodies are checked as they are read from the socket (see ChunkRules).
 extension ServerLoop {
-    /// What the library has read last.
+    /// The last read of the library.
     struct LastRead {
         /// Numbers the reads.
         var number = 0

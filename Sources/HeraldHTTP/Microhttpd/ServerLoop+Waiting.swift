@@ -3,7 +3,7 @@ internal import Synchronization
 
 // Requests whose response comes later. Suspending and resuming a connection takes two calls of `epoll_ctl` and a `recv`
 // that finds nothing, 2 µs in all: more than some polls. Most responses come with the next commit, so the library polls
-// at first. It polls in each run, and reports remaining work meanwhile; so `run` calls it again only after a
+// at first. It polls in each run, and reports remaining work until then; so `run` calls it again only after a
 // millisecond, unless something else happens. Connections that wait longer are suspended.
 extension ServerLoop {
     /// Runs of the library, which may follow each other at once or after a millisecond each.

@@ -67,7 +67,7 @@ final class HandshakeLoop: @unchecked Sendable {
     private var nextLoop = 0
     private var nextSweep: Int64 = 0
     private var pausedUntil = Int64.min
-    /// What heavy clients may use now, on the machine's clock.
+    /// The CPU time that heavy clients may use now, on the machine's clock.
     private var heavyAllowance: Int64 = 0
     private var refilledAt: Int64
     private var isListening = true
@@ -293,7 +293,7 @@ final class HandshakeLoop: @unchecked Sendable {
         refilledAt = time
     }
 
-    /// Of the ready handshakes the one whose client has cost least; of one client the first. `nil` also while only heavy
+    /// Returns the ready handshake whose client has cost least; of one client the first. `nil` also while only heavy
     /// clients are ready, and have used up their part of the time.
     private func next() -> Int32? {
         let found = readyClients.indices.min { readyClients[$0].cost < readyClients[$1].cost }
@@ -338,7 +338,7 @@ final class HandshakeLoop: @unchecked Sendable {
     }
 }
 
-/// Of this thread, in nanoseconds.
+/// The CPU time of this thread, in nanoseconds.
 private func processorTime() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -4,12 +4,12 @@ package import HeraldStore
 
 /// A database as an end of a move. One thread.
 ///
-/// As the source it is only read, and servers may use it meanwhile, until `lock`, which holds what a start needs.
+/// As the source it is only read, and servers may use it until `lock`, which holds what a start needs.
 package final class PostgresMoveEnd: MoveEnd {
     private let writer: Writer
     private let reading = EventReading(.combined, DamagedEvents())
     private var partitions = Partitions()
-    /// Of what is written only the mark is flushed, and with it all before it.
+    /// Whether this end is the target. Only the mark is flushed, and all writes before it with it.
     private var isTarget = false
     private var isLocked = false
 
@@ -134,7 +134,7 @@ package final class PostgresMoveEnd: MoveEnd {
 
     // MARK: Tables
 
-    /// What this store alone has, or has in another form than `MovedTables`.
+    /// The tables that only this store has, or has in another form than `MovedTables`.
     private static let own: Set = [
         "meta", "changes", "nodes", "shards", "moves", "attempts_ahead", "rounds", "partitions", "move",
     ]

@@ -11,7 +11,7 @@ final class HTTP2Conversation: Conversation {
         var payload = ReplyBody([])
         /// The response is truncated.
         var breaksOff = false
-        /// What follows the response.
+        /// The end of the stream after the response.
         var ending: Ending?
         var isPausing = false
     }

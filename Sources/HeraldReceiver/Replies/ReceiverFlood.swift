@@ -1,4 +1,4 @@
-/// What a hostile receiver sends without end.
+/// An endless response of a hostile receiver.
 public enum ReceiverFlood: String, CaseIterable, Sendable {
     // Over HTTP/1.1.
     case headers, line, interim, trailer

@@ -1,6 +1,6 @@
-/// What a receiver does with a request. Made of few parts that can be combined.
+/// The reply of a receiver to a request, made of parts that can be combined.
 public struct ReceiverReply: Sendable {
-    /// What the response waits for.
+    /// The condition that the response waits for.
     enum Hold {
         case nothing
         case milliseconds(Int)
@@ -18,7 +18,7 @@ public struct ReceiverReply: Sendable {
         case nothing
     }
 
-    /// What follows the content.
+    /// The end of the response after the content.
     enum End {
         case keepOpen
         case close

@@ -47,7 +47,7 @@ struct ReplyBody: Sendable {
         ReplyBody(bytes, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 
-    /// The same bytes preceded by others, with the same pauses.
+    /// Returns these bytes preceded by others, with the same pauses.
     func following(_ head: [UInt8]) -> ReplyBody {
         ReplyBody(head + bytes, repeating: repeating, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }

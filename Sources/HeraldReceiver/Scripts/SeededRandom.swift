@@ -1,4 +1,4 @@
-/// The same numbers for the same seed (SplitMix64), so that a run can be repeated.
+/// A random number generator (SplitMix64) with a seed, so that a run can be repeated.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

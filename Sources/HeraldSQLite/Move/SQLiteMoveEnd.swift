@@ -4,7 +4,7 @@ package import HeraldStore
 
 /// A data folder as an end of a move. One thread.
 ///
-/// As the source it is only read, and a server may use it meanwhile: no statement stays open. As the target it is locked.
+/// As the source it is only read, and a server may use it at the same time: no statement stays open. As the target it is locked.
 package final class SQLiteMoveEnd: MoveEnd {
     package let label: String
     private let folder: StoreFolder
@@ -100,14 +100,14 @@ package final class SQLiteMoveEnd: MoveEnd {
             if case .inUse = error { return false }
             throw error
         }
-        // The server has written the file and its log anew, perhaps.
+        // The server may have rewritten the file and its log.
         try open()
         return true
     }
 
     // MARK: Tables
 
-    /// What follows from other tables, or is in another form in `MovedTables`.
+    /// The tables that follow from other tables, or have another form in `MovedTables`.
     private static let own: Set = ["progress", "server", "sealing", "attempt_heads", "gaps"]
 
     package func unknownTables() throws -> [String] {

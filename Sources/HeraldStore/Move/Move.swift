@@ -10,7 +10,7 @@ package final class Move {
     package struct Summary: Sendable {
         package var events = 0
         package var attempts = 0
-        /// Of all other tables.
+        /// The number of rows of all other tables.
         package var rows = 0
     }
 
@@ -139,7 +139,7 @@ package final class Move {
         }
     }
 
-    /// What was written is read again.
+    /// Reads the written rows again, and compares them.
     private func verify(_ log: MovedLog, _ written: RowSum, in numbers: ClosedRange<Int64>) throws {
         var found = RowSum()
         try visit(target, log, in: numbers) { rows, _ in for row in rows { found.add(row) } }

@@ -7,17 +7,17 @@ package import HeraldCore
 package protocol MoveEnd: AnyObject {
     /// For messages.
     var label: String { get }
-    /// What this end is part of; `nil` for a store that servers may use.
+    /// The move that this end is part of; `nil` for a store that servers may use.
     var state: MoveState? { get throws }
 
     /// Marks it, durably.
     func set(_ state: MoveState?) throws
 
-    /// Keeps servers out, from now on until this object is gone.
+    /// Keeps servers out until this object is released.
     /// - Returns: whether there are none.
     func lock() throws -> Bool
 
-    /// The tables of its schema that a move does not know of.
+    /// The tables of its schema that a move does not copy.
     func unknownTables() throws -> [String]
     func columns(of table: String) throws -> [MovedColumn]
 
@@ -45,21 +45,21 @@ package protocol MoveEnd: AnyObject {
         _ table: String, _ columns: [MovedColumn], _ produce: (@escaping ([MovedRow]) throws -> Void) throws -> Void
     ) throws
 
-    /// What follows from the rows that were put: counters, partitions.
+    /// Derives counters and partitions from the rows that were written.
     func finish() throws
 }
 
 /// The most bytes of rows that are read at once, but for one row.
 package let movedBytes = 8 << 20
 
-/// What a store is while it takes part in a move, or after it.
+/// The state of a store during a move, or after it.
 package enum MoveState: Equatable, Sendable {
-    /// Everything is being copied into it, from this place: it is not complete.
+    /// Everything is being copied into it, from this source: it is not complete.
     case into(String)
-    /// Everything is at this place now: who went on here would leave that behind.
+    /// Everything was moved to this target. A server that continued here would miss it.
     case away(String)
 
-    /// As stored: a word, and the other place.
+    /// As stored: a word, and the other end.
     package var words: (role: String, other: String) {
         switch self {
         case .into(let from): ("into", from)

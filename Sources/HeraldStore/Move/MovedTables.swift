@@ -1,6 +1,6 @@
 import CHeraldXXHash
 
-/// What moves from one store to another: all that makes a Herald, in rows that are the same in all stores.
+/// The tables that move from one store to another: all data of a server, in rows that are equal in all stores.
 ///
 /// Numbers, keys and sealed values stay, so cursors and secrets do. A store reads and writes each of these tables, whatever
 /// its own schema looks like; `MoveEnd.unknownTables` finds what has been added to a schema and not here.
@@ -12,7 +12,7 @@ package enum MovedTables {
         "unannounced", "heads", "audit",
     ]
 
-    /// Those that have another form in at least one of the stores.
+    /// The tables that have another form in at least one of the stores.
     private static let fixed: [String: [MovedColumn]] = [
         // As it is stored: encrypted if there is a proof of a key.
         "server": [MovedColumn(name: "secret", kind: .blob), MovedColumn(name: "proof", kind: .blob)],
@@ -20,7 +20,7 @@ package enum MovedTables {
         "progress": [MovedColumn(name: "settled", kind: .integer)],
         // The last number that was given to a replay.
         "counters": [MovedColumn(name: "replay", kind: .integer)],
-        // Without the changes that have asked for deliveries, which do not move.
+        // Without the changes that request deliveries, which do not move.
         "waiting": ["delegate", "event", "attempts", "due_at", "state", "is_replay", "uncounted"].map {
             MovedColumn(name: $0, kind: .integer)
         },
@@ -65,7 +65,7 @@ package struct MovedColumn: Hashable, Sendable {
     }
 }
 
-/// The values of a row, in the order of the columns that were asked for.
+/// The values of a row, in the order of the requested columns.
 package struct MovedRow: ResultRow, Sendable {
     package var values: [ColumnValue]
 

@@ -1,7 +1,7 @@
 import HeraldJSON
 import HeraldTestSupport
 
-/// What Herald answered.
+/// A response of Herald.
 struct Answer: Sendable {
     let status: Int
     let headers: [(name: String, value: String)]
@@ -31,7 +31,7 @@ struct Answer: Sendable {
     /// The `id` of what was answered; empty when there is none.
     var id: String { string("id") ?? "" }
 
-    /// What the answer says is wrong, by pointer or parameter.
+    /// The errors in the response, by pointer or parameter.
     var errors: [String] {
         (json["errors"].map { Array($0.elements) } ?? []).map {
             $0["pointer"]?.string ?? $0["parameter"]?.string ?? "?"

@@ -7,7 +7,7 @@ struct Client: Sendable {
 
     struct Result: Sendable {
         let end: ChildProcess.End
-        /// What was written to both outputs.
+        /// The text of both outputs.
         let text: String
         var lines: [String] { text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
         /// The first line, when it is JSON.

@@ -31,7 +31,7 @@ final class HeraldProcess: Sendable {
             folder: folder)
     }
 
-    /// The same with all arguments.
+    /// Starts a server with all arguments.
     static func start(
         command: [String], environment: [String: String] = [:], adminKey: String? = nil, prefix: [String] = [],
         folder: TemporaryFolder = TemporaryFolder()
@@ -69,7 +69,7 @@ final class HeraldProcess: Sendable {
 
     deinit { if isOwner { process.signal(SIGKILL) } }
 
-    /// The same server, asked without a key. The other one must outlive it.
+    /// Returns a client of this server without a key. The server must outlive it.
     static func stranger(to herald: HeraldProcess) -> HeraldProcess {
         HeraldProcess(herald.process, herald.port, herald.folder, key: nil, isOwner: false)
     }
@@ -99,7 +99,7 @@ final class HeraldProcess: Sendable {
         try await process.ended()
     }
 
-    /// The same data, another process.
+    /// Starts another process with this data.
     func restart(_ arguments: [String] = []) async throws -> HeraldProcess {
         try await HeraldProcess.start(folder: folder, arguments)
     }
@@ -223,7 +223,7 @@ enum Binary {
     }
 }
 
-/// What the tests need did not work.
+/// A step that the tests need has failed.
 struct HeraldFailure: Error {
     let what: String
 }

@@ -26,7 +26,7 @@ extension MadeKey {
 }
 
 extension HeraldProcess {
-    /// Of an app, by the operator.
+    /// Makes a key of an app, as the operator.
     func makeKey(_ scopes: String, in app: String) async throws -> MadeKey {
         let body = #"{"name": "A key", "scopes": ["\#(scopes)"], "app": "\#(app)"}"#
         return try MadeKey(try await post("/v1/keys", body))

@@ -34,7 +34,7 @@ final class Screen: Sendable {
             environment: ["TERM": "xterm-256color"])
     }
 
-    /// What it shows once the condition holds.
+    /// Returns the lines of the screen when the condition holds.
     /// - Parameter withColors: whether their sequences are there, too.
     func lines(
         _ what: String, withColors: Bool = false, within seconds: Double = 30, until isThere: ([String]) -> Bool
@@ -48,12 +48,12 @@ final class Screen: Sendable {
         }
     }
 
-    /// What it shows once a line contains the text.
+    /// Returns the lines of the screen when a line contains the text.
     func lines(with text: String, withColors: Bool = false) async throws -> [String] {
         try await lines(text, withColors: withColors) { $0.contains { $0.contains(text) } }
     }
 
-    /// What it shows when the command has ended, colours included.
+    /// Returns the lines of the screen after the end of the command, with colours.
     func final() async throws -> [String] { try await lines(with: "END", withColors: true) }
 
     /// Types keys, by the names that tmux has for them.

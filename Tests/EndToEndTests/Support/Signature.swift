@@ -13,7 +13,7 @@ enum Signature {
         return "v1," + (try await base64(hex))
     }
 
-    /// What `standardwebhooks` from PyPI says; `nil` when there is no Python with it.
+    /// Returns the verdict of `standardwebhooks` from PyPI; `nil` when there is no Python with it.
     /// - Parameter appending: added to the body, to be found wrong.
     static func byStandardWebhooks(
         _ request: ReceivedRequest, appending: [UInt8] = [], secret: String

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The log of delegates")
 struct DelegateLogTests {
-    /// What is written, as lines.
+    /// The written lines.
     private func lines(
         format: Log.Format = .json, of body: (DelegateLog, Log) -> Void
     ) throws -> [String] {
@@ -72,7 +72,7 @@ struct DelegateLogTests {
         #expect(written.first?.hasSuffix(#"  from=active  status=disabled  reason="no\n\"route\"""#) == true)
     }
 
-    @Test("events of the service are logged, equal types posted by others are not")
+    @Test("events of the service are logged, equal types published by clients are not")
     func events() throws {
         func event(_ type: String, _ data: String, _ attributes: [KeyValue] = []) -> Event {
             Event(type, subject: "dlg_1", attributes: attributes, data: data)

@@ -31,7 +31,7 @@ struct DeployTests {
             ])
     }
 
-    @Test("compose.yaml sets what the server can be told, and what it needs to share a database")
+    @Test("compose.yaml sets only existing settings, and those that sharing a database needs")
     func compose() throws {
         let text = try Repository.text("deploy/compose.yaml")
         let names = Set(text.matches(of: #/\bHERALD_[A-Z_]+/#).map { String($0.0) })

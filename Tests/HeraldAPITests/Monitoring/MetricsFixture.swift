@@ -5,7 +5,7 @@ import HeraldTestSupport
 @testable import HeraldHTTP
 
 enum MetricsFixture {
-    /// The page of a hub that nobody uses: every metric is there from the start.
+    /// The page of a new hub: every metric exists from the start.
     static func page() async throws -> String {
         let hub = try Hub.inMemory()
         let metrics = Metrics(

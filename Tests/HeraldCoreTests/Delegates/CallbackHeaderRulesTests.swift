@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Headers that a delegate may ask for")
+@Suite("Headers that a delegate may set")
 struct CallbackHeaderRulesTests {
     private func isAllowed(_ name: String, _ value: String = "x") -> Bool {
         CallbackHeaderRules.problem(name: name, value: value) == nil

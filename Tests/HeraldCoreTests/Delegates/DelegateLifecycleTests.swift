@@ -229,7 +229,7 @@ struct DelegateLifecycleTests {
         #expect(state.secrets.count == 1)
     }
 
-    @Test("a request without effect does not change the version, even if a secret has expired meanwhile")
+    @Test("a request without effect does not change the version, even if a secret has expired since")
     func unchanged() throws {
         let world = try World()
         let key = world.register()

@@ -8,7 +8,7 @@ import Testing
         #expect(MemoryLayout<WebhookDelegate.State>.size <= 224)
     }
 
-    @Test("TLS settings are kept, and are gone when none is set any more")
+    @Test("TLS settings are kept, and removed when they are unset")
     func tls() {
         var settings = WebhookSettings(url: "https://example.com")
         #expect(settings.tls.isEmpty)

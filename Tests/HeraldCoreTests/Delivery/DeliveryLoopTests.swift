@@ -21,7 +21,7 @@ struct DeliveryLoopTests {
         let capacity = 10
         private let state = Mutex(State())
 
-        /// What happens during the coming polls, one after the other. Each says whether what is open ends in it.
+        /// Sets the steps of the next polls, one after the other. Each returns whether the open attempts end in it.
         func script(_ polls: [@Sendable (SleeplessSender) -> Bool]) { state.withLock { $0.polls = polls } }
         /// Since the last poll.
         var wakes: Int { state.withLock { $0.wakes } }
@@ -38,7 +38,7 @@ struct DeliveryLoopTests {
             let ended = state.withLock { state in
                 let ended = ends ? state.open : []
                 if ends { state.open = [] }
-                // With a script, it is a step of the test; after it, whoever sleeps here sleeps forever.
+                // With a script, it is a step of the test; after it, a sleep here never ends.
                 if script == nil && state.wakes == 0 && nanoseconds == nil { state.sleeps += 1 }
                 state.wakes = 0
                 return ended

@@ -16,7 +16,7 @@ struct EngineTests {
         #expect(bench.reads.isEmpty)
     }
 
-    @Test("a delegate receives events posted after its registration, even if they were routed before the loop knew it")
+    @Test("a delegate receives events published after its registration, even if the loop routed them first")
     func registrationBehindRouting() throws {
         let bench = try EngineBench()
         bench.publish(5)
@@ -26,7 +26,7 @@ struct EngineTests {
         #expect(bench.open(1) == [4, 5])
     }
 
-    @Test("a delegate does not receive events posted before its registration")
+    @Test("a delegate does not receive events published before its registration")
     func registrationAheadOfRouting() throws {
         let bench = try EngineBench()
         bench.publish(5)
@@ -397,7 +397,7 @@ struct EngineTests {
         #expect(rows.count < 1_440 / 2 + 64)
     }
 
-    @Test("a paused delegate is not called, and later gets the events posted meanwhile")
+    @Test("a paused delegate is not called, and later gets the events published during the pause")
     func pause() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))

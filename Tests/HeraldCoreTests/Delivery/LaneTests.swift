@@ -63,7 +63,7 @@ struct LaneTests {
         #expect(lane.rows[1]?.uncounted == 1)
     }
 
-    /// What waits is due.
+    /// Makes a waiting delivery due.
     private func hold(_ lane: Lane, _ event: LogPosition) {
         for turn: UInt32 in 0...20_000 { lane.hold(Retry(delegate: 1, event: event, turn: turn)) }
     }

@@ -44,7 +44,7 @@ struct LeaseAndConsentTests {
         #expect(world.announced == ["herald.delegate.expired"])
     }
 
-    @Test("a lease survives a restart, and also ends for a delegate that is gone or paused")
+    @Test("a lease survives a restart, and also ends for a delegate that is `gone` or `paused`")
     func restarts() throws {
         let world = try World()
         let paused = world.register("https://receiver.example/paused") { $0.leaseSeconds = 60 }
@@ -90,7 +90,7 @@ struct LeaseAndConsentTests {
         world.callbacks.filter { $0.purpose == .test || $0.purpose == .handshake }.map(\.delegate.settings.url)
     }
 
-    @Test("nothing is sent before the challenge succeeds; events posted meanwhile follow")
+    @Test("nothing is sent before the challenge succeeds; events published before that follow")
     func challenge() throws {
         let world = try World()
         world.answer = { _ in .success }
@@ -173,7 +173,7 @@ struct LeaseAndConsentTests {
         }
         world.settle()
         #expect(world.status(key) == .pendingVerification)
-        // One chain of calls goes on, to the address of now.
+        // One chain of calls continues, to the current address.
         world.advance(seconds: 86_400)
         #expect(calls(world).filter { $0.hasSuffix("newer") }.count == 20)
         world.answer = echo

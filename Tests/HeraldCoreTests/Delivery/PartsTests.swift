@@ -28,7 +28,7 @@ struct PartsTests {
         #expect(router.lanes(for: "ab.c").named == [])
     }
 
-    @Test("a removed lane is not returned any more, even for types that were looked up before")
+    @Test("a removed lane is not returned any more, even for cached types")
     func routerRemoves() {
         var router = Router()
         let patterns: [EventPattern] = [.exact("a.b"), .prefix("a.")]

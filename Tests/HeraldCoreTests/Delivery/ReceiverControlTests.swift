@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// What a receiver can make happen by its answers.
+/// The effects of a receiver's responses.
 @Suite("Commands of receivers")
 struct ReceiverControlTests {
     private static let gone = CallbackOutcome.answered(410)
@@ -15,7 +15,7 @@ struct ReceiverControlTests {
     }
 
     @Test(
-        "410 ends a delegate: waiting deliveries are dropped, nothing more is sent, even after a restart, and one event is posted"
+        "410 ends a delegate: waiting deliveries are dropped, nothing more is sent, even after a restart, and one event is published"
     )
     func gone() throws {
         let world = try World()
@@ -60,7 +60,7 @@ struct ReceiverControlTests {
         #expect(world.status(key) == .gone)
     }
 
-    @Test("a gone delegate that is resumed receives events posted from then on")
+    @Test("a gone delegate that is resumed receives events published from then on")
     func resumed() throws {
         let world = try World()
         let key = world.register()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// What people ask for: again, no more, from then to then, forget it.
+/// Requests of clients: redelivery, cancellation, replay and erasure.
 @Suite("Redeliveries and replays")
 struct RequestTests {
     private func query(_ states: Set<WaitingDelivery.State>) -> DeliveryQuery {

@@ -55,7 +55,7 @@ struct ShardTests {
         #expect(memory.read { $0.settled } == 8 && memory.read { $0.lanes.isEmpty })
     }
 
-    @Test("attempts that are open end first; what fails meanwhile is tried again by the taker")
+    @Test("attempts that are open end first; those that fail are retried by the next owner")
     func open() throws {
         let (a, b) = try pair()
         let key = a.register()
@@ -78,7 +78,7 @@ struct ShardTests {
         #expect(a.callbacks.count == 2)
     }
 
-    @Test("after its time an open attempt belongs to nobody: the taker makes it again, and its outcome is not recorded")
+    @Test("after its time an open attempt has no owner: the next owner repeats it, and its outcome is not recorded")
     func late() throws {
         let (a, b) = try pair()
         let key = a.register()
@@ -179,7 +179,7 @@ struct ShardTests {
     }
 
     /// Shards move at random between three processes, while events are published and receivers fail.
-    @Test("whatever moves when: each event arrives, in order where that is asked for", arguments: 1...6)
+    @Test("during all moves each event arrives, in order where the delegate requires it", arguments: 1...6)
     func random(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let worlds = try (0..<3).map { number in

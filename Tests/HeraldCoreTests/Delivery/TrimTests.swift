@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// What falls off the end of the log.
+/// Events that retention removes before their delivery.
 @Suite("Missed events")
 struct TrimTests {
     private func missed(_ world: World) -> Int {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// `Prefer: wait`: somebody waits until everybody has been told.
+/// `Prefer: wait`: a request waits until every matching delegate has been called.
 @Suite("Watched deliveries")
 struct WatchTests {
     private final class Waiting {

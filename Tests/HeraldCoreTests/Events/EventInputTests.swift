@@ -21,7 +21,7 @@ struct EventInputTests {
         return errors.map(\.pointer)
     }
 
-    @Test("all fields are stored as posted, the data byte for byte")
+    @Test("all fields are stored as published, the data byte for byte")
     func complete() throws {
         let (draft, errors) = read(
             #"{"id": "a-B_1", "type": "order.paid", "subject": "order:7", "time": "2026-01-31T12:00:00.5Z","#
@@ -120,7 +120,7 @@ struct EventInputTests {
         }
     }
 
-    @Test("a status posted by a client needs a user and one of two values, and has no cause")
+    @Test("a status published by a client needs a user and one of two values, and has no cause")
     func status() {
         #expect(pointers(#"{"type": "auth.status_changed"}"#) == ["/data/user/id", "/data/status"])
         #expect(
@@ -166,7 +166,7 @@ struct EventInputTests {
     }
 
     @Test(
-        "the previous state is appended to the posted data, which stays unchanged",
+        "the previous state is appended to the published data, which stays unchanged",
         arguments: [
             #"{"state":"idle"}"#, "{ \"state\" : {\"a\":{\"b\":{}}}\n }", #"{"state":"}","more":{"x":"{"}}"#,
         ])
@@ -184,7 +184,7 @@ struct EventInputTests {
 
     // MARK: Auth status
 
-    @Test("the time and the event of a status are those of its last change; the user is the last one posted")
+    @Test("the time and the event of a status are those of its last change; the user is the last one published")
     func nextStatus() {
         func event(_ id: String, _ time: Int64) -> Event {
             Event(id: id, type: "auth.logged_in", subject: nil, time: time, data: Array("null".utf8))

@@ -91,7 +91,7 @@ struct NamesTests {
         let second = try next(2, time)
         #expect(second == (first.time, first.high, first.low &+ 1), "the count and the time are its own")
         let starts = try (0..<200).map { try next($0 + 200, time).low }
-        #expect(Set(starts.map { $0 >> 32 }).count == starts.count, "nobody begins near another one")
+        #expect(Set(starts.map { $0 >> 32 }).count == starts.count, "no two generators begin near each other")
         let random = (0..<200).map { _ in ids.next("req_", time: time) }
         let parts = random.compactMap { ULIDGenerator.parts(of: $0.dropFirst(4).utf8) }
         #expect(parts.allSatisfy { $0.time == time })

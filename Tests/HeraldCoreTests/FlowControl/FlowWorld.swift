@@ -11,7 +11,7 @@ extension Double {
 
 /// The real delivery engine before simulated receivers, with a clock that jumps from one event to the next. One thread.
 final class FlowWorld {
-    /// What came of one lane.
+    /// The results of one lane.
     struct Record {
         /// By second: deliveries that succeeded for the first time, and attempts.
         var useful: [Int] = []
@@ -49,7 +49,7 @@ final class FlowWorld {
         var subject: ((inout SeededRandom) -> String)?
         /// The last part of an event's type, if it has one.
         var kind: ((inout SeededRandom) -> String)?
-        /// What happens to a request besides what happens to all of the receiver.
+        /// The fault of a single request, besides those of the receiver.
         var trouble: (Event) -> SimulatedReceiver.Trouble? = { _ in nil }
         var change: (inout WebhookSettings) -> Void = { _ in }
     }

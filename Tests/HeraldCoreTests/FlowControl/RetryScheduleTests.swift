@@ -40,7 +40,7 @@ struct RetryScheduleTests {
         #expect(delay([5], attempts: 2, after: .answered(500, retryAfter: 60), random: 0.5) == nil)
     }
 
-    @Test("timeouts and gateways without an answer rest a minute; what is later anyway stays")
+    @Test("retries after timeouts and gateway errors wait a minute at least")
     func rest() {
         func next(_ attempts: Int, _ outcome: CallbackOutcome) -> RetrySchedule.Next {
             RetrySchedule.next([5, 300], attempts: attempts, excused: 0, after: outcome, random: 0.5)

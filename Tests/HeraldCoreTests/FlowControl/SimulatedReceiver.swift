@@ -38,7 +38,7 @@ struct SimulatedReceiver {
     var timeout = 15.0
     /// Each request has this chance of the trouble.
     var troubles: [(share: Double, trouble: Trouble)] = []
-    /// What happens to all requests at a time, if anything.
+    /// The fault of all requests at a time, if there is one.
     var outage: (Double) -> Trouble? = { _ in nil }
     /// The quota at a time.
     var quota: (Double) -> Quota? = { _ in nil }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Housekeeping")
 struct HousekeepingTests {
-    @Test("the writer keeps house although a transaction is always under way")
+    @Test("the writer runs maintenance although a transaction is always under way")
     func underLoad() throws {
         let world = try World()
         let clock = world.clock

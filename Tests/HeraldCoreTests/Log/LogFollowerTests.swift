@@ -10,7 +10,7 @@ import Testing
 struct LogFollowerTests {
     private func events(_ numbers: ClosedRange<LogPosition>) -> [Event] { numbers.map { Event(id: "e\($0)") } }
 
-    /// What was told, checked to be without a gap.
+    /// The received events, checked to be without a gap.
     private struct Told {
         var follower = LogFollower(head: 0)
         var ids: [String] = []
@@ -41,7 +41,7 @@ struct LogFollowerTests {
         }
     }
 
-    @Test("own events are told without a read, and what lies before them is read first")
+    @Test("own events are delivered without a read, and earlier events are read first")
     func order() {
         var told = Told()
         #expect(told.follow(events(1...2), head: 2) == nil)
@@ -51,7 +51,7 @@ struct LogFollowerTests {
         #expect(told.ids == (1...8).map { "e\($0)" } && !told.follower.isBehind)
     }
 
-    @Test("what can't be read now is told later, each event once")
+    @Test("events that cannot be read now are delivered later, each once")
     func later() {
         var told = Told()
         #expect(told.follow(events(5...6), head: 6, pages: 1, of: events(1...6)) == .unavailable(reason: "on purpose"))
@@ -90,7 +90,7 @@ struct LogFollowerTests {
     @Test("a transaction whose ground has changed is run again, the third time keeping others out")
     func outdated() throws {
         let world = try World()
-        // Keeps house, too.
+        // Also runs maintenance.
         world.publish()
         let before = world.store.kinds.items.count
         world.store.fail(.outdated, .outdated)
@@ -100,7 +100,7 @@ struct LogFollowerTests {
         #expect(world.contents.head == 2 && world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
     }
 
-    @Test("what was committed without an answer is written, accepted and told once")
+    @Test("a commit without a response is written, accepted and delivered once")
     func unknown() async throws {
         let bench = try HubBench()
         let listener = listen(bench)
@@ -125,7 +125,7 @@ struct LogFollowerTests {
         await bench.stop()
     }
 
-    @Test("a hub tells its delegates of what another one has appended to the same log, before its own events")
+    @Test("a hub notifies its delegates of events of another hub before its own later events")
     func others() async throws {
         let memory = MemoryStore()
         let benches = try (0..<2).map { _ in try HubBench(store: RefusingStore(memory)) }

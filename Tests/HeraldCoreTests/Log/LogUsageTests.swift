@@ -35,7 +35,7 @@ struct LogUsageTests {
         #expect(usage.stretches(of: .default, before: 3_000) == [0...2_999])
     }
 
-    @Test("a search ends after so many rows, and says where it goes on; an app with an index pays for its own alone")
+    @Test("a search ends after some rows, with a position to continue at; with an index, an app reads only its own")
     func searches() {
         let usage = usage(20_000) { $0 % 1_000 == 0 ? other : .default }
         let first = usage.searchParts(of: .default, before: .max, work: 4_096)

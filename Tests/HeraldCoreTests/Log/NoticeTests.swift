@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// What delegates come to becomes events and changes of the registry, each once, in one transaction.
+/// Changes of the status of delegates become events and changes of the registry, each once, in one transaction.
 @Suite("Notices")
 struct NoticeTests {
     private func submit(_ world: World, _ notices: [DeliveryNotice.Kind], of key: DelegateKey) {
@@ -19,7 +19,7 @@ struct NoticeTests {
         String(decoding: event.data, as: UTF8.self)
     }
 
-    @Test("each notice is posted once, with its data, however often it is reported")
+    @Test("each notice is published once, with its data, however often it is reported")
     func once() throws {
         let world = try World()
         let key = world.register()

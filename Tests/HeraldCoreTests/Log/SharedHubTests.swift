@@ -32,7 +32,7 @@ struct SharedHubTests {
             .update(id: id, ifVersion: nil) { state, now in state.apply(.paused, now: now) })
     }
 
-    @Test("a delegate that one hub registers, pauses or removes is so at the other, which asks or is told")
+    @Test("a delegate that one hub registers, pauses or removes is so at the other, by a read or a notification")
     func delegates() async throws {
         let (a, b) = try pair()
         let made = try #require(await a.register("https://receiver.example/a"))
@@ -77,7 +77,7 @@ struct SharedHubTests {
         for bench in [a, b] { await bench.stop() }
     }
 
-    @Test("a hub knows how far behind a delegate is that nobody delivers to, from its start on")
+    @Test("a hub reports the lag of a delegate without an owner, from its start on")
     func backlogs() async throws {
         let silent = MemoryLeases(memory, NodeKey(rawValue: 1))
         _ = silent.take(.all)
@@ -202,7 +202,7 @@ struct SharedHubTests {
         #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
     }
 
-    @Test("a hub whose store does not answer knows that its memory is old")
+    @Test("a hub whose store does not respond notices that its state is old")
     func age() throws {
         let world = try World()
         world.publish()
@@ -229,7 +229,7 @@ struct SharedHubTests {
 
     private let lost = StoreError.unknown(reason: "on purpose")
 
-    @Test("a request whose commit got no answer is carried out once, and answered as if it had got one")
+    @Test("a request whose commit got no response is carried out once, with the usual response")
     func requests() throws {
         let world = try World()
         world.publish(3)
@@ -253,7 +253,7 @@ struct SharedHubTests {
         #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
     }
 
-    @Test("a notice whose commit got no answer is announced once")
+    @Test("a notice whose commit got no response is announced once")
     func notices() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [] }

@@ -35,7 +35,7 @@ struct StorageHealthTests {
         health.failed(error, refused: refused, at: second * 1_000_000_000)
     }
 
-    @Test("commits that fail are told once, and that they work again once, with what was refused meanwhile")
+    @Test("a failure of commits is reported once, and its end once, with the number of refused requests")
     func commits() {
         commit(1)
         #expect(works && book.all.isEmpty)
@@ -62,7 +62,7 @@ struct StorageHealthTests {
         #expect(book.all == ["commits", "works after 4000, 4 refused"])
     }
 
-    @Test("checkpoints that fail are told, and only one that succeeds ends that")
+    @Test("failed checkpoints are reported, until one succeeds")
     func checkpoints() {
         commit(1, .failed(.inputOutput(reason: "EIO")))
         commit(2, .failed(.inputOutput(reason: "EIO")))

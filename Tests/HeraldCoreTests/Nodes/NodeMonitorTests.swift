@@ -22,7 +22,7 @@ struct NodeMonitorTests {
         try World(memory: memory, clock: clock, node: node.rawValue)
     }
 
-    @Test("shards that are taken, given and lost are told with what the node has then, the first ones also late")
+    @Test("shards that are taken, released and lost are reported with the shards of the node, the first ones also late")
     func moves() throws {
         let (one, two) = (NodeKey(rawValue: 1), NodeKey(rawValue: 2))
         let a = try world(one)
@@ -55,7 +55,7 @@ struct NodeMonitorTests {
         #expect(a.process.counts.given == 32 && a.process.counts.count(.lost) == 32)
     }
 
-    @Test("deliveries that pause are told once, and that they go on once, with the time")
+    @Test("a pause of deliveries is reported once, and its end once, with the time")
     func pauses() throws {
         let permit = DeliveryPermit(isLimited: true)
         let node = NodeKey(rawValue: 1)
@@ -81,7 +81,7 @@ struct NodeMonitorTests {
         #expect(book.all == [.paused, .resumed(nanoseconds: 4_000_000_000)])
     }
 
-    @Test("a store of one process has one node with all shards, of which nothing is told")
+    @Test("a store of one process has one node with all shards, and reports no moves")
     func alone() async throws {
         let hub = try Hub.inMemory(store: memory, clock: clock.clock)
         hub.nodeMonitor.observers.addDelegate(book)

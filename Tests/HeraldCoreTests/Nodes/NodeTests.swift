@@ -41,7 +41,7 @@ struct NodeTests {
         #expect(b.callbacks.count > 0 && c.callbacks.count > 0)
     }
 
-    @Test("what one node is asked for holds, although the owner of the lane ends the delivery before it hears of it")
+    @Test("a request at one node is carried out, although the owner ends the delivery before it receives it")
     func requests() throws {
         let (a, b) = (try node(1), try node(2))
         World.advance([a, b], seconds: 10)
@@ -170,7 +170,7 @@ struct NodeTests {
             memory.read { Set($0.statistics.values.filter { $0.delivered > 0 }.map(\.delegate)) }.isSuperset(of: mine))
     }
 
-    @Test("a session that is cut, and that nobody has profited from, costs a pause and no repetition")
+    @Test("a cut session whose shards no other node has taken costs a pause and no repetition")
     func cut() throws {
         let a = try node(1)
         World.advance([a], seconds: 1)
@@ -190,7 +190,7 @@ struct NodeTests {
         #expect(a.process.counts.lost == 0 && a.process.counts.taken == 64)
     }
 
-    @Test("a node that the store does not hear starts nothing after 5 s, and ends what is open after 8 s")
+    @Test("a node without contact with the store starts no attempt after 5 s, and aborts open ones after 8 s")
     func fence() throws {
         let a = try node(1)
         World.advance([a], seconds: 1)

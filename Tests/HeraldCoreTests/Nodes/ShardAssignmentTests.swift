@@ -38,14 +38,14 @@ private func nodes(_ count: Int, seed: UInt32 = 1) -> [NodeKey] {
         #expect(moved <= share + 12)
     }
 
-    @Test("nobody present has nothing")
-    func nobody() { #expect(ShardAssignment.shards(among: []).isEmpty) }
+    @Test("without nodes there are no shares")
+    func noNodes() { #expect(ShardAssignment.shards(among: []).isEmpty) }
 }
 
 @Suite struct ShardPlanTests {
     private let me = nodes(1)[0]
 
-    @Test("a node that is alone takes all shards, and asks again for those that others still have")
+    @Test("a node that is alone takes all shards, and tries again for those that others still hold")
     func alone() {
         var plan = ShardPlan(node: me)
         #expect(plan.look(at: [me]) == .init(take: .all))

@@ -12,16 +12,16 @@ final class NodeSimulation {
     private let seed: UInt64
     private var random: SeededRandom
     private var worlds: [World] = []
-    /// Those that sleep: since when, in monotonic nanoseconds.
+    /// The sleeping nodes, with the start of the sleep in monotonic nanoseconds.
     private var sleepers: [(world: World, since: Int64, isThrownOut: Bool)] = []
     private var nodes: UInt32 = 0
     private var failing = 0.2
-    /// What a standby has, which follows now and then.
+    /// The contents of a standby, which is updated from time to time.
     private var standby: MemoryContents?
     private var arrivals: [DelegateKey: [String]] = [:]
-    /// What was asked for again, and how much its delegate had got then.
+    /// The requested redeliveries, and the number of events that the delegate had received then.
     private var requests: [(key: DelegateKey, event: String, arrived: Int)] = []
-    /// What happened to nodes, as words for a report.
+    /// The history of the nodes, for a report.
     private(set) var history: [String] = []
     /// How many events were published.
     private(set) var events = 0
@@ -111,7 +111,7 @@ final class NodeSimulation {
         if case .count(1) = world.manage(action) { requests.append((key, event, got.count)) }
     }
 
-    /// Its end is that of the log from now on. Processes that have seen more forget everything: they start anew.
+    /// The end of its log is the end from now on. Processes that have read more restart without state.
     private func promote() throws {
         guard var contents = standby.take() else { return }
         history.append("a standby takes over")
@@ -177,7 +177,7 @@ final class NodeSimulation {
         if Bool.random(using: &random) { world.run() }
     }
 
-    /// It notices at once, but somebody may be faster.
+    /// It notices at once, but another node may be faster.
     private func cut(_ world: World) {
         history.append("one is cut off")
         endSession(of: world)

@@ -7,7 +7,7 @@ struct NodeSimulationTests {
     private static let steps = 120
 
     /// Processes come, die, sleep and lose their sessions at random, while events are published and receivers fail.
-    @Test("whatever happens to nodes: each event arrives, first in order where that is asked for")
+    @Test("with all faults of nodes, each event arrives, first in order where the delegate requires it")
     func seeds() async {
         let failures: [String] = await inBackground {
             var failures: [String] = []

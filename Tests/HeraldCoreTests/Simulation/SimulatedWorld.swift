@@ -140,7 +140,7 @@ final class SimulatedSender: CallbackSender, @unchecked Sendable {
     func close(finished: (Int, CallbackOutcome) -> Void) {}
 }
 
-/// What a delivery loop's thread would do, one piece at a time. `@unchecked`: one thread.
+/// The work of a delivery loop's thread, one step at a time. `@unchecked`: one thread.
 final class SimulatedLoop: @unchecked Sendable {
     let sender: SimulatedSender
     private(set) var engine: DeliveryEngine!

@@ -209,7 +209,7 @@ final class Simulation: @unchecked Sendable {
         ended = max(ended, ending.through)
     }
 
-    /// What a committed transaction allows from then on.
+    /// Updates the model after a committed transaction.
     private func changed(_ effect: WriteEffect) {
         switch effect {
         case .set(let delegate):
@@ -323,7 +323,7 @@ final class Simulation: @unchecked Sendable {
     private func crash() throws {
         crashes += 1
         for (key, count) in process.unrecorded { mayRepeat[key, default: 0] += count }
-        // A replay goes on from its cursor, whatever lies beyond it.
+        // A replay continues at its cursor.
         for replay in store.memory.read({ Array($0.replays.values) }) { allowRepetition(of: replay) }
         for loop in process.loops {
             for callback in loop.sender.open where callback.purpose != .test {
@@ -438,7 +438,7 @@ final class Simulation: @unchecked Sendable {
         (patterns[key] ?? []).allSatisfy { $0.contains { $0.matches(event.type) } }
     }
 
-    /// What the store says is settled is delivered, or has a row.
+    /// Checks that settled events are delivered, or have a row.
     private func checkStore() throws {
         let contents = store.memory.read { $0 }
         let succeeded = Set(

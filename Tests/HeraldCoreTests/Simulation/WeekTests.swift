@@ -39,7 +39,7 @@ struct WeekTests {
             case "outage": return (5..<15).contains(hours) ? .failure : .success
             // One event that always fails, and is retried to the end.
             case "poisoned": return callback.event.id == "e3" ? .failure : .success
-            // Down for the whole week, until somebody repairs it.
+            // Down for six days, until it is repaired.
             case "lost": return hours < 144 ? .answered(502) : .success
             case "leaving": return hours > 100 ? .answered(410) : .success
             default: return .success

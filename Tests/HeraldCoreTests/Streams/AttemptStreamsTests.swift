@@ -29,7 +29,7 @@ struct AttemptStreamsTests {
         }
     }
 
-    /// What the store has, as it would be told.
+    /// The attempts of the store, in the form of the stream.
     private func recorded(_ bench: HubBench, _ isWanted: (AttemptRecord) -> Bool = { _ in true }) throws -> [String] {
         let all = try bench.store.makeReader().attempts(after: 0, limit: .max)
         return all.filter { isWanted($0.record) }.map { String($0.id) }
@@ -70,7 +70,7 @@ struct AttemptStreamsTests {
                 #expect(!client.lines.items.contains { $0.hasPrefix("lost") || $0.hasPrefix("gap") })
                 client.leave()
             }
-            try await eventually("nobody listens any more") { streams.all.isEmpty }
+            try await eventually("no client is connected") { streams.all.isEmpty }
         }
     }
 

@@ -51,7 +51,7 @@ struct EventStreamsTests {
                 #expect(!client.lines.items.contains { $0.hasPrefix("lost") || $0.hasPrefix("gap") })
                 client.leave()
             }
-            try await eventually("nobody listens any more") { streams.all.isEmpty }
+            try await eventually("no client is connected") { streams.all.isEmpty }
         }
     }
 
@@ -70,7 +70,7 @@ struct EventStreamsTests {
             try await eventually("it has begun") { !lost.lines.items.isEmpty }
             #expect(lost.lines.items.first == "lost 600")
             _ = try await bench.post("a.b", id: "next")
-            try await eventually("it goes on") { lost.told == ["next"] }
+            try await eventually("it continues") { lost.told == ["next"] }
 
             let stranger = client(streams, thread, EventSelection(app: AppKey(rawValue: 2)), seed: 9)
             stranger.connect()

@@ -70,7 +70,7 @@ final class EngineBench {
         }
     }
 
-    /// What is open, by delegate and event.
+    /// The open attempts, by delegate and event.
     var open: [Attempt] {
         sender.open.map(Attempt.init).sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
     }

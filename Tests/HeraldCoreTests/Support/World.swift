@@ -25,10 +25,10 @@ final class World: @unchecked Sendable {
     let store: RefusingStore
     let size: SimulatedProcess.Size
     private let shards: Shards
-    /// Of the ids that it gives.
+    /// The prefix of its ids.
     private let prefix: String
     private(set) var process: SimulatedProcess!
-    /// What a receiver answers; `nil`: the callback stays open.
+    /// The receiver's response; `nil`: the callback stays open.
     var answer: (Callback) -> CallbackOutcome? = { _ in .success }
     /// All that were started.
     private(set) var callbacks: [Callback] = []
@@ -133,7 +133,7 @@ final class World: @unchecked Sendable {
         run()
     }
 
-    /// The process dies and starts again. What was open had arrived, or not: nobody knows.
+    /// The process dies and starts again. Open callbacks may have arrived or not.
     func crash() throws {
         try start()
         run()
@@ -244,7 +244,7 @@ final class World: @unchecked Sendable {
         return hasEnded
     }
 
-    /// Lets time pass, and everything happen that is due meanwhile.
+    /// Advances the time, and runs everything that is due.
     func advance(seconds: Double) {
         let end = clock.now + Int64(seconds * 1_000_000_000)
         while let next = run(), next <= end { clock.advance(to: next) }
