@@ -1,6 +1,6 @@
 /// Counts the stored events of each app, inside a transaction.
 extension LogWriter {
-    /// The last step of a transaction that removed something from blocks, or keeps house: stores the counts of these
+    /// The last step of a transaction that removed something from blocks, or runs maintenance: stores the counts of these
     /// blocks for the next start.
     func countBlocks(
         _ transaction: any StoreTransaction, _ state: State, _ plan: inout WritePlan

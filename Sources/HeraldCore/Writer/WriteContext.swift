@@ -1,6 +1,6 @@
 import HeraldRuntime
 
-/// What a write sees of the writer, inside a transaction. The writer's thread.
+/// The part of the writer that a write uses inside a transaction. The writer's thread.
 package final class WriteContext: Sendable {
     /// As of the last commit.
     let committed: CommittedState

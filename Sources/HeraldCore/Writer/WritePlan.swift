@@ -19,9 +19,9 @@ package struct WritePlan {
     var changedBlocks: Set<Int64> = []
     /// The blocks that were filled by earlier transactions: their counts are due to be stored.
     var filledBlocks: Range<Int64>?
-    /// What the attempts take that this transaction records.
+    /// The bytes of the attempts that this transaction records.
     var attemptBytes = 0
-    /// What those took that it has removed to make room for them.
+    /// The bytes of the attempts that it has removed to make room for them.
     var removedAttemptBytes: Int64 = 0
     /// A step has left something for the next one.
     var isPartial = false
