@@ -1,15 +1,15 @@
-public import HeraldCore
-public import HeraldHTTP
+package import HeraldCore
+package import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
 /// The REST API of a hub: handles the requests of `HTTPServer`.
-public final class HeraldService: RequestHandler, CallServices {
+package final class HeraldService: RequestHandler, CallServices {
     /// The settings of the service, besides the hub.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// As `--version` prints it.
-        public var version = "0"
-        public var maxBodyBytes = PublicationLimits.defaultBytes
+        package var version = "0"
+        package var maxBodyBytes = PublicationLimits.defaultBytes
         /// The most bytes of requests that wait to be read or checked.
         package var maxWaitingBytes = 96 << 20
         /// The most requests whose response waits for receivers, at least 1: they must not hold all connections.
@@ -17,21 +17,21 @@ public final class HeraldService: RequestHandler, CallServices {
         /// The size of all compiled schemas, in units of `JSONSchema.size`: about 100 bytes.
         package var maxSchemas = 500_000
         /// The counters of the HTTP server, for `/metrics`.
-        public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
+        package var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
         /// A key outside of the store with the scope `admin`; at least 20 bytes.
-        public var operatorKey: String?
+        package var operatorKey: String?
         /// The limit of requests per second for keys without one of their own, ≥ 1; `nil` for no limit.
-        public var requestsPerSecond: Int?
+        package var requestsPerSecond: Int?
         /// Origins of other sites whose pages may use the API; each satisfies `OriginRules.isOrigin`.
-        public var corsOrigins: [String] = []
+        package var corsOrigins: [String] = []
         /// Called when an address sends an invalid key, at most once a minute for each address. On a loop's thread;
         /// must not wait.
-        public var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
+        package var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
         /// Whether the server itself uses https: cookies are marked `Secure`.
         package var isTLS = false
         /// Replaces the hub for posted events: for benchmarks of everything before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
-        public init() {}
+        package init() {}
     }
 
     let table: RouteTable
@@ -43,7 +43,7 @@ public final class HeraldService: RequestHandler, CallServices {
     private let pool: WorkPool
     let origins: OriginRules
 
-    public init(hub: Hub, configuration: Configuration = Configuration()) {
+    package init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         deadlines = ReadDeadlines(hub: hub)
         maxBodyBytes = configuration.maxBodyBytes
@@ -85,11 +85,11 @@ public final class HeraldService: RequestHandler, CallServices {
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has
     /// stopped accepting posts.
-    public func stop() { pool.stop() }
+    package func stop() { pool.stop() }
 
     // MARK: RequestHandler
 
-    public func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
+    package func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
         do throws(Problem) {
             return .admitted(try admit(head))
         } catch {
@@ -108,10 +108,10 @@ public final class HeraldService: RequestHandler, CallServices {
     }
 
     /// Monitoring must work even if too many other requests are waiting.
-    public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/readyz", "/metrics"].contains(head.path) }
+    package func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/readyz", "/metrics"].contains(head.path) }
 
     /// Monitoring and publishing must work even if a proxy's other connections are all in use.
-    public func mayUseReserve(_ head: RequestHead) -> Bool {
+    package func mayUseReserve(_ head: RequestHead) -> Bool {
         switch head.method {
         case .get, .head: ["/healthz", "/readyz"].contains(head.path)
         // A publication that waits for receivers would hold its connection for long.
@@ -120,9 +120,9 @@ public final class HeraldService: RequestHandler, CallServices {
         }
     }
 
-    public func roundEnded() { hub.flush() }
+    package func roundEnded() { hub.flush() }
 
-    public func failure(_ failure: RequestFailure, for origin: String?) -> Response {
+    package func failure(_ failure: RequestFailure, for origin: String?) -> Response {
         var response = answer(Problem(failure, bodyLimit: maxBodyBytes))
         response.headers += origins.fields(for: origin)
         return response

@@ -1,6 +1,6 @@
 /// Base 64 with the alphabet for URLs and without padding (RFC 4648, section 5).
 extension Base64 {
-    public static func encodeURLSafe(_ bytes: [UInt8]) -> String {
+    package static func encodeURLSafe(_ bytes: [UInt8]) -> String {
         let text = encode(bytes).utf8.prefix { $0 != UInt8(ascii: "=") }
         return String(
             decoding: text.map { byte in
@@ -13,7 +13,7 @@ extension Base64 {
     }
 
     /// The bytes, or `nil` if the text has any other form; padding is optional.
-    public static func decodeURLSafe(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decodeURLSafe(_ text: some StringProtocol) -> [UInt8]? {
         var standard: [UInt8] = []
         for byte in text.utf8 {
             switch byte {

@@ -1,17 +1,17 @@
 /// Base 64 with the standard alphabet and padding (RFC 4648, section 4).
-public enum Base64 {
-    public static func encode(_ bytes: [UInt8]) -> String {
+package enum Base64 {
+    package static func encode(_ bytes: [UInt8]) -> String {
         String(unsafeUninitializedCapacity: encodedCount(bytes.count)) { text in
             bytes.withUnsafeBytes { encode($0, into: UnsafeMutableRawBufferPointer(text)) }
         }
     }
 
     /// The length of the text for `count` bytes.
-    public static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
+    package static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
     /// Writes the text to the start of `text`, which must be large enough, and returns its length.
     @discardableResult
-    public static func encode(_ bytes: UnsafeRawBufferPointer, into text: UnsafeMutableRawBufferPointer) -> Int {
+    package static func encode(_ bytes: UnsafeRawBufferPointer, into text: UnsafeMutableRawBufferPointer) -> Int {
         precondition(text.count >= encodedCount(bytes.count), "no room for the text")
         var output = 0
         var input = 0
@@ -32,7 +32,7 @@ public enum Base64 {
 
     /// The bytes, or `nil` if the text is not exactly what `encode` writes: spaces, missing padding and stray bits in
     /// the last group are refused.
-    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let text = Array(text.utf8)
         guard text.count % 4 == 0 else { return nil }
         var bytes: [UInt8] = []

@@ -3,13 +3,13 @@ import Synchronization
 
 /// AES-256 encryption of single blocks of 16 bytes, for building other ciphers. Any thread; the lock is held for one
 /// block.
-public final class BlockCipher: Sendable {
-    public static let keyByteCount = 32
+package final class BlockCipher: Sendable {
+    package static let keyByteCount = 32
 
     private let context: Mutex<OpaquePointer>
 
     /// - Precondition: the key has 32 bytes.
-    public init(key: [UInt8]) {
+    package init(key: [UInt8]) {
         precondition(key.count == Self.keyByteCount, "a key of AES-256 has 32 bytes")
         _ = try? CryptoLibrary.prepare()
         // Fails only without memory, where Swift's own allocations stop the process too.
@@ -20,7 +20,7 @@ public final class BlockCipher: Sendable {
     deinit { context.withLock { EVP_CIPHER_CTX_free($0) } }
 
     /// The first 8 bytes of the encrypted block; the block as two numbers, the most significant byte first.
-    public func prefix(_ high: UInt64, _ low: UInt64) -> UInt64 {
+    package func prefix(_ high: UInt64, _ low: UInt64) -> UInt64 {
         let block = (high.bigEndian, low.bigEndian)
         var encrypted: (UInt64, UInt64) = (0, 0)
         let isDone = context.withLock { context in

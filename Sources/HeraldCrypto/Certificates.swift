@@ -1,14 +1,14 @@
 internal import CHeraldOpenSSL
 
 /// Checks of certificates and private keys in PEM. Any thread.
-public enum Certificates {
+package enum Certificates {
     /// The number of certificates in the text; 0 if it contains anything else, or none.
-    public static func count(in pem: String) -> Int {
+    package static func count(in pem: String) -> Int {
         guard (try? CryptoLibrary.prepare()) != nil else { return 0 }
         return Array(pem.utf8).withUnsafeBytes { Int(herald_pem_count($0.baseAddress, Int32(clamping: $0.count))) }
     }
 
-    public enum KeyVerdict: Sendable {
+    package enum KeyVerdict: Sendable {
         case fits
         /// Not a private key in PEM, or an encrypted one.
         case unreadable
@@ -17,7 +17,7 @@ public enum Certificates {
     }
 
     /// Whether a private key belongs to the first certificate of a text.
-    public static func check(key: String, of certificate: String) -> KeyVerdict {
+    package static func check(key: String, of certificate: String) -> KeyVerdict {
         guard (try? CryptoLibrary.prepare()) != nil else { return .unreadable }
         let verdict = Array(key.utf8).withUnsafeBytes { key in
             Array(certificate.utf8).withUnsafeBytes { certificate in

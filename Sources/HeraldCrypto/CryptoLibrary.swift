@@ -1,22 +1,22 @@
 import CHeraldOpenSSL
 
 /// libcrypto, initialized once per process.
-public enum CryptoLibrary {
+package enum CryptoLibrary {
     /// Initializes libcrypto without a configuration file, so that `OPENSSL_CONF` in the environment can load nothing
     /// into the process. Everything in this module calls it; other users of OpenSSL in the process, such as libcurl,
     /// must come after it. Any thread, any number of times.
-    public static func prepare() throws(CryptoError) {
+    package static func prepare() throws(CryptoError) {
         guard isPrepared else { throw .libraryFailed("initialising libcrypto") }
     }
 
     private static let isPrepared = herald_openssl_prepare() == 1
 }
 
-public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
     /// libcrypto reported a failure, which happens only without memory or randomness.
     case libraryFailed(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .libraryFailed(let action): "OpenSSL failed when \(action)."
         }

@@ -1,13 +1,13 @@
 // The text forms of Ed25519 keys in Standard Webhooks.
 
 extension Ed25519.PrivateKey {
-    public static let prefix = "whsk_"
+    package static let prefix = "whsk_"
 
     /// `whsk_` and the base 64 of the seed, followed by the public key.
-    public var text: String { Self.prefix + Base64.encode(seed + publicKey.bytes) }
+    package var text: String { Self.prefix + Base64.encode(seed + publicKey.bytes) }
 
     /// Parses the text of a key. The error never quotes the text.
-    public convenience init(text: String) throws(Ed25519TextError) {
+    package convenience init(text: String) throws(Ed25519TextError) {
         let bytes = try Ed25519TextError.decode(text, after: Self.prefix)
         guard bytes.count == Ed25519.seedByteCount + Ed25519.publicKeyByteCount else {
             throw .wrongLength(bytes.count, expected: Ed25519.seedByteCount + Ed25519.publicKeyByteCount)
@@ -22,13 +22,13 @@ extension Ed25519.PrivateKey {
 }
 
 extension Ed25519.PublicKey: CustomStringConvertible {
-    public static let prefix = "whpk_"
+    package static let prefix = "whpk_"
 
     /// `whpk_` and the base 64 of the key.
-    public var text: String { Self.prefix + Base64.encode(bytes) }
-    public var description: String { text }
+    package var text: String { Self.prefix + Base64.encode(bytes) }
+    package var description: String { text }
 
-    public init(text: String) throws(Ed25519TextError) {
+    package init(text: String) throws(Ed25519TextError) {
         let bytes = try Ed25519TextError.decode(text, after: Self.prefix)
         guard bytes.count == Ed25519.publicKeyByteCount else {
             throw .wrongLength(bytes.count, expected: Ed25519.publicKeyByteCount)
@@ -42,7 +42,7 @@ extension Ed25519.PublicKey: CustomStringConvertible {
 }
 
 /// Why the text of a key is invalid, for the user.
-public enum Ed25519TextError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum Ed25519TextError: Error, Equatable, Sendable, CustomStringConvertible {
     case noPrefix(String)
     case notBase64(prefix: String)
     case wrongLength(Int, expected: Int)
@@ -50,7 +50,7 @@ public enum Ed25519TextError: Error, Equatable, Sendable, CustomStringConvertibl
     case notAPair
     case key(Ed25519Error)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .noPrefix(let prefix): "must begin with \"\(prefix)\""
         case .notBase64(let prefix):

@@ -1,22 +1,22 @@
 import CHeraldOpenSSL
 
 /// Ed25519 signatures (RFC 8032): 64 bytes, made with a private key, verified with the public one.
-public enum Ed25519 {
-    public static let seedByteCount = 32
-    public static let publicKeyByteCount = 32
-    public static let signatureByteCount = 64
+package enum Ed25519 {
+    package static let seedByteCount = 32
+    package static let publicKeyByteCount = 32
+    package static let signatureByteCount = 64
 
     /// A key pair. Prints as `***`, so that it can't reach a log by accident. Any thread.
     ///
     /// `@unchecked Sendable`: libcrypto's keys are immutable after their creation, with atomic reference counts.
-    public final class PrivateKey: @unchecked Sendable {
+    package final class PrivateKey: @unchecked Sendable {
         /// 32 bytes, from which the key pair is derived.
-        public let seed: [UInt8]
-        public let publicKey: PublicKey
+        package let seed: [UInt8]
+        package let publicKey: PublicKey
 
         private let key: OpaquePointer
 
-        public init(seed: [UInt8]) throws(Ed25519Error) {
+        package init(seed: [UInt8]) throws(Ed25519Error) {
             guard seed.count == seedByteCount else { throw .seedLength(seed.count) }
             guard (try? CryptoLibrary.prepare()) != nil, let key = herald_ed25519_private(seed) else {
                 throw .library(.libraryFailed("making an Ed25519 key"))
@@ -34,10 +34,10 @@ public enum Ed25519 {
         deinit { EVP_PKEY_free(key) }
 
         /// The seed of a new key pair.
-        public static func newSeed() throws(CryptoError) -> [UInt8] { try randomBytes(seedByteCount) }
+        package static func newSeed() throws(CryptoError) -> [UInt8] { try randomBytes(seedByteCount) }
 
         /// The signature, 64 bytes.
-        public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
+        package func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
             var signature = [UInt8](repeating: 0, count: signatureByteCount)
             guard herald_ed25519_sign(key, message, message.count, &signature) == 1 else {
                 throw .libraryFailed("signing")
@@ -47,11 +47,11 @@ public enum Ed25519 {
     }
 
     /// The public key, which can only verify signatures.
-    public struct PublicKey: Hashable, Sendable {
+    package struct PublicKey: Hashable, Sendable {
         /// The 32 bytes of the key.
-        public let bytes: [UInt8]
+        package let bytes: [UInt8]
 
-        public init(bytes: [UInt8]) throws(Ed25519Error) {
+        package init(bytes: [UInt8]) throws(Ed25519Error) {
             guard bytes.count == publicKeyByteCount else { throw .publicKeyLength(bytes.count) }
             self.bytes = bytes
         }
@@ -59,7 +59,7 @@ public enum Ed25519 {
         fileprivate init(checked bytes: [UInt8]) { self.bytes = bytes }
 
         /// Whether the signature of exactly this message was made with the private key. Any thread.
-        public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+        package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
             guard signature.count == signatureByteCount, (try? CryptoLibrary.prepare()) != nil,
                 let key = herald_ed25519_public(bytes)
             else { return false }
@@ -70,16 +70,16 @@ public enum Ed25519 {
 }
 
 extension Ed25519.PrivateKey: CustomStringConvertible, CustomReflectable {
-    public var description: String { "***" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "***" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-public enum Ed25519Error: Error, Equatable, Sendable, CustomStringConvertible {
+package enum Ed25519Error: Error, Equatable, Sendable, CustomStringConvertible {
     case seedLength(Int)
     case publicKeyLength(Int)
     case library(CryptoError)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .seedLength(let count): "The seed of an Ed25519 key has 32 bytes, this one has \(count)."
         case .publicKeyLength(let count): "An Ed25519 public key has 32 bytes, this one has \(count)."

@@ -2,6 +2,6 @@ import CHeraldOpenSSL
 
 /// Whether both contain the same bytes, in a time that does not depend on where they differ. Their length is not
 /// secret.
-public func isEqualInConstantTime(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+package func isEqualInConstantTime(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && herald_equal(one, other, one.count) == 1
 }

@@ -1,21 +1,21 @@
 /// The key that encrypts stored secrets: 32 bytes that only the operator has. Prints as `***`.
-public struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
-    public static let byteCount = 32
+package struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
+    package static let byteCount = 32
 
     let bytes: [UInt8]
     /// Identifies the key without revealing it: the start of its SHA-256, stored with each encrypted value.
-    public let id: [UInt8]
+    package let id: [UInt8]
 
     static let idByteCount = 8
 
-    public init(bytes: [UInt8]) throws(MasterKeyError) {
+    package init(bytes: [UInt8]) throws(MasterKeyError) {
         guard bytes.count == Self.byteCount else { throw .wrongLength(bytes.count) }
         self.bytes = bytes
         id = Array(SHA256.hash(bytes).prefix(Self.idByteCount))
     }
 
     /// Parses base 64 in either alphabet, with or without padding. The error never quotes the text.
-    public init(text: String) throws(MasterKeyError) {
+    package init(text: String) throws(MasterKeyError) {
         guard let bytes = Base64.decode(text) ?? Base64.decode(text + "=") ?? Base64.decodeURLSafe(text) else {
             throw .notBase64
         }
@@ -23,17 +23,17 @@ public struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomRef
     }
 
     /// The text of a new key.
-    public static func newText() throws(CryptoError) -> String { Base64.encode(try randomBytes(byteCount)) }
+    package static func newText() throws(CryptoError) -> String { Base64.encode(try randomBytes(byteCount)) }
 
-    public var description: String { "***" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "***" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-public enum MasterKeyError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum MasterKeyError: Error, Equatable, Sendable, CustomStringConvertible {
     case notBase64
     case wrongLength(Int)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .notBase64: "must be base64 of 32 random bytes, as `openssl rand -base64 32` prints them"
         case .wrongLength(let count): "must hold 32 bytes, but holds \(count): `openssl rand -base64 32` makes a key"

@@ -1,7 +1,7 @@
 import CHeraldOpenSSL
 
 /// Cryptographically secure random bytes. Any thread.
-public func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
+package func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
     try CryptoLibrary.prepare()
     var bytes = [UInt8](repeating: 0, count: count)
     guard herald_random(&bytes, Int32(clamping: count)) == 1 else { throw .libraryFailed("making random bytes") }

@@ -1,7 +1,7 @@
 import CHeraldOpenSSL
 
-public enum SHA256 {
-    public static let byteCount = 32
+package enum SHA256 {
+    package static let byteCount = 32
 
     /// Immutable and never freed, and libcrypto reads it on any thread.
     private nonisolated(unsafe) static let algorithm: OpaquePointer? = {
@@ -10,7 +10,7 @@ public enum SHA256 {
     }()
 
     /// The digest of `bytes`, 32 bytes. Any thread.
-    public static func hash(_ bytes: [UInt8]) -> [UInt8] {
+    package static func hash(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: byteCount)
         // Fails only without memory, where Swift's own allocations stop the process too. A digest of zeros must never
         // be compared with anything.

@@ -5,9 +5,9 @@ import CHeraldOpenSSL
 /// A sealed value names its key and is bound to its context, the name of its column: a value that was moved elsewhere
 /// does not open. The format: the version (1 byte), the key's id (8), a random nonce (12), the ciphertext, the tag
 /// (16). Random nonces are safe for 2³² values under one key. Any thread.
-public struct Sealer: Sendable {
+package struct Sealer: Sendable {
     /// The additional length of a sealed value.
-    public static let overhead = textStart + tagByteCount
+    package static let overhead = textStart + tagByteCount
 
     private static let version: UInt8 = 1
     private static let nonceStart = 1 + MasterKey.idByteCount
@@ -17,9 +17,9 @@ public struct Sealer: Sendable {
 
     private let key: MasterKey
 
-    public init(_ key: MasterKey) { self.key = key }
+    package init(_ key: MasterKey) { self.key = key }
 
-    public func seal(_ bytes: [UInt8], context: String) throws(CryptoError) -> [UInt8] {
+    package func seal(_ bytes: [UInt8], context: String) throws(CryptoError) -> [UInt8] {
         let nonce = try randomBytes(Self.nonceByteCount)
         let context = Array(context.utf8)
         var text = [UInt8](repeating: 0, count: bytes.count + Self.tagByteCount)
@@ -30,7 +30,7 @@ public struct Sealer: Sendable {
     }
 
     /// The bytes that were sealed with the same context.
-    public func open(_ sealed: [UInt8], context: String) throws(SealError) -> [UInt8] {
+    package func open(_ sealed: [UInt8], context: String) throws(SealError) -> [UInt8] {
         guard let id = Self.keyID(of: sealed) else { throw .notSealed }
         guard id == key.id else { throw .otherKey }
         let nonce = Array(sealed[Self.nonceStart..<Self.textStart])
@@ -45,19 +45,19 @@ public struct Sealer: Sendable {
 
     /// The key of a sealed value; `nil` if the bytes do not look sealed. Plain bytes may look sealed too: where both
     /// occur, they must be distinguished by other means.
-    public static func keyID(of sealed: [UInt8]) -> [UInt8]? {
+    package static func keyID(of sealed: [UInt8]) -> [UInt8]? {
         guard sealed.count >= overhead, sealed.first == version else { return nil }
         return Array(sealed[1..<nonceStart])
     }
 }
 
 /// Why a sealed value does not open.
-public enum SealError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum SealError: Error, Equatable, Sendable, CustomStringConvertible {
     case notSealed
     case otherKey
     case damaged
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .notSealed: "The value is not sealed."
         case .otherKey: "The value was sealed under another master key."

@@ -1,12 +1,12 @@
 /// A key that signs callbacks, in the text forms of Standard Webhooks.
-public enum SigningKeyText: Sendable {
+package enum SigningKeyText: Sendable {
     /// `whsec_…`: HMAC-SHA256, with 24 to 64 bytes.
     case shared([UInt8])
     /// `whsk_…`: Ed25519, with its seed.
     case pair(seed: [UInt8])
 
     /// Parses the text of a key. The error never quotes the text.
-    public init(parsing text: String) throws(SigningKeyTextError) {
+    package init(parsing text: String) throws(SigningKeyTextError) {
         if text.hasPrefix(SecretText.prefix) {
             do throws(SecretTextError) {
                 self = .shared(try SecretText.parse(text))
@@ -26,7 +26,7 @@ public enum SigningKeyText: Sendable {
     }
 
     /// Empty if the bytes are not those of a key.
-    public var text: String {
+    package var text: String {
         switch self {
         case .shared(let bytes): SecretText.print(bytes)
         case .pair(let seed): (try? Ed25519.PrivateKey(seed: seed).text) ?? ""
@@ -34,13 +34,13 @@ public enum SigningKeyText: Sendable {
     }
 
     /// The public key that verifies its signatures; `nil` for a shared key.
-    public var publicKey: Ed25519.PublicKey? {
+    package var publicKey: Ed25519.PublicKey? {
         if case .pair(let seed) = self { return try? Ed25519.PrivateKey(seed: seed).publicKey }
         return nil
     }
 }
 
 /// Why the text of a key is invalid, for the user.
-public struct SigningKeyTextError: Error, Equatable, Sendable, CustomStringConvertible {
-    public let description: String
+package struct SigningKeyTextError: Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
 }

@@ -76,9 +76,9 @@ final class AddressLimit: Sendable {
 }
 
 /// Connections and requests that were refused because their address had too many connections.
-public struct RefusalReport: Sendable {
+package struct RefusalReport: Sendable {
     /// The address of the last one.
-    public let address: PeerAddress
+    package let address: PeerAddress
     /// Since the previous report.
-    public let count: Int
+    package let count: Int
 }

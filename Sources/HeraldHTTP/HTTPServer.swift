@@ -1,13 +1,13 @@
 import Glibc
-public import HeraldRuntime
+package import HeraldRuntime
 internal import Synchronization
 
 /// An HTTP/1.1 server on libmicrohttpd, with strict parsing. It owns its threads, one for each loop.
 ///
 /// It makes the process ignore SIGPIPE: a disconnected client is an error of `send`, not a signal.
-public final class HTTPServer: Sendable {
+package final class HTTPServer: Sendable {
     /// The port that it listens on, also if the system chose it.
-    public let port: UInt16
+    package let port: UInt16
     private let loops: [ServerLoop]
     /// With TLS.
     private let handshakes: HandshakeLoop?
@@ -17,7 +17,7 @@ public final class HTTPServer: Sendable {
     private let threads: Mutex<[HeraldRuntime.Thread]>
 
     /// Listens, and starts the threads.
-    public init(
+    package init(
         _ configuration: HTTPServerConfiguration, handler: any RequestHandler, clock: Clock = .system
     ) throws(HTTPServerError) {
         if let problem = configuration.problem { throw .invalidConfiguration(problem) }
@@ -85,14 +85,14 @@ public final class HTTPServer: Sendable {
 
     /// Closes the listening socket. Open requests continue, and their connections are closed after the response.
     /// Returns when no new connection is possible.
-    public func stopAccepting() {
+    package func stopAccepting() {
         handshakes?.stopAccepting()
         for loop in loops { loop.requestStopAccepting() }
     }
 
     /// Responds to every waiting request with 503, ends the streams, closes all connections and ends the threads. May
     /// be called again. Must not be called from a handler, which runs on one of these threads.
-    public func stop() {
+    package func stop() {
         threads.withLock { threads in
             handshakes?.stop()
             for loop in loops { loop.post(.stop) }
@@ -104,11 +104,11 @@ public final class HTTPServer: Sendable {
 
     /// Uses another certificate for new connections; open ones keep theirs. Only for a server that was started with a
     /// certificate. Any thread.
-    public func replaceCertificate(_ certificate: ServerCertificate) {
+    package func replaceCertificate(_ certificate: ServerCertificate) {
         handshakes?.certificate.withLock { $0 = certificate }
     }
 
-    public var statistics: HTTPServerStatistics {
+    package var statistics: HTTPServerStatistics {
         var statistics = HTTPServerStatistics()
         for loop in loops { loop.counters.add(to: &statistics) }
         statistics.openStreams = streams.count

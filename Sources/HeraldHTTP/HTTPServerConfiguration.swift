@@ -1,54 +1,54 @@
 /// Addresses and limits of a server.
-public struct HTTPServerConfiguration: Sendable {
+package struct HTTPServerConfiguration: Sendable {
     /// An address or a name that resolves to one: `127.0.0.1`, `::1`, `0.0.0.0`, `[::]`, `localhost`.
-    public var host: String
+    package var host: String
     /// 0 lets the system choose; see `HTTPServer.port`.
-    public var port: UInt16
+    package var port: UInt16
     /// Threads, each with its own share of the connections.
-    public var loops = 1
+    package var loops = 1
     /// Checked with `Content-Length`, and while the body arrives.
-    public var maxBodyBytes = 262_144
+    package var maxBodyBytes = 262_144
     /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses to GET that are not
     /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
-    public var maxPartialBytes = Int.max
+    package var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
     /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears all of it for
     /// each request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
-    public var maxHeadBytes = 16_384
+    package var maxHeadBytes = 16_384
     /// In total. A client, which is an IPv4 address or an IPv6 /64, may have twice as many as there are free places
     /// (`AddressShares`); a further one replaces one of its own (`ServerLoop+Room.swift`). When all places are taken,
     /// connections of the clients with the most are closed first. New connections wait in the system's queue only while
     /// all others have a request in progress.
-    public var maxConnections = 2000
+    package var maxConnections = 2000
     /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB. With a limit of
     /// connections of one address, an address may have four times as many streams as there are free places. Over TLS a
     /// stream keeps its connection, so there are at most three for eight connections.
-    public var maxStreams = 2000
+    package var maxStreams = 2000
     /// From one IPv4 address or one IPv6 /64, without streams. Further connections replace idle ones, or serve only the
     /// requests that have a reserve (`RequestHandler.mayUseReserve`); beyond that, they are closed at once. 0 for no
     /// limit. An address may also begin a quarter as many TLS handshakes per second.
-    public var maxConnectionsPerAddress = 200
+    package var maxConnectionsPerAddress = 200
     /// Called when connections or requests are refused because their address has too many connections, at most once a
     /// minute. On a thread of the server; must not wait.
-    public var reportRefusals: @Sendable (RefusalReport) -> Void = { _ in }
+    package var reportRefusals: @Sendable (RefusalReport) -> Void = { _ in }
     /// Requests without a response when `handle` returned. Beyond it, requests that may wait get 503.
-    public var maxWaiting = 10_000
+    package var maxWaiting = 10_000
     /// How long a connection may be idle, and how long a client may take to read a response.
-    public var idleTimeoutSeconds = 30
+    package var idleTimeoutSeconds = 30
     /// From a connection's start, or from the request line of a later request, until the request is complete.
-    public var requestDeadlineSeconds = 10
+    package var requestDeadlineSeconds = 10
     /// From a complete request until its response; then the server sends 503.
-    public var answerDeadlineSeconds = 120
+    package var answerDeadlineSeconds = 120
     /// Names that a `Host` field may contain, without port, in any case. Empty for any name.
-    public var allowedHosts: [String] = []
+    package var allowedHosts: [String] = []
 
     /// The certificate for TLS 1.2 or newer; `nil` for plain HTTP. See `HTTPServer.replaceCertificate`.
-    public var certificate: ServerCertificate?
+    package var certificate: ServerCertificate?
     /// With a certificate: how long browsers must use only `https` for this host name, on any port
     /// (`Strict-Transport-Security`); 0 to omit the header.
-    public var strictTransportSeconds = 0
+    package var strictTransportSeconds = 0
 
-    public init(host: String = "127.0.0.1", port: UInt16 = 0) {
+    package init(host: String = "127.0.0.1", port: UInt16 = 0) {
         self.host = host
         self.port = port
     }

@@ -1,7 +1,7 @@
-public import HeraldRuntime
+package import HeraldRuntime
 
 /// Why a server could not start.
-public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
+package enum HTTPServerError: Error, Sendable, CustomStringConvertible {
     case invalidConfiguration(String)
     /// The host is neither an address nor a name that resolves to one.
     case unknownHost(String)
@@ -10,7 +10,7 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
     /// libmicrohttpd failed, most likely for lack of memory or descriptors.
     case daemonFailed
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .invalidConfiguration(let problem): problem
         case .unknownHost(let host): "\(host) is not an address to listen on"

@@ -1,27 +1,27 @@
 internal import Synchronization
 
 /// Counters since the start, and current values.
-public struct HTTPServerStatistics: Sendable, Hashable {
-    public var openConnections = 0
+package struct HTTPServerStatistics: Sendable, Hashable {
+    package var openConnections = 0
     /// Streams; their connections are not counted among the others.
-    public var openStreams = 0
+    package var openStreams = 0
     /// Streams that were ended because their client did not read.
-    public var cutStreams = 0
+    package var cutStreams = 0
     /// Requests that wait for their response.
-    public var waitingRequests = 0
+    package var waitingRequests = 0
     /// Responses by the first digit of their status, from 1 to 5.
-    public var answers1xx = 0
-    public var answers2xx = 0
-    public var answers3xx = 0
-    public var answers4xx = 0
-    public var answers5xx = 0
+    package var answers1xx = 0
+    package var answers2xx = 0
+    package var answers3xx = 0
+    package var answers4xx = 0
+    package var answers5xx = 0
     /// Connections closed because a request, the next request, or reading the response took too long; sooner when all
     /// places were taken.
-    public var expiredConnections = 0
+    package var expiredConnections = 0
     /// Connections and requests refused because their address had too many connections or TLS handshakes.
-    public var refusedByAddress = 0
+    package var refusedByAddress = 0
     /// Connections closed in place of a temporary refusal, because the client accepts only an event stream.
-    public var withheldResponses = 0
+    package var withheldResponses = 0
 }
 
 /// The counters of one loop, written only by its thread, so that adding is a plain load and store.

@@ -2,22 +2,22 @@ internal import CHeraldMicrohttpd
 import Glibc
 
 /// The client's address, without its port. IPv4 addresses of dual-stack sockets are unmapped.
-public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
+package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     /// The 16 bytes in network order, as two big-endian halves; IPv4 as `::ffff:a.b.c.d`.
-    public let high: UInt64
-    public let low: UInt64
+    package let high: UInt64
+    package let low: UInt64
 
-    public init(high: UInt64, low: UInt64) {
+    package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
-    public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
+    package var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
 
     /// The unit of limits: an IPv4 address, or an IPv6 /64, which is what one subscriber gets.
-    public var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
+    package var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
 
-    public var description: String {
+    package var description: String {
         var bytes = (high.bigEndian, low.bigEndian)
         return withUnsafeBytes(of: &bytes) { raw in
             let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(INET6_ADDRSTRLEN))

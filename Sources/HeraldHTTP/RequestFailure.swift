@@ -1,5 +1,5 @@
 /// An error that the server found.
-public enum RequestFailure: Error, Sendable, Hashable {
+package enum RequestFailure: Error, Sendable, Hashable {
     /// 400, with the rule that was broken.
     case malformed(Rule)
     /// 413
@@ -29,7 +29,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
     /// 503: the server is being stopped.
     case stopping
 
-    public enum Rule: String, Sendable {
+    package enum Rule: String, Sendable {
         case requestLine =
             "the request line is not a method, a target and a version of HTTP/1, with a space between them"
         case method = "the method does not consist of capital letters"
@@ -46,7 +46,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case chunk = "a chunk has no size in hexadecimal, or it or the line with its size does not end with CR LF"
     }
 
-    public var status: Int {
+    package var status: Int {
         switch self {
         case .malformed: 400
         case .bodyTooLarge: 413
@@ -62,7 +62,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
     }
 
     /// A description for people.
-    public var reason: String {
+    package var reason: String {
         switch self {
         case .malformed(let rule): rule.rawValue
         case .bodyTooLarge: "the body is too large"
@@ -82,7 +82,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
     }
 
     /// For `Retry-After`.
-    public var retryAfterSeconds: Int? { status == 503 ? 1 : nil }
+    package var retryAfterSeconds: Int? { status == 503 ? 1 : nil }
 
     /// Whether the rest of the connection can't be trusted, or is not wanted.
     var closesConnection: Bool {

@@ -1,5 +1,5 @@
 /// The application of a server. All functions are called on a loop's thread and must not block.
-public protocol RequestHandler: Sendable {
+package protocol RequestHandler: Sendable {
     /// Decides from the header section, before the body is read, whether a request is served. Called once for each
     /// valid header section.
     func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision
@@ -23,7 +23,7 @@ public protocol RequestHandler: Sendable {
 }
 
 /// The decision about a request after its header section.
-public enum RequestDecision: Sendable {
+package enum RequestDecision: Sendable {
     /// Responds at once, and closes the connection if the request has a body.
     case refused(Response)
     /// Handles the request when it is complete.
@@ -31,20 +31,20 @@ public enum RequestDecision: Sendable {
 }
 
 /// An authorized request that waits for its body.
-public protocol AdmittedRequest: AnyObject, Sendable {
+package protocol AdmittedRequest: AnyObject, Sendable {
     /// Handles the complete request. Called at most once, on a loop's thread; must not block. Respond with `responder`,
     /// now or later.
     func handle(_ request: Request, _ responder: Responder)
 }
 
 extension RequestHandler {
-    public func mayWait(_ head: RequestHead) -> Bool { true }
-    public func mayUseReserve(_ head: RequestHead) -> Bool { false }
+    package func mayWait(_ head: RequestHead) -> Bool { true }
+    package func mayUseReserve(_ head: RequestHead) -> Bool { false }
 }
 
 /// A complete request. It outlives the connection and can be passed to any thread.
-public struct Request: Sendable {
-    public let head: RequestHead
-    public let body: [UInt8]
-    public let peer: PeerAddress
+package struct Request: Sendable {
+    package let head: RequestHead
+    package let body: [UInt8]
+    package let peer: PeerAddress
 }

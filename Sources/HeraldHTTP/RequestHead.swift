@@ -1,13 +1,13 @@
 /// The header section of a request that satisfies `HeadRules`. It outlives the connection. A class, because it is
 /// passed often.
-public final class RequestHead: Sendable {
-    public let method: RequestMethod
-    public let version: HTTPVersion
+package final class RequestHead: Sendable {
+    package let method: RequestMethod
+    package let version: HTTPVersion
     /// `nil` without `Content-Length`.
-    public let contentLength: Int?
-    public let isChunked: Bool
+    package let contentLength: Int?
+    package let isChunked: Bool
     /// Whether `Content-Type` is exactly `application/json`, in any case: the most common value.
-    public let isJSON: Bool
+    package let isJSON: Bool
 
     let raw: RawHead
     private let target: RequestTarget
@@ -26,22 +26,22 @@ public final class RequestHead: Sendable {
     }
 
     /// Whether the request has a body. `Content-Length: 0` means none.
-    public var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
+    package var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
 
     /// The path exactly as sent, with percent-escapes. It starts with a slash and is ASCII; `*` for `OPTIONS *`.
-    public var pathBytes: ArraySlice<UInt8> { target.path.isEmpty ? Self.root : raw.bytes[target.path] }
+    package var pathBytes: ArraySlice<UInt8> { target.path.isEmpty ? Self.root : raw.bytes[target.path] }
     private static let root: ArraySlice<UInt8> = [UInt8(ascii: "/")]
-    public var path: String { String(decoding: pathBytes, as: UTF8.self) }
+    package var path: String { String(decoding: pathBytes, as: UTF8.self) }
 
     /// The text after the first question mark, exactly as sent; `nil` without one.
-    public var queryBytes: ArraySlice<UInt8>? {
+    package var queryBytes: ArraySlice<UInt8>? {
         let end = target.path.upperBound
         return end < raw.targetEnd ? raw.bytes[(end + 1)..<raw.targetEnd] : nil
     }
-    public var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
+    package var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
 
     /// The host that the request is for, with its port if it names one: of the target in absolute form, else of `Host`.
-    public var host: String? {
+    package var host: String? {
         target.authority.map { String(decoding: raw.bytes[$0], as: UTF8.self) } ?? value(of: "Host")
     }
 
@@ -53,17 +53,17 @@ public final class RequestHead: Sendable {
     }
 
     /// The value of the first field with this name, in any case.
-    public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
+    package func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         raw.value(of: name).map { raw.bytes[$0] }
     }
-    public func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
+    package func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
     /// Invalid UTF-8 is replaced.
-    public func value(of name: StaticString) -> String? {
+    package func value(of name: StaticString) -> String? {
         bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// All fields in order, names in lower case.
-    public var fields: [(name: String, value: String)] {
+    package var fields: [(name: String, value: String)] {
         var result: [(name: String, value: String)] = []
         let bytes = raw.bytes
         var position = raw.versionEnd
@@ -105,7 +105,7 @@ extension RawHead {
 }
 
 /// The methods that the server supports. Others get 501.
-public enum RequestMethod: String, Sendable, CaseIterable {
+package enum RequestMethod: String, Sendable, CaseIterable {
     case get = "GET"
     case head = "HEAD"
     case post = "POST"
@@ -117,7 +117,7 @@ public enum RequestMethod: String, Sendable, CaseIterable {
     case trace = "TRACE"
 }
 
-public enum HTTPVersion: Sendable {
+package enum HTTPVersion: Sendable {
     case http10
     case http11
 }

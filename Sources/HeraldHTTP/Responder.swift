@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// It keeps the server's loop alive, and so the handler: a handler that keeps responders should release them after
 /// `stop`.
-public final class Responder: Sendable {
+package final class Responder: Sendable {
     private let connection: ClientConnection
     private let request: UInt64
     private let isUsed = Atomic(false)
@@ -22,7 +22,7 @@ public final class Responder: Sendable {
     }
 
     /// Sends the response; never blocks. Only the first call counts. Does nothing if the connection is closed.
-    public func send(_ response: Response) {
+    package func send(_ response: Response) {
         if isUsed.exchange(true, ordering: .relaxed) { return }
         connection.loop.answer(connection, request, response)
     }
@@ -30,7 +30,7 @@ public final class Responder: Sendable {
     /// Responds with 200 and a body that continues until the client or the delegate ends it: the end of the connection
     /// is the end of the body.
     /// - Returns: `false` if there are too many streams; the request needs another response then.
-    public func stream(
+    package func stream(
         _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
     ) -> Bool {
         guard let start = StreamStart(connection.loop.streams, connection.peer, headers, rules, delegate) else {

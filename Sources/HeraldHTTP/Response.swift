@@ -2,30 +2,30 @@ internal import CHeraldMicrohttpd
 import Glibc
 
 /// A response. The server adds `Content-Length`, `Date` and `Connection`.
-public struct Response: Sendable {
+package struct Response: Sendable {
     /// A header field of a response.
-    public struct Field: Sendable {
-        public let name: StaticString
+    package struct Field: Sendable {
+        package let name: StaticString
         /// A field whose value has a control character is never sent.
-        public let value: String
+        package let value: String
 
-        public init(_ name: StaticString, _ value: String) {
+        package init(_ name: StaticString, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    public var status: Int
-    public var headers: [Field]
-    public var body: [UInt8]
+    package var status: Int
+    package var headers: [Field]
+    package var body: [UInt8]
     /// Closes the connection after this response.
-    public var closesConnection: Bool
+    package var closesConnection: Bool
     /// How long the response is delayed, in milliseconds; then the connection is closed. For clients that guess keys.
     /// During the delay the connection costs no more than an idle one. Applies to refusals by `authorize`, and to responses
     /// within `handle`; other responses are late already, and are sent at once.
-    public var holdMilliseconds = 0
+    package var holdMilliseconds = 0
 
-    public init(status: Int, headers: [Field] = [], body: [UInt8] = [], closesConnection: Bool = false) {
+    package init(status: Int, headers: [Field] = [], body: [UInt8] = [], closesConnection: Bool = false) {
         self.status = status
         self.headers = headers
         self.body = body

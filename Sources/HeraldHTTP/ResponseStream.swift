@@ -2,7 +2,7 @@ import Glibc
 internal import HeraldRuntime
 
 /// Feeds a stream. Called on the streams' thread, which all streams share: must not wait.
-public protocol ResponseStreamDelegate: AnyObject, Sendable {
+package protocol ResponseStreamDelegate: AnyObject, Sendable {
     /// The first call: the header section was sent.
     func opened(_ stream: ResponseStream)
     /// The client has read all that was written: there is space again.
@@ -13,9 +13,9 @@ public protocol ResponseStreamDelegate: AnyObject, Sendable {
 
 /// A streaming response. All mutable state belongs to the streams' thread and is used only there, which is why
 /// `@unchecked Sendable` is correct.
-public final class ResponseStream: @unchecked Sendable {
-    public let loop: StreamLoop
-    public let peer: PeerAddress
+package final class ResponseStream: @unchecked Sendable {
+    package let loop: StreamLoop
+    package let peer: PeerAddress
     let descriptor: Int32
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
@@ -40,10 +40,10 @@ public final class ResponseStream: @unchecked Sendable {
     }
 
     /// Written bytes still wait for the client. Write nothing more until `drained`.
-    public var isFull: Bool { sent < rest.count }
+    package var isFull: Bool { sent < rest.count }
 
     /// Passes the bytes to the system; the rest is kept, without a copy, and sent later.
-    public func write(_ bytes: [UInt8]) {
+    package func write(_ bytes: [UInt8]) {
         if isOver || bytes.isEmpty { return }
         if isFull {
             rest.append(contentsOf: bytes)
@@ -57,7 +57,7 @@ public final class ResponseStream: @unchecked Sendable {
     }
 
     /// Ends the stream after the bytes that the system has accepted.
-    public func end() {
+    package func end() {
         if isOver { return }
         isOver = true
         loop.willClose(self)

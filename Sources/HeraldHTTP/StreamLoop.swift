@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: other threads use the constants, the mailbox and the atomics; everything else is used only by
 /// this thread.
-public final class StreamLoop: @unchecked Sendable {
+package final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
         case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
         case perform(@Sendable () -> Void)
@@ -84,7 +84,7 @@ public final class StreamLoop: @unchecked Sendable {
     }
 
     /// Runs `body` on this thread, after earlier calls; never after the server has stopped.
-    public func perform(_ body: @escaping @Sendable () -> Void) { post(.perform(body)) }
+    package func perform(_ body: @escaping @Sendable () -> Void) { post(.perform(body)) }
 
     func stop() { post(.stop) }
 

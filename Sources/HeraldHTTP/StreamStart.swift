@@ -2,13 +2,13 @@ internal import HeraldRuntime
 internal import Synchronization
 
 /// The rules that the server applies to a stream.
-public struct StreamRules: Sendable {
+package struct StreamRules: Sendable {
     /// Sent when nothing else was sent for `heartbeatSeconds`, so that proxies do not close the connection.
-    public var heartbeat: [UInt8] = []
-    public var heartbeatSeconds = 15
+    package var heartbeat: [UInt8] = []
+    package var heartbeatSeconds = 15
     /// How long the client may take to read written data; then it is disconnected.
-    public var stallSeconds = 30
-    public init() {}
+    package var stallSeconds = 30
+    package init() {}
 }
 
 /// A stream that is about to start. It holds a place among the streams, and returns it if it never starts.

@@ -7,7 +7,7 @@ extension HTTPClient {
     ///   - take: receives the bytes, which are valid during the call; `false` ends the stream. The server waits for
     ///     its return.
     /// - Returns: the response, when the stream has ended.
-    public func stream(
+    package func stream(
         _ request: HTTPRequest, silenceSeconds: Int, shouldContinue: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTPClientError) -> HTTPResponse {
         var request = request

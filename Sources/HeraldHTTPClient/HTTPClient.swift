@@ -5,18 +5,18 @@ import Glibc
 ///
 /// It does not follow redirects. It uses the proxy of the environment (`http_proxy`, …), except for this machine
 /// itself. It makes the process ignore SIGPIPE.
-public final class HTTPClient {
-    public struct Configuration: Sendable {
+package final class HTTPClient {
+    package struct Configuration: Sendable {
         /// The header `User-Agent`.
-        public var userAgent: String
+        package var userAgent: String
         /// A PEM file of CA certificates to trust; `nil` for the system's.
-        public var certificateAuthorities: String?
+        package var certificateAuthorities: String?
         /// Accepts any certificate: only if nothing secret is transmitted.
-        public var isUnverified = false
+        package var isUnverified = false
         /// The limit of a response's body.
-        public var maxBodyBytes = 64 << 20
+        package var maxBodyBytes = 64 << 20
 
-        public init(userAgent: String, certificateAuthorities: String? = nil) {
+        package init(userAgent: String, certificateAuthorities: String? = nil) {
             self.userAgent = userAgent
             self.certificateAuthorities = certificateAuthorities
         }
@@ -28,7 +28,7 @@ public final class HTTPClient {
     private let connections: UnsafeMutableRawPointer
     private let configuration: Configuration
 
-    public init(_ configuration: Configuration) throws(HTTPClientError) {
+    package init(_ configuration: Configuration) throws(HTTPClientError) {
         guard Self.isLibraryReady, let connections = curl_multi_init() else { throw .library }
         // OpenSSL writes without MSG_NOSIGNAL.
         signal(SIGPIPE, SIG_IGN)
@@ -39,7 +39,7 @@ public final class HTTPClient {
     deinit { curl_multi_cleanup(connections) }
 
     /// Sends a request and waits for the response, with any status.
-    public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse {
+    package func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse {
         try send(request, Exchange(maxBodyBytes: configuration.maxBodyBytes))
     }
 

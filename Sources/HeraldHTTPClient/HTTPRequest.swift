@@ -1,16 +1,16 @@
 /// A request to a server.
-public struct HTTPRequest: Sendable {
-    public var method: String
+package struct HTTPRequest: Sendable {
+    package var method: String
     /// `http` or `https`.
-    public var url: String
+    package var url: String
     /// Besides those that HTTP itself requires.
-    public var headers: [(name: String, value: String)]
+    package var headers: [(name: String, value: String)]
     /// `nil` for no body.
-    public var body: [UInt8]?
+    package var body: [UInt8]?
     /// For the whole exchange; 0 for no limit.
-    public var timeoutSeconds = 120
+    package var timeoutSeconds = 120
 
-    public init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
+    package init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
         self.method = method
         self.url = url
         self.headers = headers
@@ -20,7 +20,7 @@ public struct HTTPRequest: Sendable {
 
 extension HTTPRequest {
     /// Whether it is for this machine itself, which a proxy can't reach.
-    public var isToThisMachine: Bool {
+    package var isToThisMachine: Bool {
         let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
         let host = authority.lowercased()
         return host == "localhost" || host.hasPrefix("localhost:") || host.hasPrefix("127.") || host.hasPrefix("[::1]")
@@ -28,15 +28,15 @@ extension HTTPRequest {
 }
 
 /// A server's response.
-public struct HTTPResponse: Sendable {
-    public let status: Int
+package struct HTTPResponse: Sendable {
+    package let status: Int
     /// The header lines, as received.
     let head: [UInt8]
-    public let body: [UInt8]
+    package let body: [UInt8]
 
     /// The first value of a header.
     /// - Parameter name: in lower case.
-    public func header(_ name: String) -> String? {
+    package func header(_ name: String) -> String? {
         for line in head.split(separator: 10) {
             let parts = line.split(separator: 58, maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, String(decoding: parts[0], as: UTF8.self).lowercased() == name else { continue }
@@ -48,7 +48,7 @@ public struct HTTPResponse: Sendable {
 }
 
 /// Why there is no response.
-public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible {
     /// libcurl could not be initialized.
     case library
     /// The URL is invalid, or its scheme is not HTTP.
@@ -60,7 +60,7 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
     /// The connection failed or was lost, with libcurl's message.
     case failed(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .library: "libcurl can't be used"
         case .url(let text): text

@@ -1,52 +1,52 @@
 /// Writes the members of an object. Made by ``JSONWriter/object(_:)``.
-public struct JSONObjectWriter: Sendable {
+@usableFromInline package struct JSONObjectWriter: Sendable {
     @usableFromInline var json: JSONWriter
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
     /// Writes a member. Keys are not compared: do not write one twice.
     @inlinable
-    public mutating func member(_ key: String, _ value: some JSONWritable) {
+    package mutating func member(_ key: String, _ value: some JSONWritable) {
         json.key(key)
         value.write(to: &json)
     }
 
     /// Writes a member, or nothing if the value is `nil`. (``member(_:_:)`` writes `null` for it.)
     @inlinable
-    public mutating func member(_ key: String, ifPresent value: (some JSONWritable)?) {
+    package mutating func member(_ key: String, ifPresent value: (some JSONWritable)?) {
         if let value { member(key, value) }
     }
 
     /// Writes a member that is an object.
     @inlinable
-    public mutating func object(_ key: String, _ body: (inout JSONObjectWriter) -> Void) {
+    package mutating func object(_ key: String, _ body: (inout JSONObjectWriter) -> Void) {
         json.key(key)
         json.object(body)
     }
 
     /// Writes a member that is an array.
     @inlinable
-    public mutating func array(_ key: String, _ body: (inout JSONArrayWriter) -> Void) {
+    package mutating func array(_ key: String, _ body: (inout JSONArrayWriter) -> Void) {
         json.key(key)
         json.array(body)
     }
 }
 
 /// Writes the elements of an array. Made by ``JSONWriter/array(_:)``.
-public struct JSONArrayWriter: Sendable {
+@usableFromInline package struct JSONArrayWriter: Sendable {
     @usableFromInline var json: JSONWriter
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
     /// An element.
     @inlinable
-    public mutating func element(_ value: some JSONWritable) { value.write(to: &json) }
+    package mutating func element(_ value: some JSONWritable) { value.write(to: &json) }
 
     /// Writes an element that is an object.
     @inlinable
-    public mutating func object(_ body: (inout JSONObjectWriter) -> Void) { json.object(body) }
+    package mutating func object(_ body: (inout JSONObjectWriter) -> Void) { json.object(body) }
 
     /// Writes an element that is an array.
     @inlinable
-    public mutating func array(_ body: (inout JSONArrayWriter) -> Void) { json.array(body) }
+    package mutating func array(_ body: (inout JSONArrayWriter) -> Void) { json.array(body) }
 }

@@ -1,7 +1,7 @@
 /// Why a text is not valid JSON, and where.
-public struct JSONError: Error, Hashable, Sendable {
+package struct JSONError: Error, Hashable, Sendable {
     /// The kind of error.
-    public enum Reason: Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
         /// Nothing, or only white space.
         case empty
         /// The grammar requires something else here: `"',' or '}'"`.
@@ -32,24 +32,24 @@ public struct JSONError: Error, Hashable, Sendable {
         case textAfterValue
     }
 
-    public let reason: Reason
+    package let reason: Reason
     /// The byte of the error, counted from 0. Equal to the length of the text if that ends too early.
-    public let offset: Int
+    package let offset: Int
     /// The line of that byte, counted from 1.
-    public let line: Int
+    package let line: Int
     /// Its position in the line in bytes, counted from 1.
-    public let column: Int
+    package let column: Int
 }
 
 extension JSONError: CustomStringConvertible {
     /// A sentence for people: `expected ',' or '}' at byte 17 (line 1, column 18)`.
-    public var description: String {
+    package var description: String {
         "\(reason) at byte \(offset) (line \(line), column \(column))"
     }
 }
 
 extension JSONError.Reason: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         switch self {
         case .empty: "expected a value, but the text is empty,"
         case .expected(let what): "expected \(what)"

@@ -2,14 +2,14 @@
 /// `9007199254740992`.
 ///
 /// Up to 19 significant digits it allocates nothing. Exponents are clamped to ±10¹⁵.
-public struct JSONNumber: Hashable, Sendable {
+package struct JSONNumber: Hashable, Sendable {
     private var isNegative = false
     /// The significant digits, without zeros at either end, as a number; only the first 19 if there are more.
     private var significand: UInt64 = 0
     /// All significant digits, 0 to 9, if there are more than 19; otherwise empty.
     private var allDigits: [UInt8] = []
     /// The number of significant digits; 0 for zero.
-    public private(set) var digitCount = 0
+    package private(set) var digitCount = 0
     /// The value is the digits times 10 to this power. 0 for zero.
     private var exponent = 0
 
@@ -80,7 +80,7 @@ public struct JSONNumber: Hashable, Sendable {
 // MARK: - Order
 
 extension JSONNumber: Comparable {
-    public static func < (one: JSONNumber, two: JSONNumber) -> Bool {
+    package static func < (one: JSONNumber, two: JSONNumber) -> Bool {
         if one.isNegative != two.isNegative { return one.isNegative }
         return one.isNegative ? two.isSmaller(than: one) : one.isSmaller(than: two)
     }
@@ -108,10 +108,10 @@ extension JSONNumber: Comparable {
 
 extension JSONNumber {
     /// Whether the number is an integer: `1.0` and `1e3` are.
-    public var isInteger: Bool { exponent >= 0 }
+    package var isInteger: Bool { exponent >= 0 }
 
     /// The number, if it is an integer and fits.
-    public var integer: Int64? {
+    package var integer: Int64? {
         guard isInteger, allDigits.isEmpty, exponent < Self.maxShortDigits else { return nil }
         var value = significand
         for _ in 0..<exponent {
@@ -123,14 +123,14 @@ extension JSONNumber {
         return Int64(exactly: value)
     }
 
-    public var isPositive: Bool { !isNegative && digitCount > 0 }
+    package var isPositive: Bool { !isNegative && digitCount > 0 }
 
     /// The maximum number of significant digits of a divisor for ``isMultiple(of:)``.
-    public static let maxDivisorDigits = maxShortDigits
+    package static let maxDivisorDigits = maxShortDigits
 
     /// Whether the number is an integer multiple of the divisor; exact.
     /// - Parameter divisor: not zero, with at most ``maxDivisorDigits``; for any other the result is `false`.
-    public func isMultiple(of divisor: JSONNumber) -> Bool {
+    package func isMultiple(of divisor: JSONNumber) -> Bool {
         guard divisor.digitCount > 0 && divisor.allDigits.isEmpty else { return false }
         if digitCount == 0 { return true }
         let power = exponent - divisor.exponent
@@ -157,5 +157,5 @@ extension JSONNumber {
 
 extension JSONValue {
     /// The number without loss; `nil` for other kinds of values.
-    public var number: JSONNumber? { kind == .number ? withBytes { JSONNumber($0) } : nil }
+    package var number: JSONNumber? { kind == .number ? withBytes { JSONNumber($0) } : nil }
 }

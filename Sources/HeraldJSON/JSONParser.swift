@@ -15,11 +15,11 @@
 ///
 /// In addition to the grammar it refuses duplicate keys in one object, byte order marks, lone surrogates and everything
 /// beyond its ``JSONLimits``. It stops at the first error.
-public struct JSONParser: Sendable {
-    public let limits: JSONLimits
+package struct JSONParser: Sendable {
+    package let limits: JSONLimits
     private var tape: Tape
 
-    public init(limits: JSONLimits = .standard) {
+    package init(limits: JSONLimits = .standard) {
         self.limits = limits
         tape = Tape()
     }
@@ -27,7 +27,7 @@ public struct JSONParser: Sendable {
     /// Parses one text. The bytes are copied; the buffer is not used after the return.
     /// - Returns: the outermost value.
     @discardableResult
-    public mutating func parse(_ text: UnsafeBufferPointer<UInt8>) throws(JSONError) -> JSONValue {
+    package mutating func parse(_ text: UnsafeBufferPointer<UInt8>) throws(JSONError) -> JSONValue {
         // Values of an earlier text still use the tape.
         if !isKnownUniquelyReferenced(&tape) { tape = Tape() }
         try tape.fill(from: text, limits: limits)
@@ -37,14 +37,14 @@ public struct JSONParser: Sendable {
     /// Parses one text.
     /// - Returns: the outermost value.
     @discardableResult
-    public mutating func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
+    package mutating func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
         try text.withUnsafeBufferPointer { buffer throws(JSONError) in try parse(buffer) }
     }
 
     /// Parses one text that is part of a longer one. Byte ranges and offsets count from the start of the slice.
     /// - Returns: the outermost value.
     @discardableResult
-    public mutating func parse(_ text: ArraySlice<UInt8>) throws(JSONError) -> JSONValue {
+    package mutating func parse(_ text: ArraySlice<UInt8>) throws(JSONError) -> JSONValue {
         try text.withUnsafeBufferPointer { buffer throws(JSONError) in try parse(buffer) }
     }
 }

@@ -1,7 +1,7 @@
 /// JSON pointers (RFC 6901): `/data/user`, and `""` for the whole document.
-public enum JSONPointer {
+package enum JSONPointer {
     /// The pointer of a member.
-    public static func child(_ parent: String, _ key: String) -> String {
+    package static func child(_ parent: String, _ key: String) -> String {
         guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
             return "\(parent)/\(key)"
         }
@@ -15,7 +15,7 @@ public enum JSONPointer {
     }
 
     /// The key of one part of a pointer; `nil` if it contains an invalid `~`.
-    public static func key(_ part: Substring) -> String? {
+    package static func key(_ part: Substring) -> String? {
         var text = ""
         var isEscaped = false
         for character in part.unicodeScalars {

@@ -1,10 +1,10 @@
 extension JSONValue {
     /// The number of members or elements; 0 for scalars.
-    public var count: Int { Int(node.count) }
+    package var count: Int { Int(node.count) }
 
     /// The member with this key, after escapes are resolved, compared byte by byte; `nil` if the value is not an
     /// object.
-    public subscript(key: String) -> JSONValue? {
+    package subscript(key: String) -> JSONValue? {
         guard kind == .object else { return nil }
         return key.utf8.span.withUnsafeBufferPointer { tape.child(of: index, key: $0) }.map {
             JSONValue(tape: tape, index: $0)
@@ -12,10 +12,10 @@ extension JSONValue {
     }
 
     /// The members in the order of the text; empty if the value is not an object.
-    public var members: Members { Members(elements: children(when: .object)) }
+    package var members: Members { Members(elements: children(when: .object)) }
 
     /// The elements in the order of the text; empty if the value is not an array.
-    public var elements: Elements { children(when: .array) }
+    package var elements: Elements { children(when: .array) }
 
     private func children(when kind: JSONKind) -> Elements {
         Elements(tape: tape, position: index + 1, end: self.kind == kind ? Int(node.next) : index + 1)
@@ -25,12 +25,12 @@ extension JSONValue {
     fileprivate var key: String { tape.string(node.keyRange, escaped: node.flags.contains(.keyEscaped)) }
 
     /// The elements of an array.
-    public struct Elements: Sequence, IteratorProtocol, Sendable {
+    package struct Elements: Sequence, IteratorProtocol, Sendable {
         let tape: Tape
         var position: Int
         let end: Int
 
-        public mutating func next() -> JSONValue? {
+        package mutating func next() -> JSONValue? {
             guard position < end else { return nil }
             let value = JSONValue(tape: tape, index: position)
             position = Int(value.node.next)
@@ -39,10 +39,10 @@ extension JSONValue {
     }
 
     /// The members of an object.
-    public struct Members: Sequence, IteratorProtocol, Sendable {
+    package struct Members: Sequence, IteratorProtocol, Sendable {
         var elements: Elements
 
-        public mutating func next() -> (key: String, value: JSONValue)? {
+        package mutating func next() -> (key: String, value: JSONValue)? {
             elements.next().map { ($0.key, $0) }
         }
     }

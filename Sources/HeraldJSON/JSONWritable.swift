@@ -7,99 +7,99 @@
 ///     }
 /// }
 /// ```
-public protocol JSONWritable {
+@usableFromInline package protocol JSONWritable {
     /// Writes exactly one value.
     func write(to json: inout JSONWriter)
 }
 
 extension String: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.string(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.string(self) }
 }
 
 extension Bool: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.bool(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.bool(self) }
 }
 
 extension Double: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.double(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.double(self) }
 }
 
 extension Int: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
 }
 
 extension Int64: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.integer(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.integer(self) }
 }
 
 extension Int32: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
 }
 
 extension UInt16: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.integer(Int64(self)) }
 }
 
 extension UInt64: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.integer(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.integer(self) }
 }
 
 extension Timestamp: JSONWritable {
-    public func write(to json: inout JSONWriter) { json.timestamp(self) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.timestamp(self) }
 }
 
 /// A parsed value is written unchanged, byte for byte.
 extension JSONValue: JSONWritable {
-    public func write(to json: inout JSONWriter) { withBytes { json.raw($0) } }
+    @usableFromInline package func write(to json: inout JSONWriter) { withBytes { json.raw($0) } }
 }
 
 /// `nil` is written as `null`.
 extension Optional: JSONWritable where Wrapped: JSONWritable {
     @inlinable
-    public func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         if let self { self.write(to: &json) } else { json.null() }
     }
 }
 
 extension Array: JSONWritable where Element: JSONWritable {
     @inlinable
-    public func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.array { for element in self { $0.element(element) } }
     }
 }
 
 /// Bytes that are already one JSON value.
-public struct RawJSON: JSONWritable, Sendable {
+@usableFromInline package struct RawJSON: JSONWritable, Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
 
     @inlinable
-    public init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+    package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    public func write(to json: inout JSONWriter) { json.raw(bytes) }
+    @usableFromInline package func write(to json: inout JSONWriter) { json.raw(bytes) }
 }
 
 extension JSONWritable where Self == RawJSON {
     /// Bytes that are already one JSON value. They are not validated.
     @inlinable
-    public static func raw(_ bytes: ArraySlice<UInt8>) -> RawJSON { RawJSON(bytes) }
+    package static func raw(_ bytes: ArraySlice<UInt8>) -> RawJSON { RawJSON(bytes) }
 
     /// Bytes that are already one JSON value. They are not validated.
     @inlinable
-    public static func raw(_ bytes: [UInt8]) -> RawJSON { RawJSON(bytes[...]) }
+    package static func raw(_ bytes: [UInt8]) -> RawJSON { RawJSON(bytes[...]) }
 }
 
 extension JSONWritable where Self == Timestamp {
     /// Milliseconds since 1970 as an RFC 3339 string in UTC.
-    public static func timestamp(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
+    package static func timestamp(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
 }
 
 /// The literal `null`.
-public struct JSONNull: JSONWritable, Sendable {
-    public init() {}
-    public func write(to json: inout JSONWriter) { json.null() }
+@usableFromInline package struct JSONNull: JSONWritable, Sendable {
+    @usableFromInline package init() {}
+    @usableFromInline package func write(to json: inout JSONWriter) { json.null() }
 }
 
 extension JSONWritable where Self == JSONNull {
     /// The literal `null`.
-    public static var null: JSONNull { JSONNull() }
+    @usableFromInline package static var null: JSONNull { JSONNull() }
 }

@@ -13,34 +13,34 @@
 ///
 /// Commas are added automatically; members can be written only to objects, elements only to arrays. Strings are escaped
 /// only where necessary. Only `bytes` is allocated; ``removeAll()`` keeps its memory.
-public struct JSONWriter: Sendable {
+@usableFromInline package struct JSONWriter: Sendable {
     /// The written text.
-    public private(set) var bytes: [UInt8]
+    package private(set) var bytes: [UInt8]
     /// Whether a value precedes the next one in the same container.
     private var needsComma = false
 
     /// - Parameter capacity: the number of bytes to reserve.
-    public init(capacity: Int = 0) {
+    @usableFromInline package init(capacity: Int = 0) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
     /// Continues after these bytes, which are not validated.
-    public init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
+    @usableFromInline package init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
 
     /// Starts again with the same memory.
-    public mutating func removeAll() {
+    @usableFromInline package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false
     }
 
     /// Writes any value.
     @inlinable
-    public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
+    package mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
     /// Writes an object; the closure writes its members.
     @inlinable
-    public mutating func object(_ body: (inout JSONObjectWriter) -> Void) {
+    package mutating func object(_ body: (inout JSONObjectWriter) -> Void) {
         open(UInt8(ascii: "{"))
         var members = JSONObjectWriter(json: consume self)
         body(&members)
@@ -50,7 +50,7 @@ public struct JSONWriter: Sendable {
 
     /// Writes an array; the closure writes its elements.
     @inlinable
-    public mutating func array(_ body: (inout JSONArrayWriter) -> Void) {
+    package mutating func array(_ body: (inout JSONArrayWriter) -> Void) {
         open(UInt8(ascii: "["))
         var elements = JSONArrayWriter(json: consume self)
         body(&elements)
@@ -94,35 +94,35 @@ public struct JSONWriter: Sendable {
 // MARK: - Scalars
 
 extension JSONWriter {
-    public mutating func null() {
+    @usableFromInline package mutating func null() {
         separate()
         bytes.append(contentsOf: [0x6e, 0x75, 0x6c, 0x6c])
     }
 
-    public mutating func bool(_ value: Bool) {
+    @usableFromInline package mutating func bool(_ value: Bool) {
         separate()
         append(value ? "true" : "false")
     }
 
-    public mutating func string(_ value: String) {
+    @usableFromInline package mutating func string(_ value: String) {
         append(needsComma ? UInt8(ascii: ",") : nil, quoted: value)
         needsComma = true
     }
 
-    public mutating func integer(_ value: Int64) {
+    @usableFromInline package mutating func integer(_ value: Int64) {
         separate()
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         appendDigits(value.magnitude)
     }
 
-    public mutating func integer(_ value: UInt64) {
+    @usableFromInline package mutating func integer(_ value: UInt64) {
         separate()
         appendDigits(value)
     }
 
     /// Writes the shortest text that reads back as the same number, without `.0`; `null` for infinity and NaN, which
     /// JSON does not have.
-    public mutating func double(_ value: Double) {
+    @usableFromInline package mutating func double(_ value: Double) {
         guard value.isFinite else { return null() }
         separate()
         let text = value.description.utf8
@@ -130,7 +130,7 @@ extension JSONWriter {
     }
 
     /// Writes the time as an RFC 3339 string in UTC with milliseconds.
-    public mutating func timestamp(_ value: Timestamp) {
+    package mutating func timestamp(_ value: Timestamp) {
         separate()
         bytes.append(UInt8(ascii: "\""))
         value.append(to: &bytes)
@@ -138,13 +138,13 @@ extension JSONWriter {
     }
 
     /// Writes one value that is already JSON. It is not validated.
-    public mutating func raw(_ json: ArraySlice<UInt8>) {
+    @usableFromInline package mutating func raw(_ json: ArraySlice<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
     }
 
     /// Writes one value that is already JSON. It is not validated.
-    public mutating func raw(_ json: UnsafeBufferPointer<UInt8>) {
+    @usableFromInline package mutating func raw(_ json: UnsafeBufferPointer<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
     }

@@ -4,14 +4,14 @@ extension Timestamp {
     /// A fraction may have up to nine digits; it is truncated to milliseconds. `T` and `Z` may be lower case. The
     /// result is `nil` for days that the calendar does not have, leap seconds (which have no Unix time), and years
     /// outside 0001–9999 in UTC.
-    public init?(rfc3339 text: String) {
+    package init?(rfc3339 text: String) {
         var text = text
         guard let timestamp = text.withUTF8({ Timestamp(rfc3339: $0) }) else { return nil }
         self = timestamp
     }
 
     /// Parses UTF-8 bytes.
-    public init?(rfc3339 text: UnsafeBufferPointer<UInt8>) {
+    package init?(rfc3339 text: UnsafeBufferPointer<UInt8>) {
         var reader = Reader(text: text)
         guard let year = reader.number(digits: 4), reader.take("-"),
             let month = reader.number(digits: 2), reader.take("-"),

@@ -1,25 +1,25 @@
 /// A point in time in milliseconds since 1970 UTC, and its text by RFC 3339: `2026-11-21T10:00:00.000Z`.
-public struct Timestamp: Hashable, Sendable, Comparable {
-    public let milliseconds: Int64
+package struct Timestamp: Hashable, Sendable, Comparable {
+    package let milliseconds: Int64
 
-    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// `0001-01-01T00:00:00.000Z`
-    public static let earliest = Timestamp(milliseconds: -62_135_596_800_000)
+    package static let earliest = Timestamp(milliseconds: -62_135_596_800_000)
     /// `9999-12-31T23:59:59.999Z`
-    public static let latest = Timestamp(milliseconds: 253_402_300_799_999)
+    package static let latest = Timestamp(milliseconds: 253_402_300_799_999)
 
-    public static func < (one: Timestamp, two: Timestamp) -> Bool { one.milliseconds < two.milliseconds }
+    package static func < (one: Timestamp, two: Timestamp) -> Bool { one.milliseconds < two.milliseconds }
 
     static let millisecondsPerDay: Int64 = 86_400_000
 }
 
 extension Timestamp: CustomStringConvertible {
     /// The RFC 3339 text in UTC, with milliseconds. Years outside 0001–9999 are clamped.
-    public var description: String { withRFC3339 { String(decoding: $0, as: UTF8.self) } }
+    package var description: String { withRFC3339 { String(decoding: $0, as: UTF8.self) } }
 
     /// Appends the RFC 3339 text in UTC, 24 bytes.
-    public func append(to bytes: inout [UInt8]) { withRFC3339 { bytes.append(contentsOf: $0) } }
+    package func append(to bytes: inout [UInt8]) { withRFC3339 { bytes.append(contentsOf: $0) } }
 
     private func withRFC3339<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         let clamped = min(max(self, .earliest), .latest).milliseconds

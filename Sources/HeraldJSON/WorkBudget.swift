@@ -3,12 +3,12 @@
 /// Everything that a client can make expensive (a schema, a pattern, a filter, the data that is checked) spends steps,
 /// and stops when none are left. Steps rather than time, so that the same document always has the same result. A step
 /// takes at most 25 ns on the machine of `Documentation/performance.md`.
-public struct WorkBudget: Sendable {
+package struct WorkBudget: Sendable {
     /// The budget of one request: less than 50 ms with a margin.
-    public static let stepsPerRequest = 1_000_000
+    package static let stepsPerRequest = 1_000_000
 
     /// Zero or less if the budget is exhausted.
-    public private(set) var left: Int
+    package private(set) var left: Int
 
     /// How many steps pass between two questions whether to go on: less than half a millisecond.
     private static let stepsBetweenLooks = 16_384
@@ -20,21 +20,21 @@ public struct WorkBudget: Sendable {
     /// - Parameters:
     ///   - steps: how many there are.
     ///   - isInterrupted: asked now and then; when it returns `true`, no steps are left.
-    public init(steps: Int = stepsPerRequest, isInterrupted: (@Sendable () -> Bool)? = nil) {
+    package init(steps: Int = stepsPerRequest, isInterrupted: (@Sendable () -> Bool)? = nil) {
         left = steps
         self.isInterrupted = isInterrupted
         if isInterrupted != nil { nextLook = steps - Self.stepsBetweenLooks }
     }
 
     /// For work that is bounded by other means.
-    public static let unlimited = WorkBudget(steps: .max)
+    package static let unlimited = WorkBudget(steps: .max)
 
     /// If the budget is exhausted, results computed with it are meaningless.
-    public var isSpent: Bool { left <= 0 }
+    package var isSpent: Bool { left <= 0 }
 
     /// - Returns: `false` if the budget is exhausted.
     @discardableResult
-    public mutating func spend(_ steps: Int) -> Bool {
+    package mutating func spend(_ steps: Int) -> Bool {
         left -= steps
         if left < nextLook { look() }
         return left > 0

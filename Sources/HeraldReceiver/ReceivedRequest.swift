@@ -1,30 +1,30 @@
 /// A received request.
-public struct ReceivedRequest: Sendable {
-    public enum Version: String, Sendable {
+package struct ReceivedRequest: Sendable {
+    package enum Version: String, Sendable {
         case http1 = "HTTP/1.1"
         case http2 = "HTTP/2"
     }
 
-    public let version: Version
+    package let version: Version
     /// 1 for the first connection of the receiver.
-    public let connection: Int
+    package let connection: Int
     /// 1 for the first request on its connection; a later one reused the connection.
-    public let position: Int
+    package let position: Int
     /// When its last byte was received, in nanoseconds of the machine's monotonic clock.
-    public let receivedAt: Int64
-    public let method: String
+    package let receivedAt: Int64
+    package let method: String
     /// Including the query.
-    public let path: String
+    package let path: String
     /// In order, with names as received: in lower case over HTTP/2, whose `:authority` is `host` here.
-    public let headers: [(name: String, value: String)]
-    public let body: [UInt8]
+    package let headers: [(name: String, value: String)]
+    package let body: [UInt8]
 
     /// The first value of a header, with the name in any case.
-    public func header(_ name: String) -> String? {
+    package func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    public var text: String { String(decoding: body, as: UTF8.self) }
+    package var text: String { String(decoding: body, as: UTF8.self) }
 }
 
 /// A request without the number of its connection.

@@ -10,12 +10,12 @@ internal import Synchronization
 ///     defer { receiver.close() }
 ///     … receiver.url("/hook") …
 ///     let requests = await receiver.requests(1)
-public final class Receiver: Sendable {
+package final class Receiver: Sendable {
     /// Called for each complete request, on the receiver's thread: must return soon, and must not call `close`.
-    public typealias Script = @Sendable (ReceivedRequest) -> ReceiverReply
+    package typealias Script = @Sendable (ReceivedRequest) -> ReceiverReply
 
     /// The treatment of a new connection by a receiver.
-    public enum Welcome: Sendable {
+    package enum Welcome: Sendable {
         case serve
         /// Accepts it and never reads from it.
         case ignore
@@ -24,28 +24,28 @@ public final class Receiver: Sendable {
         case reset
     }
 
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// An IPv4 address.
-        public var address = "127.0.0.1"
+        package var address = "127.0.0.1"
         /// 0 lets the system choose a free one.
-        public var port: UInt16 = 0
-        public var tls: ReceiverTLS?
+        package var port: UInt16 = 0
+        package var tls: ReceiverTLS?
         /// Called with the number of each new connection, 1 for the first, on the receiver's thread.
-        public var welcome: @Sendable (Int) -> Welcome = { _ in .serve }
+        package var welcome: @Sendable (Int) -> Welcome = { _ in .serve }
         /// A larger body gets 413.
-        public var maxBodyBytes = 16 * 1024 * 1024
+        package var maxBodyBytes = 16 * 1024 * 1024
         /// Further connections wait in the system's queue.
-        public var maxConnections = 10_000
+        package var maxConnections = 10_000
         /// The number of requests kept for `requests`.
-        public var maxRecordedRequests = 1_000_000
+        package var maxRecordedRequests = 1_000_000
 
-        public init() {}
+        package init() {}
     }
 
-    public let address: String
-    public let port: UInt16
+    package let address: String
+    package let port: UInt16
     /// The SHA-256 of the receiver's public key (DER), in base64; `nil` without TLS.
-    public let pin: String?
+    package let pin: String?
     private let scheme: String
     private let recording: Recording
     private let mailbox: Mailbox<ReceiverLoop.Work>
@@ -54,7 +54,7 @@ public final class Receiver: Sendable {
     private let isRefusing = Mutex(false)
 
     /// Listens, and starts the thread.
-    public init(_ configuration: Configuration, script: @escaping Script) throws(ReceiverError) {
+    package init(_ configuration: Configuration, script: @escaping Script) throws(ReceiverError) {
         let context = try configuration.tls.map { settings throws(ReceiverError) in
             try settings.authority.serverContext(settings)
         }
@@ -78,7 +78,7 @@ public final class Receiver: Sendable {
     ///   - address: an IPv4 address.
     ///   - port: 0 lets the system choose a free one.
     ///   - tls: `nil` for plain HTTP.
-    public convenience init(
+    package convenience init(
         address: String = "127.0.0.1", port: UInt16 = 0, tls: ReceiverTLS? = nil,
         script: @escaping Script = { _ in .status(200) }
     ) throws(ReceiverError) {
@@ -91,26 +91,26 @@ public final class Receiver: Sendable {
 
     deinit { close() }
 
-    public func url(_ path: String = "/") -> String { "\(scheme)://\(address):\(port)\(path)" }
+    package func url(_ path: String = "/") -> String { "\(scheme)://\(address):\(port)\(path)" }
 
     // MARK: What came
 
     /// All requests so far, in the order of their completion.
-    public var requests: [ReceivedRequest] { recording.requests }
+    package var requests: [ReceivedRequest] { recording.requests }
 
     /// The number of all requests, including those that are not kept.
-    public var requestCount: Int { recording.requestCount }
+    package var requestCount: Int { recording.requestCount }
 
-    public var connectionCount: Int { recording.connectionCount }
+    package var connectionCount: Int { recording.connectionCount }
 
     /// Waits for this number of requests, and returns all requests so far. Returns early when the receiver is closed or
     /// the task is cancelled.
-    public func requests(_ count: Int) async -> [ReceivedRequest] {
+    package func requests(_ count: Int) async -> [ReceivedRequest] {
         await requests { $0.count >= count }
     }
 
     /// Waits until the condition holds for the requests so far, and returns them; returns early in the same cases.
-    public func requests(
+    package func requests(
         until condition: @escaping @Sendable ([ReceivedRequest]) -> Bool
     ) async -> [ReceivedRequest] {
         await recording.wait(until: condition)
@@ -120,10 +120,10 @@ public final class Receiver: Sendable {
     // MARK: Its end
 
     /// Closes open connections, and keeps listening, like a keep-alive timeout. Returns afterwards.
-    public func closeConnections() { perform { .closeConnections(done: $0) } }
+    package func closeConnections() { perform { .closeConnections(done: $0) } }
 
     /// Resets open connections, and closes the listening socket, like a process that died. Returns afterwards.
-    public func refuseConnections() {
+    package func refuseConnections() {
         isRefusing.withLock { isRefusing in
             perform { .refuse(done: $0) }
             isRefusing = true
@@ -131,7 +131,7 @@ public final class Receiver: Sendable {
     }
 
     /// Listens on the same port again after `refuseConnections`. Returns afterwards.
-    public func acceptConnections() throws(ReceiverError) {
+    package func acceptConnections() throws(ReceiverError) {
         let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
             guard isRefusing else { return .success(()) }
             do throws(ReceiverError) {
@@ -157,7 +157,7 @@ public final class Receiver: Sendable {
     }
 
     /// Refuses new connections, resets all others and ends the thread. May be called again.
-    public func close() {
+    package func close() {
         thread.withLock { thread in
             guard let running = thread else { return }
             mailbox.post(.stop)

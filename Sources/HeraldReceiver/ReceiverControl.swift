@@ -1,18 +1,18 @@
-public import HeraldRuntime
+package import HeraldRuntime
 
 /// Controls a running receiver, and returns its counts, through HTTP requests to another receiver. Any thread.
-public final class ReceiverControl: Sendable {
+package final class ReceiverControl: Sendable {
     /// One of the control requests.
-    public struct Request: Sendable {
+    package struct Request: Sendable {
         /// Its usage text: `POST /outage`.
-        public let usage: String
-        public let help: String
+        package let usage: String
+        package let help: String
         /// - Returns: the body of the response.
         let perform: @Sendable (ReceiverControl, _ body: [UInt8]) throws -> [UInt8]
     }
 
     /// All control requests. The command's help is made from this list.
-    public static let requests: [Request] = [
+    package static let requests: [Request] = [
         Request(
             usage: "GET /counts",
             help:
@@ -53,7 +53,7 @@ public final class ReceiverControl: Sendable {
     private let counts: RequestCounts
     private let clock: Clock
 
-    public init(_ receiver: Receiver, _ replies: ScriptedReplies, _ counts: RequestCounts, clock: Clock) {
+    package init(_ receiver: Receiver, _ replies: ScriptedReplies, _ counts: RequestCounts, clock: Clock) {
         self.receiver = receiver
         self.replies = replies
         self.counts = counts
@@ -61,7 +61,7 @@ public final class ReceiverControl: Sendable {
     }
 
     /// The script of the receiver for control requests.
-    public func reply(to request: ReceivedRequest) -> ReceiverReply {
+    package func reply(to request: ReceivedRequest) -> ReceiverReply {
         let usage = "\(request.method) \(request.path)"
         guard let known = Self.requests.first(where: { $0.usage == usage }) else {
             return .status(404, body: "There is no \(usage). `herald receiver --help` lists all.\n")

@@ -2,7 +2,7 @@ internal import HeraldJSON
 internal import Synchronization
 
 /// Counts the requests of each path per second, so that no log has to be parsed. Any thread.
-public final class RequestCounts: Sendable {
+package final class RequestCounts: Sendable {
     /// Arrays by the number of the second.
     fileprivate struct Path {
         var attempts: [Int64] = []
@@ -27,12 +27,12 @@ public final class RequestCounts: Sendable {
     private static let maxSeconds = 86_400
 
     /// - Parameter now: the start of the first second, on the clock of `ReceivedRequest.receivedAt`.
-    public init(now: Int64) {
+    package init(now: Int64) {
         state = Mutex(State(began: now))
     }
 
     /// Handshakes do not count.
-    public func add(_ request: ReceivedRequest, _ reply: ReceiverReply) {
+    package func add(_ request: ReceivedRequest, _ reply: ReceiverReply) {
         guard request.method != "OPTIONS" else { return }
         let name = ScriptedReplies.path(of: request.path)
         let id = reply.isSuccess ? request.header("webhook-id").map(\.hashValue) : nil
@@ -46,11 +46,11 @@ public final class RequestCounts: Sendable {
     }
 
     /// Resets all counts.
-    public func reset(now: Int64) { state.withLock { $0 = State(began: now) } }
+    package func reset(now: Int64) { state.withLock { $0 = State(began: now) } }
 
     /// An object: `seconds` since the start, and `paths`, each with an array of numbers, one for each second, for
     /// `attempts`, `useful` and `duplicates`. Trailing zeros are omitted.
-    public func json(now: Int64) -> [UInt8] {
+    package func json(now: Int64) -> [UInt8] {
         let state = state.withLock { $0 }
         var json = JSONWriter()
         json.object { json in

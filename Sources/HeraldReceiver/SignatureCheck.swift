@@ -1,8 +1,8 @@
-public import HeraldCrypto
+package import HeraldCrypto
 
 /// Verifies the signatures of callbacks: Standard Webhooks, `v1` (HMAC-SHA256) and `v1a` (Ed25519).
-public struct SignatureCheck: Sendable {
-    public enum Verdict: Equatable, Sendable, CustomStringConvertible {
+package struct SignatureCheck: Sendable {
+    package enum Verdict: Equatable, Sendable, CustomStringConvertible {
         case verified
         /// This header is missing or malformed.
         case unsigned(String)
@@ -11,7 +11,7 @@ public struct SignatureCheck: Sendable {
         /// No signature matches any of the keys.
         case forged
 
-        public var description: String {
+        package var description: String {
             switch self {
             case .verified: "verified"
             case .unsigned(let header): "UNSIGNED (no \(header))"
@@ -30,21 +30,21 @@ public struct SignatureCheck: Sendable {
     private let keys: [Key]
 
     /// - Parameter keys: `whsec_…` and `whpk_…`; one matching key is enough.
-    public init(keys: [String]) throws(SignatureKeyError) {
+    package init(keys: [String]) throws(SignatureKeyError) {
         var parsed: [Key] = []
         for text in keys { parsed.append(try Self.key(text)) }
         self.keys = parsed
     }
 
     /// - Parameter now: milliseconds since 1970.
-    public func verdict(on request: ReceivedRequest, now: Int64) throws(CryptoError) -> Verdict {
+    package func verdict(on request: ReceivedRequest, now: Int64) throws(CryptoError) -> Verdict {
         try verdict(on: request.body, now: now) { request.header($0) }
     }
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
     ///   - header: the value of the header with this name, in lower case.
-    public func verdict(
+    package func verdict(
         on body: [UInt8], now: Int64, header: (String) -> String?
     ) throws(CryptoError) -> Verdict {
         guard let id = header("webhook-id") else { return .unsigned("webhook-id") }
@@ -99,6 +99,6 @@ public struct SignatureCheck: Sendable {
 }
 
 /// Why a key is invalid. Never quotes it.
-public struct SignatureKeyError: Error, Equatable, Sendable, CustomStringConvertible {
-    public let description: String
+package struct SignatureKeyError: Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
 }

@@ -3,25 +3,25 @@ import Glibc
 /// The clocks of the service. A value of two closures, so that tests can replace them.
 ///
 /// Timers use only `monotonic`: a change of the wall clock does not affect them.
-public struct Clock: Sendable {
+package struct Clock: Sendable {
     /// Nanoseconds from an arbitrary start; never goes back. Any thread.
-    public let monotonic: @Sendable () -> Int64
+    package let monotonic: @Sendable () -> Int64
     /// Milliseconds since 1970-01-01 UTC. Any thread.
-    public let wall: @Sendable () -> Int64
+    package let wall: @Sendable () -> Int64
 
-    public init(monotonic: @escaping @Sendable () -> Int64, wall: @escaping @Sendable () -> Int64) {
+    package init(monotonic: @escaping @Sendable () -> Int64, wall: @escaping @Sendable () -> Int64) {
         self.monotonic = monotonic
         self.wall = wall
     }
 
     /// Returns this clock with another wall clock.
     /// - Parameter milliseconds: how far it is ahead of this one. Any thread.
-    public func ahead(by milliseconds: @escaping @Sendable () -> Int64) -> Clock {
+    package func ahead(by milliseconds: @escaping @Sendable () -> Int64) -> Clock {
         Clock(monotonic: monotonic, wall: { [wall] in wall() + milliseconds() })
     }
 
     /// The machine's clocks.
-    public static let system = Clock(
+    package static let system = Clock(
         monotonic: { nanoseconds(CLOCK_MONOTONIC) }, wall: { nanoseconds(CLOCK_REALTIME) / 1_000_000 })
 }
 

@@ -5,28 +5,28 @@ import Glibc
 ///
 /// Each registration has a generation. A closed descriptor leaves epoll by itself, and its number is used again: an event
 /// of the closed descriptor that the kernel has already reported is not taken for one of its successor.
-public final class Epoll {
+package final class Epoll {
     /// The events to watch a descriptor for, or the events that occurred.
-    public struct Interest: OptionSet, Sendable {
-        public let rawValue: UInt32
-        public init(rawValue: UInt32) { self.rawValue = rawValue }
-        public static let read = Interest(rawValue: herald_epollin())
-        public static let write = Interest(rawValue: herald_epollout())
+    package struct Interest: OptionSet, Sendable {
+        package let rawValue: UInt32
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+        package static let read = Interest(rawValue: herald_epollin())
+        package static let write = Interest(rawValue: herald_epollout())
         /// The other side will send nothing more.
-        public static let hangUp = Interest(rawValue: herald_epollrdhup())
+        package static let hangUp = Interest(rawValue: herald_epollrdhup())
         /// Reported even if not requested.
-        public static let error = Interest(rawValue: herald_epollerr())
+        package static let error = Interest(rawValue: herald_epollerr())
     }
 
     /// Readable when something is ready, so it can be polled itself.
-    public let descriptor: Int32
+    package let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>
     private let capacity: Int
     /// The number of registrations so far of each descriptor.
     private var generations: [UInt32] = []
 
     /// - Parameter capacity: the maximum number of descriptors reported by one `wait`.
-    public init(capacity: Int = 256) throws(SystemError) {
+    package init(capacity: Int = 256) throws(SystemError) {
         descriptor = Int32(try systemCall("epoll_create1") { Int(herald_epoll_create()) })
         events = .allocate(capacity: capacity)
         self.capacity = capacity
@@ -37,7 +37,7 @@ public final class Epoll {
         events.deallocate()
     }
 
-    public func add(_ fd: Int32, _ interest: Interest) throws(SystemError) {
+    package func add(_ fd: Int32, _ interest: Interest) throws(SystemError) {
         let index = Int(fd)
         if index >= generations.count {
             generations.append(contentsOf: repeatElement(0, count: index + 64 - generations.count))
@@ -46,18 +46,18 @@ public final class Epoll {
         try counted(EPOLL_CTL_ADD, fd, interest)
     }
 
-    public func modify(_ fd: Int32, _ interest: Interest) throws(SystemError) {
+    package func modify(_ fd: Int32, _ interest: Interest) throws(SystemError) {
         try counted(EPOLL_CTL_MOD, fd, interest)
     }
 
     /// Changes the interest in a descriptor that may be closed.
     /// - Returns: whether it is still registered.
-    public func modifyIfOpen(_ fd: Int32, _ interest: Interest) -> Bool {
+    package func modifyIfOpen(_ fd: Int32, _ interest: Interest) -> Bool {
         (try? control(EPOLL_CTL_MOD, fd, interest)) != nil
     }
 
     /// A descriptor that was closed before cannot be removed, which is not counted as a failure.
-    public func remove(_ fd: Int32) throws(SystemError) {
+    package func remove(_ fd: Int32) throws(SystemError) {
         try control(EPOLL_CTL_DEL, fd, [])
     }
 
@@ -83,7 +83,7 @@ public final class Epoll {
 
     /// Sleeps until something is ready, at most for `milliseconds` (negative: without limit), and reports it. An
     /// interruption by a signal reports nothing.
-    public func wait(milliseconds: Int32, _ ready: (_ fd: Int32, _ interest: Interest) -> Void) {
+    package func wait(milliseconds: Int32, _ ready: (_ fd: Int32, _ interest: Interest) -> Void) {
         let count = epoll_wait(descriptor, events, Int32(capacity), milliseconds)
         guard count > 0 else { return }
         for index in 0..<Int(count) {

@@ -3,8 +3,8 @@ import Synchronization
 /// The changes of registrations that epoll has refused, of all threads of the process. Any thread.
 ///
 /// Descriptors that cannot be watched are not served until a timer expires, so they are reported to operators.
-public enum EpollFailures {
-    public typealias Observer = @Sendable (_ error: SystemError, _ count: Int) -> Void
+package enum EpollFailures {
+    package typealias Observer = @Sendable (_ error: SystemError, _ count: Int) -> Void
 
     private struct State {
         var count = 0
@@ -14,10 +14,10 @@ public enum EpollFailures {
     private static let state = Mutex(State())
 
     /// The number since the process started.
-    public static var count: Int { state.withLock { $0.count } }
+    package static var count: Int { state.withLock { $0.count } }
 
     /// Sets the function that is called with each failure, on the thread that it happens on, and with their number.
-    public static func observe(_ observer: Observer?) {
+    package static func observe(_ observer: Observer?) {
         state.withLock { $0.observer = observer }
     }
 

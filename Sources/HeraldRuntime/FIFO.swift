@@ -5,25 +5,25 @@
 /// ``compact()``; those that are optional, at once, by ``takeFirst()``.
 ///
 /// Inlinable, so that it is specialized for its elements.
-public struct FIFO<Element> {
+@usableFromInline package struct FIFO<Element> {
     @usableFromInline var items: [Element] = []
     /// The queue is `items[start...]`.
     @usableFromInline var start = 0
     /// The maximum number of elements.
-    public let capacity: Int
+    @usableFromInline package let capacity: Int
 
     @inlinable
-    public init(capacity: Int = .max) { self.capacity = capacity }
+    package init(capacity: Int = .max) { self.capacity = capacity }
 
-    @inlinable public var count: Int { items.count - start }
-    @inlinable public var isFull: Bool { count >= capacity }
+    @inlinable package var count: Int { items.count - start }
+    @inlinable package var isFull: Bool { count >= capacity }
     /// The number of removed elements that are still in memory.
-    @inlinable public var slack: Int { start }
+    @inlinable package var slack: Int { start }
 
     /// - Returns: `false` if the queue is full; the element is not added then.
     @inlinable
     @discardableResult
-    public mutating func append(_ element: Element) -> Bool {
+    package mutating func append(_ element: Element) -> Bool {
         if isFull { return false }
         items.append(element)
         return true
@@ -32,7 +32,7 @@ public struct FIFO<Element> {
     /// - Precondition: the queue is not empty.
     @inlinable
     @discardableResult
-    public mutating func removeFirst() -> Element {
+    package mutating func removeFirst() -> Element {
         let element = items[start]
         start += 1
         if start == items.count || start >= 64 && start * 2 >= items.count { compact() }
@@ -40,30 +40,30 @@ public struct FIFO<Element> {
     }
 
     @inlinable
-    public mutating func popFirst() -> Element? { isEmpty ? nil : removeFirst() }
+    package mutating func popFirst() -> Element? { isEmpty ? nil : removeFirst() }
 
     @inlinable
-    public mutating func removeAll(where isUnwanted: (Element) throws -> Bool) rethrows {
+    package mutating func removeAll(where isUnwanted: (Element) throws -> Bool) rethrows {
         compact()
         try items.removeAll(where: isUnwanted)
     }
 
     @inlinable
-    public mutating func removeAll() {
+    package mutating func removeAll() {
         items.removeAll()
         start = 0
     }
 
     /// Releases all removed elements.
     @inlinable
-    public mutating func compact() {
+    package mutating func compact() {
         items.removeFirst(start)
         start = 0
     }
 
     /// A range of positions; 0 is the front.
     @inlinable
-    public func elements(_ range: Range<Int>) -> [Element] {
+    package func elements(_ range: Range<Int>) -> [Element] {
         Array(items[start + range.lowerBound..<start + range.upperBound])
     }
 }
@@ -72,7 +72,7 @@ extension FIFO {
     /// Removes the first element and releases it from the queue at once. For elements that hold much, and for a queue that a
     /// lock guards: their release in bulk takes long.
     @inlinable
-    public mutating func takeFirst<Wrapped>() -> Wrapped? where Element == Wrapped? {
+    package mutating func takeFirst<Wrapped>() -> Wrapped? where Element == Wrapped? {
         guard !isEmpty else { return nil }
         let element = items[start]
         items[start] = nil
@@ -85,11 +85,11 @@ extension FIFO: Sendable where Element: Sendable {}
 
 /// 0 is the front.
 extension FIFO: RandomAccessCollection, MutableCollection {
-    @inlinable public var startIndex: Int { 0 }
-    @inlinable public var endIndex: Int { count }
+    @inlinable package var startIndex: Int { 0 }
+    @inlinable package var endIndex: Int { count }
 
     @inlinable
-    public subscript(index: Int) -> Element {
+    package subscript(index: Int) -> Element {
         get { items[start + index] }
         set { items[start + index] = newValue }
     }

@@ -3,13 +3,13 @@ import Glibc
 
 /// Random numbers of the system, fetched in blocks, because a system call costs more than a number. A value; its owner
 /// synchronizes access.
-public struct RandomBlock: RandomNumberGenerator, Sendable {
+package struct RandomBlock: RandomNumberGenerator, Sendable {
     private var block: [UInt64] = []
     private static let size = 64
 
-    public init() {}
+    package init() {}
 
-    public mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         if let number = block.popLast() { return number }
         block = Array(repeating: 0, count: Self.size)
         let count = block.withUnsafeMutableBytes { getrandom($0.baseAddress, $0.count, 0) }

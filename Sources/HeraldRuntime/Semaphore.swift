@@ -2,28 +2,28 @@ import CHeraldLinux
 import Glibc
 
 /// A counting semaphore for any threads.
-public final class Semaphore: Sendable {
+package final class Semaphore: Sendable {
     private let descriptor: Int32
 
-    public init() throws(SystemError) {
+    package init() throws(SystemError) {
         descriptor = Int32(try systemCall("eventfd") { Int(herald_eventfd(1)) })
     }
 
     deinit { close(descriptor) }
 
-    public func signal() {
+    package func signal() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
 
     /// Takes one permit; waits for it if necessary.
-    public func wait() {
+    package func wait() {
         while !take() { waitForPermit(milliseconds: -1) }
     }
 
     /// Takes one permit; waits for it at most this long.
     /// - Returns: whether it got one.
-    public func wait(milliseconds: Int32) -> Bool {
+    package func wait(milliseconds: Int32) -> Bool {
         let deadline = Clock.system.monotonic() + Int64(milliseconds) * 1_000_000
         while !take() {
             let rest = deadline - Clock.system.monotonic()

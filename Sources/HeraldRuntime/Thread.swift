@@ -2,7 +2,7 @@ import CHeraldLinux
 import Glibc
 
 /// An operating-system thread with a name, for work that must not run on Swift's cooperative pool.
-public final class Thread: Sendable {
+package final class Thread: Sendable {
     // `pthread_t` is an integer on Linux.
     private let handle: pthread_t
 
@@ -19,7 +19,7 @@ public final class Thread: Sendable {
 
     /// Starts at once.
     /// - Parameter name: as shown by `top -H`; truncated to 15 bytes by the kernel.
-    public init(
+    package init(
         name: String, priority: Priority = .normal, body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         let start = Unmanaged.passRetained(Start(name: name, priority: priority, body: body))
@@ -33,20 +33,20 @@ public final class Thread: Sendable {
     }
 
     /// Whether the caller runs on this thread.
-    public var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
+    package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
     /// Waits for the end of the body. Must be called once.
-    public func join() {
+    package func join() {
         pthread_join(handle, nil)
     }
 
     /// Lets the thread end by itself. Must be called once, instead of `join`.
-    public func detach() {
+    package func detach() {
         pthread_detach(handle)
     }
 
     /// The scheduling priority.
-    public enum Priority: Sendable {
+    package enum Priority: Sendable {
         /// Others wait for its short work: when it wakes it interrupts a thread that computes for long. It gets no more of
         /// the processor for it.
         case prompt

@@ -1,5 +1,5 @@
 /// The supported values of `format`.
-public enum Format: String, CaseIterable, Sendable {
+package enum Format: String, CaseIterable, Sendable {
     /// RFC 3339, including leap seconds.
     case dateTime = "date-time"
     case date
@@ -38,7 +38,7 @@ public enum Format: String, CaseIterable, Sendable {
     }
 
     /// Whether a text has this format. Takes time linear in the text.
-    public func accepts(_ text: String) -> Bool {
+    package func accepts(_ text: String) -> Bool {
         var reader = FormatReader(text)
         switch self {
         case .dateTime: return reader.date() && reader.skip("Tt") && reader.time() && reader.isAtEnd

@@ -1,4 +1,4 @@
-public import HeraldJSON
+package import HeraldJSON
 
 /// A JSON Schema, compiled once and used by any thread: dialect 2020-12, or 2019-09 or draft 7 if `$schema` says so.
 ///
@@ -10,11 +10,11 @@ public import HeraldJSON
 ///   with another pattern is refused. Numbers are compared without loss.
 ///
 /// Sources: https://json-schema.org/draft/2020-12/json-schema-core and json-schema-validation.
-public struct JSONSchema: Sendable {
+package struct JSONSchema: Sendable {
     /// The limit of the schema's text.
-    public static let maxBytes = 65_536
+    package static let maxBytes = 65_536
     /// The maximum nesting of schemas in a validation, including references.
-    public static let maxDepth = 256
+    package static let maxDepth = 256
 
     /// The first is the whole schema.
     let nodes: [SchemaNode]
@@ -24,15 +24,15 @@ public struct JSONSchema: Sendable {
     let dynamicAnchors: [[String: Int]]
     var isDynamic: Bool { !dynamicAnchors.isEmpty }
     /// The parts of the schema that are accepted and not checked, with the reason: at most 50.
-    public let unchecked: [SchemaError.Problem]
+    package let unchecked: [SchemaError.Problem]
     /// Its memory, in units of a node or an instruction of a pattern: about 100 bytes.
-    public let size: Int
+    package let size: Int
 
     /// - Parameters:
     ///   - assertsFormats: whether `format` is checked.
     ///   - budget: for reading the schema. If it is exhausted, the schema is refused.
     /// - Throws: all errors of the schema.
-    public init(
+    package init(
         _ value: JSONValue, assertsFormats: Bool = false, within budget: inout WorkBudget
     ) throws(SchemaError) {
         guard value.byteRange.count <= Self.maxBytes else {
@@ -52,7 +52,7 @@ public struct JSONSchema: Sendable {
     ///   - limit: the maximum number of violations.
     ///   - budget: for the validation. If it is exhausted, the result is meaningless.
     /// - Returns: an empty array if the value is valid.
-    public func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [Violation] {
+    package func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [Violation] {
         var validation = Validation(self, limit: limit, budget)
         defer { budget = validation.budget }
         return validation.run(value)
@@ -60,20 +60,20 @@ public struct JSONSchema: Sendable {
 }
 
 /// One violation of a schema.
-public struct Violation: Hashable, Sendable {
+package struct Violation: Hashable, Sendable {
     /// A JSON pointer into the value, `""` for the whole.
-    public let pointer: String
+    package let pointer: String
     /// A description of the requirement.
-    public let detail: String
+    package let detail: String
 }
 
 /// Why a schema can't be used: all errors, at least one.
-public struct SchemaError: Error, Hashable, Sendable {
-    public struct Problem: Hashable, Sendable {
+package struct SchemaError: Error, Hashable, Sendable {
+    package struct Problem: Hashable, Sendable {
         /// A JSON pointer into the schema.
-        public let pointer: String
+        package let pointer: String
         /// A description of the error, and of what is allowed.
-        public let detail: String
+        package let detail: String
 
         init(_ pointer: String, _ detail: String) {
             self.pointer = pointer
@@ -81,7 +81,7 @@ public struct SchemaError: Error, Hashable, Sendable {
         }
     }
 
-    public let problems: [Problem]
+    package let problems: [Problem]
 
     init(_ problems: [Problem]) { self.problems = problems }
 }

@@ -1,26 +1,26 @@
-public import HeraldCrypto
+package import HeraldCrypto
 
 /// The text of an access key: `hrld_`, the 26 characters of its id, `_`, and 32 random characters (160 bits).
 ///
 /// The id identifies the key; the digest of the whole text authenticates it.
-public struct KeyText: Sendable {
-    public static let prefix = "hrld_"
+package struct KeyText: Sendable {
+    package static let prefix = "hrld_"
     private static let nameBytes = 26
     private static let randomByteCount = 20
     /// Longer texts are refused unread.
     static let maxBytes = 255
 
-    public let text: String
-    public let id: String
+    package let text: String
+    package let id: String
 
     /// A new text.
     /// - Parameter id: `key_` and a ULID.
-    public init(id: String) throws(CryptoError) {
+    package init(id: String) throws(CryptoError) {
         self.id = id
         text = Self.prefix + id.dropFirst(4) + "_" + Self.base32(try randomBytes(Self.randomByteCount))
     }
 
-    public var digest: [UInt8] { SHA256.hash(Array(text.utf8)) }
+    package var digest: [UInt8] { SHA256.hash(Array(text.utf8)) }
 
     /// The id of a text with the form of a key; `nil` if it has another form.
     static func name(in text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

@@ -1,4 +1,4 @@
-public import HeraldHTTP
+package import HeraldHTTP
 
 /// Where a request comes from. Browsers state it in `Sec-Fetch-Site`, or, if they don't trust the server's address
 /// (plain `http` that is not local), in `Origin`; pages can forge neither. Other programs send neither.
@@ -37,18 +37,18 @@ enum RequestSource: Equatable {
 
 /// Refuses changes by pages of other origins, except those that the operator allows. Such pages may also read the
 /// responses (CORS).
-public struct OriginRules: Sendable {
+package struct OriginRules: Sendable {
     /// As browsers send them: `https://shop.example`.
     private let named: Set<String>
 
     /// - Parameter named: each satisfies `isOrigin`.
-    public init(_ named: [String]) {
+    package init(_ named: [String]) {
         self.named = Set(named)
     }
 
     /// Whether the text is an origin as browsers write it: a scheme and a host in lower case, and a port other than the
     /// standard one.
-    public static func isOrigin(_ text: String) -> Bool {
+    package static func isOrigin(_ text: String) -> Bool {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let first = parts[0].utf8.first, isLetter(first),
             parts[0].utf8.allSatisfy({ isLetter($0) || isDigit($0) || "+-.".utf8.contains($0) }),
@@ -87,7 +87,7 @@ public struct OriginRules: Sendable {
 
     /// The headers that allow a page to read the response.
     /// - Parameter origin: the `Origin` of the request.
-    public func fields(for origin: String?) -> [Response.Field] {
+    package func fields(for origin: String?) -> [Response.Field] {
         if named.isEmpty { return [] }
         // A cache must not give the response to a page of another origin.
         let vary = Response.Field("Vary", "Origin")

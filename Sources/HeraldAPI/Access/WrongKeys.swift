@@ -1,4 +1,4 @@
-public import HeraldHTTP
+package import HeraldHTTP
 import Synchronization
 
 /// Counts invalid keys and links by client address, reports each address once a minute, and delays responses from the
@@ -6,13 +6,13 @@ import Synchronization
 ///
 /// Only responses to invalid keys are delayed, so other clients behind the same proxy are not affected. Any thread; the
 /// lock is held for a few instructions, and never while reporting.
-public final class WrongKeys: Sendable {
+package final class WrongKeys: Sendable {
     /// The invalid keys of an address.
-    public struct Report: Sendable {
+    package struct Report: Sendable {
         /// `nil` for all addresses beyond those that are counted separately.
-        public let address: PeerAddress?
+        package let address: PeerAddress?
         /// Since the previous report, including this one.
-        public let count: Int
+        package let count: Int
     }
 
     /// One address in one window.

@@ -1,5 +1,5 @@
 /// The OpenAPI description of the API, as served.
-public enum APIDescription {
-    public static let json = EmbeddedFile.bytes("openapi.json")
-    public static let yaml = EmbeddedFile.bytes("openapi.yaml")
+package enum APIDescription {
+    package static let json = EmbeddedFile.bytes("openapi.json")
+    package static let yaml = EmbeddedFile.bytes("openapi.yaml")
 }

@@ -1,5 +1,5 @@
 import HeraldCore
-public import HeraldHTTP
+package import HeraldHTTP
 import HeraldJSON
 
 /// Live streams: events as they are posted, and attempts as they are recorded.

@@ -4,9 +4,9 @@ import Glibc
 /// The server's TLS certificate: a chain and the key of its first certificate.
 ///
 /// `@unchecked Sendable`: never changed after its creation, and GnuTLS only reads it.
-public final class ServerCertificate: @unchecked Sendable {
+package final class ServerCertificate: @unchecked Sendable {
     /// When the first certificate expires, in seconds since 1970 UTC.
-    public let expiration: Int64
+    package let expiration: Int64
     /// As a NUL-terminated text, because libmicrohttpd requires a certificate.
     let chainText: UnsafeMutablePointer<CChar>
     let keyText: UnsafeMutablePointer<CChar>
@@ -15,7 +15,7 @@ public final class ServerCertificate: @unchecked Sendable {
     /// - Parameters:
     ///   - chain: PEM; the server's certificate, followed by the intermediate certificates.
     ///   - key: PEM, not encrypted.
-    public init(chain: [UInt8], key: [UInt8]) throws(ServerCertificateError) {
+    package init(chain: [UInt8], key: [UInt8]) throws(ServerCertificateError) {
         guard chain.count <= Self.maxBytes, herald_tls_is_chain(chain, UInt32(chain.count)) != 0 else {
             throw .notACertificate
         }
@@ -53,13 +53,13 @@ public final class ServerCertificate: @unchecked Sendable {
 }
 
 /// Why a certificate can't be used, for the operator.
-public enum ServerCertificateError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum ServerCertificateError: Error, Equatable, Sendable, CustomStringConvertible {
     case notACertificate
     case notAKey(String)
     case encryptedKey
     case mismatch
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .notACertificate: "the certificate is not one in PEM (-----BEGIN CERTIFICATE-----)"
         case .notAKey(let reason): "the key is not a private key in PEM: \(reason)"

@@ -5,15 +5,15 @@ internal import HeraldCrypto
 ///
 /// `@unchecked Sendable`: key and certificate never change after `init`, and OpenSSL counts references to them
 /// atomically.
-public final class CertificateAuthority: @unchecked Sendable {
+package final class CertificateAuthority: @unchecked Sendable {
     private let key: OpaquePointer
     private let certificate: OpaquePointer
     /// Its certificate as PEM: a client that trusts it trusts the receiver.
-    public let pem: String
+    package let pem: String
 
     private static let dayInSeconds = 86_400
 
-    public init() throws(ReceiverError) {
+    package init() throws(ReceiverError) {
         do throws(CryptoError) {
             try CryptoLibrary.prepare()
         } catch {
@@ -39,15 +39,15 @@ public final class CertificateAuthority: @unchecked Sendable {
     }
 
     /// A certificate with its key, both PEM, for a server or a client with these names.
-    public struct Identity: Sendable {
-        public let certificate: String
-        public let key: String
+    package struct Identity: Sendable {
+        package let certificate: String
+        package let key: String
         /// The SHA-256 of the public key (DER), in base64.
-        public let pin: String
+        package let pin: String
     }
 
     /// - Parameter names: host names and addresses.
-    public func makeIdentity(names: [String] = ["localhost", "127.0.0.1", "::1"]) throws(ReceiverError) -> Identity {
+    package func makeIdentity(names: [String] = ["localhost", "127.0.0.1", "::1"]) throws(ReceiverError) -> Identity {
         guard let key = herald_new_key() else { throw .tlsFailed("making a key") }
         defer { EVP_PKEY_free(key) }
         let certificate = try sign(key, names: names, isExpired: false)
@@ -102,20 +102,20 @@ public final class CertificateAuthority: @unchecked Sendable {
 }
 
 /// The TLS settings of a receiver.
-public struct ReceiverTLS: Sendable {
-    public var authority: CertificateAuthority
+package struct ReceiverTLS: Sendable {
+    package var authority: CertificateAuthority
     /// Host names and addresses of the certificate.
-    public var names: [String]
+    package var names: [String]
     /// Whether the certificate expired a day ago.
-    public var isExpired: Bool
+    package var isExpired: Bool
     /// Whether HTTP/2 is offered by ALPN.
-    public var offersHTTP2: Bool
+    package var offersHTTP2: Bool
     /// Clients must have a certificate of this authority; `nil` if they need none.
-    public var clientAuthority: CertificateAuthority?
+    package var clientAuthority: CertificateAuthority?
     /// Supports only TLS 1.2, with these suites, in OpenSSL's notation; `nil` for OpenSSL's defaults.
-    public var oldCiphers: String?
+    package var oldCiphers: String?
 
-    public init(
+    package init(
         _ authority: CertificateAuthority, names: [String] = ["localhost", "127.0.0.1", "::1"],
         isExpired: Bool = false, offersHTTP2: Bool = true, clientAuthority: CertificateAuthority? = nil,
         oldCiphers: String? = nil

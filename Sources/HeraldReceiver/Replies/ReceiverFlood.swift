@@ -1,5 +1,5 @@
 /// An endless response of a hostile receiver.
-public enum ReceiverFlood: String, CaseIterable, Sendable {
+package enum ReceiverFlood: String, CaseIterable, Sendable {
     // Over HTTP/1.1.
     case headers, line, interim, trailer
     case chunkExtension = "extension"
@@ -10,7 +10,7 @@ public enum ReceiverFlood: String, CaseIterable, Sendable {
     case keyUpdate = "key-update"
 
     /// The reply that sends it.
-    public var reply: ReceiverReply {
+    package var reply: ReceiverReply {
         switch self {
         case .headers: .flood("HTTP/1.1 200 OK\r\n", of: "a:\r\n")
         case .line: .flood("HTTP/1.1 200 OK\r\na: ", of: "x")
@@ -27,7 +27,7 @@ public enum ReceiverFlood: String, CaseIterable, Sendable {
     }
 
     /// Whether it is made of frames of HTTP/2.
-    public var isHTTP2: Bool { [.data, .priority, .windowUpdate].contains(self) }
+    package var isHTTP2: Bool { [.data, .priority, .windowUpdate].contains(self) }
 
     private static let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     private static let settings = frame(type: 4, stream: 0)
@@ -41,7 +41,7 @@ public enum ReceiverFlood: String, CaseIterable, Sendable {
 
 extension ReceiverReply {
     /// Sends one of these without end.
-    public static func flood(_ flood: ReceiverFlood) -> ReceiverReply { flood.reply }
+    package static func flood(_ flood: ReceiverFlood) -> ReceiverReply { flood.reply }
 
     fileprivate static func frames(_ head: [[UInt8]], thenRepeatedly frame: [UInt8]) -> ReceiverReply {
         let repeated = [[UInt8]](repeating: frame, count: 16_384 / frame.count)

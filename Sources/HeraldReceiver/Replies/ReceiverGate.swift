@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Closed until it is opened, once. Any thread.
-public final class ReceiverGate: Sendable {
+package final class ReceiverGate: Sendable {
     private struct State {
         var isOpen = false
         var waiting: [@Sendable () -> Void] = []
@@ -9,9 +9,9 @@ public final class ReceiverGate: Sendable {
 
     private let state = Mutex(State())
 
-    public init() {}
+    package init() {}
 
-    public func open() {
+    package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [] }

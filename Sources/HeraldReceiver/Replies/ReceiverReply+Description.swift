@@ -1,6 +1,6 @@
 extension ReceiverReply: CustomStringConvertible {
     /// Short: `503 after 2000 ms`, `no response`, `reset`.
-    public var description: String {
+    package var description: String {
         var text: String
         switch content {
         case .answer(let answer):

@@ -1,5 +1,5 @@
 /// The reply of a receiver to a request, made of parts that can be combined.
-public struct ReceiverReply: Sendable {
+package struct ReceiverReply: Sendable {
     /// The condition that the response waits for.
     enum Hold {
         case nothing
@@ -43,31 +43,31 @@ public struct ReceiverReply: Sendable {
 
 extension ReceiverReply {
     /// A well-formed response; the connection stays open.
-    public static func status(_ code: Int, headers: [(String, String)] = [], body: String = "") -> ReceiverReply {
+    package static func status(_ code: Int, headers: [(String, String)] = [], body: String = "") -> ReceiverReply {
         status(code, headers: headers, bytes: Array(body.utf8))
     }
 
     /// A well-formed response with a binary body.
-    public static func status(_ code: Int, headers: [(String, String)] = [], bytes: [UInt8]) -> ReceiverReply {
+    package static func status(_ code: Int, headers: [(String, String)] = [], bytes: [UInt8]) -> ReceiverReply {
         ReceiverReply(
             content: .answer(
                 Answer(status: code, headers: headers.map { (name: $0.0, value: $0.1) }, body: ReplyBody(bytes))))
     }
 
     /// These raw bytes; the connection stays open.
-    public static func raw(_ text: String) -> ReceiverReply {
+    package static func raw(_ text: String) -> ReceiverReply {
         ReceiverReply(content: .raw(ReplyBody(Array(text.utf8))))
     }
 
     /// These bytes, followed by others repeatedly, until the client closes.
-    public static func flood(_ head: String, of text: String) -> ReceiverReply {
+    package static func flood(_ head: String, of text: String) -> ReceiverReply {
         let times = max(1, 16_384 / max(1, text.utf8.count))
         let repeated = Array(String(repeating: text, count: times).utf8)
         return ReceiverReply(content: .raw(ReplyBody(Array(head.utf8), repeating: repeated)))
     }
 
     /// These bytes, then one byte per interval until the client closes.
-    public static func drip(_ head: String, milliseconds: Int) -> ReceiverReply {
+    package static func drip(_ head: String, milliseconds: Int) -> ReceiverReply {
         let head = Array(head.utf8)
         return ReceiverReply(
             content: .raw(
@@ -76,33 +76,33 @@ extension ReceiverReply {
     }
 
     /// The given reply, then the end of the connection.
-    public static func thenClose(_ reply: ReceiverReply) -> ReceiverReply {
+    package static func thenClose(_ reply: ReceiverReply) -> ReceiverReply {
         var reply = reply
         reply.end = .close
         return reply
     }
 
     /// Closes without a response.
-    public static let close = ReceiverReply(end: .close)
+    package static let close = ReceiverReply(end: .close)
 
     /// Resets the connection (TCP RST).
-    public static let reset = ReceiverReply(end: .reset)
+    package static let reset = ReceiverReply(end: .reset)
 
     /// Refuses the stream (HTTP/2), which means that the request was not processed. Over HTTP/1.1 it closes.
-    public static let refuse = ReceiverReply(end: .refuse)
+    package static let refuse = ReceiverReply(end: .refuse)
 
     /// Never responds; the connection stays open.
-    public static let hang = ReceiverReply(hold: .forever)
+    package static let hang = ReceiverReply(hold: .forever)
 
     /// The given reply, once the gate is open.
-    public static func held(_ gate: ReceiverGate, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
+    package static func held(_ gate: ReceiverGate, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
         var reply = reply
         reply.hold = .gate(gate)
         return reply
     }
 
     /// The given reply, after a delay.
-    public static func delayed(milliseconds: Int, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
+    package static func delayed(milliseconds: Int, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
         var reply = reply
         reply.hold = .milliseconds(milliseconds)
         return reply

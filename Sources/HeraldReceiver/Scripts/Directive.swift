@@ -1,10 +1,10 @@
 /// One word of the script language. It is used in a path (`/status/503`), in a query (`?status=503`) or in a JSON
 /// script (`{"status": 503}`), with the same meaning.
-public struct Directive: Sendable {
-    public let name: String
+package struct Directive: Sendable {
+    package let name: String
     /// The value's placeholder in the help; `nil` if it takes none.
-    public let placeholder: String?
-    public let help: String
+    package let placeholder: String?
+    package let help: String
     let apply: @Sendable (String, inout ReplyScript) throws(Disallowed) -> Void
 
     struct Disallowed: Error {
@@ -16,7 +16,7 @@ public struct Directive: Sendable {
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
     /// Its usage text: `/status/CODE`.
-    public var usage: String { "/" + name + (placeholder.map { "/" + $0 } ?? "") }
+    package var usage: String { "/" + name + (placeholder.map { "/" + $0 } ?? "") }
 
     private init(
         _ name: String, _ placeholder: String?, _ help: String,
@@ -31,7 +31,7 @@ public struct Directive: Sendable {
 
 extension Directive {
     /// The whole language. The command's help is made from this list.
-    public static let all: [Directive] = [
+    package static let all: [Directive] = [
         // The response.
         Directive("status", "CODE", "Responds with this status instead of 200.") {
             text, script throws(Disallowed) in script.lastStep.status = try number(text, 200...599)

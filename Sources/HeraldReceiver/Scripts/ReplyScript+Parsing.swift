@@ -1,8 +1,8 @@
 internal import HeraldJSON
 
 /// Why a script is invalid, for people.
-public struct ScriptError: Error, Equatable, CustomStringConvertible, Sendable {
-    public let description: String
+package struct ScriptError: Error, Equatable, CustomStringConvertible, Sendable {
+    package let description: String
 }
 
 extension ReplyScript {

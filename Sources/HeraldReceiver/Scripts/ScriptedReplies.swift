@@ -9,7 +9,7 @@ internal import Synchronization
 ///     }
 ///
 /// Each path counts its own requests. Any thread.
-public final class ScriptedReplies: Sendable {
+package final class ScriptedReplies: Sendable {
     private struct State {
         var counts: [String: Int] = [:]
         /// For paths whose scripts need it; "" is shared by all that are counted together.
@@ -31,7 +31,7 @@ public final class ScriptedReplies: Sendable {
     ///   - query: directives for requests without any, as in a query: `status=503&delay=2`. The default is the script's
     ///     `*`, or 200.
     ///   - seed: of all random choices.
-    public init(json: [UInt8]? = nil, otherwise query: String? = nil, seed: UInt64 = 0) throws(ScriptError) {
+    package init(json: [UInt8]? = nil, otherwise query: String? = nil, seed: UInt64 = 0) throws(ScriptError) {
         self.seed = seed
         let scripts = try json.map { json throws(ScriptError) in try Self.parse(json) } ?? [:]
         var paths = scripts.compactMapValues { $0 }
@@ -45,7 +45,7 @@ public final class ScriptedReplies: Sendable {
         self.paths = paths
     }
 
-    public func reply(to request: ReceivedRequest) -> ReceiverReply {
+    package func reply(to request: ReceivedRequest) -> ReceiverReply {
         let script: ReplyScript
         do throws(ScriptError) {
             script = try self.script(for: request.path)
@@ -79,7 +79,7 @@ public final class ScriptedReplies: Sendable {
 
     /// Replaces the scripts of the paths in a JSON script, and resets their counts; `null` restores the initial script
     /// of a path.
-    public func replace(_ json: [UInt8]) throws(ScriptError) {
+    package func replace(_ json: [UInt8]) throws(ScriptError) {
         let scripts = try Self.parse(json)
         state.withLock { state in
             for (path, script) in scripts { state.replaced[path] = script }
@@ -89,7 +89,7 @@ public final class ScriptedReplies: Sendable {
     }
 
     /// Replies to every request with these directives (JSON) from now on, with 503 unless they say otherwise.
-    public func beginOutage(_ json: [UInt8]) throws(ScriptError) {
+    package func beginOutage(_ json: [UInt8]) throws(ScriptError) {
         var script = ReplyScript()
         if !json.isEmpty { script = try ReplyScript(json: try Self.root(json), path: "the outage") }
         if script.steps.count == 1, script.lastStep.status == nil { script.lastStep.status = 503 }
@@ -97,7 +97,7 @@ public final class ScriptedReplies: Sendable {
     }
 
     /// Ends the outage. Limits start again, including a slow start.
-    public func endOutage() {
+    package func endOutage() {
         state.withLock { state in
             state.outage = nil
             state.paths = [:]
