@@ -186,11 +186,11 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         guard !expensive.isEmpty else { return }
         let begin = Self.now()
         var served = 0
-        repeat {
+        while served < expensive.count, !gate.isClosed, served == 0 || Self.now() - begin < Self.expensiveTime {
             let (descriptor, interest) = expensive[(expensiveServed + served) % expensive.count]
             serve(descriptor, interest, now)
             served += 1
-        } while served < expensive.count && !gate.isClosed && Self.now() - begin < Self.expensiveTime
+        }
         expensiveServed += served
         expensive.removeAll(keepingCapacity: true)
     }

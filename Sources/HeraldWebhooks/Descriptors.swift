@@ -49,7 +49,7 @@ final class Descriptors {
     }
 
     /// Whether a step of the connection may cost much more than a usual response: a step of a TLS handshake, or the
-    /// bytes of a receiver that sends and sends.
+    /// bytes of a receiver that has sent more than that.
     func isExpensive(_ descriptor: Int32) -> Bool {
         let index = Int(descriptor)
         guard entries.indices.contains(index), entries[index].isWanted else { return false }

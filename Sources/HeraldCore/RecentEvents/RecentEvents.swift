@@ -8,11 +8,14 @@ package final class RecentEvents: EventDelegate {
     private struct State {
         var events: EventWindow
         var watches: [LogPosition: DeliveryWatch] = [:]
+        /// Watches that are over are removed when there are so many: their number doubles between two removals, so that
+        /// a watch costs the same however many requests wait.
+        var maxWatches = 1_024
     }
 
     private let recent: Mutex<State>
-    /// Whether there may be watches. Most routed batches have none, and need no lock to find out.
-    private let hasWatches = Atomic(false)
+    /// The last watched event. Most routed batches are after it, and need no lock to find out.
+    private let lastWatched = Atomic<LogPosition>(0)
 
     /// - Parameters:
     ///   - head: the last event of the log so far; the recent events start after it.
@@ -30,22 +33,22 @@ package final class RecentEvents: EventDelegate {
     /// Keeps watches of events that are about to be published, until they are over.
     func watch(_ watches: [LogPosition: DeliveryWatch]) {
         recent.withLock { recent in
-            recent.watches = recent.watches.filter { !$0.value.isOver }
             recent.watches.merge(watches) { _, new in new }
-            hasWatches.store(true, ordering: .relaxed)
+            guard recent.watches.count > recent.maxWatches else { return }
+            recent.watches = recent.watches.filter { !$0.value.isOver }
+            recent.maxWatches = max(1_024, 2 * recent.watches.count)
         }
+        lastWatched.store(watches.keys.max() ?? 0, ordering: .relaxed)
     }
 
     /// The watches of these events. Any thread; a caller that knows of the events finds their watches.
     func watches(of batch: EventBatch) -> [LogPosition: DeliveryWatch] {
-        guard hasWatches.load(ordering: .relaxed), batch.first <= batch.last else { return [:] }
-        let range = batch.first...batch.last
+        guard batch.first <= lastWatched.load(ordering: .relaxed) else { return [:] }
         return recent.withLock { recent in
-            if recent.watches.isEmpty { return [:] }
-            let found = recent.watches.filter { range.contains($0.key) && !$0.value.isOver }
-            if found.isEmpty, recent.watches.allSatisfy(\.value.isOver) {
-                recent.watches = [:]
-                hasWatches.store(false, ordering: .relaxed)
+            var found: [LogPosition: DeliveryWatch] = [:]
+            for offset in batch.events.indices {
+                let position = batch.first + LogPosition(offset)
+                if let watch = recent.watches[position] { found[position] = watch }
             }
             return found
         }

@@ -53,6 +53,27 @@ struct WatchTests {
         #expect(watch == nil)
     }
 
+    @Test("the recent events find each watch by its event, and release those that are over as others are added")
+    func kept() {
+        struct Weak {
+            weak var watch: DeliveryWatch?
+        }
+        let recentEvents = RecentEvents(head: 0)
+        let last = DeliveryWatch(events: 1, routers: 1) { _ in }
+        let kept = (1...LogPosition(5_000)).map { position in
+            let watch = DeliveryWatch(events: 1, routers: 1) { _ in }
+            recentEvents.watch([position: watch])
+            watch.expire()
+            return Weak(watch: watch)
+        }
+        recentEvents.watch([5_002: last])
+        #expect(kept.count { $0.watch != nil } <= 1_024)
+        let events = (1...3).map { Event(id: "e\($0)", type: "a.x", subject: nil, time: 0, data: "null".utf8) }
+        let found = recentEvents.watches(of: EventBatch(first: 5_001, events: events))
+        #expect(found.count == 1 && found[5_002] === last)
+        #expect(recentEvents.watches(of: EventBatch(first: 5_003, events: events)).isEmpty)
+    }
+
     @Test("without recipients it ends at once")
     func nobody() throws {
         let world = try World(loops: 2)
