@@ -68,6 +68,25 @@ struct AdmittedStreamTests {
         for output in streams { access.ended(output) }
     }
 
+    @Test("a session that ends between two reads of the clock is over, and ends nothing else")
+    func endsMeanwhile() async throws {
+        let reads = Atomic(Int.max)
+        // From the read on that `reads` names, the session is over.
+        let stepping = clock.clock.ahead { reads.subtract(1, ordering: .relaxed).newValue < 0 ? SessionCookie.lifetime : 0 }
+        let hub = try Hub.inMemory(clock: stepping)
+        defer { hub.stop(grace: 0) }
+        let access = AccessControl(hub: hub, operatorKey: "operator-of-a-test")
+        let session = try access.newSession(access.operatorPrincipal)
+        await withCheckedContinuation { done in
+            hub.submit(AccessWrite(hasOperatorKey: true, action: .open(session.session)) { _ in done.resume() })
+        }
+        for count in 0..<8 {
+            reads.store(count, ordering: .relaxed)
+            let principal = access.principal(sessions: [Array("stale".utf8)[...], Array(session.text.utf8)[...]])
+            #expect(count > 0 || principal == nil)
+        }
+    }
+
     @Test("a link, its sessions and their streams end when the key that created it expires or is revoked")
     func links() async throws {
         defer { hub.stop(grace: 0) }

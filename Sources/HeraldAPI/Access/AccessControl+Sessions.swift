@@ -11,6 +11,15 @@ extension AccessControl {
         return principal(of: session)
     }
 
+    /// The principal of the first valid one. Each is found once: a session may end at any time, and
+    /// `lazy.compactMap(…).first` evaluates the result twice and unwraps it.
+    func principal(sessions ids: [ArraySlice<UInt8>]) -> Principal? {
+        for id in ids {
+            if let principal = principal(session: id) { return principal }
+        }
+        return nil
+    }
+
     /// The principal of the token in a link's URL.
     func principal(link token: String) -> Principal? {
         guard let session = session(Array(token.utf8)[...]), session.kind == .link else { return nil }

@@ -61,9 +61,8 @@ final class AccessControl: Sendable {
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
             throw .wrongKey
-        } else if SessionCookie.isSameOrigin(head),
-            let principal = SessionCookie.ids(in: head).lazy.compactMap(principal(session:)).first
-        {
+        }
+        if SessionCookie.isSameOrigin(head), let principal = principal(sessions: SessionCookie.ids(in: head)) {
             return principal
         }
         throw .unauthorized

@@ -81,7 +81,7 @@ struct StreamEndpoints: Sendable {
         var subjects: [String] = []
         if let text = query["subjects"] {
             subjects = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-            let problem = subjects.lazy.compactMap(SubjectSelection.problem).first
+            let problem = subjects.compactMap(SubjectSelection.problem).first
             if subjects.count > EventSelection.maxSubjects || problem != nil {
                 wrong.append(
                     .init(
