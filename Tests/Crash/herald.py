@@ -25,12 +25,23 @@ OUTPUT = ROOT / ".build/crash"
 processes = set()
 
 
+# A process of herald ends by no other signal than the kill of an attack.
+CRASHES = {signal.SIGILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGTRAP, signal.SIGFPE}
+
+
 @atexit.register
 def stop_all():
     for process in list(processes):
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def crashes():
+    """A sentence for each process that ended by a fault of its own: an attack sees only closed connections. Each is told once."""
+    crashed = [process for process in processes if process.poll() is not None and -process.returncode in CRASHES]
+    processes.difference_update(crashed)
+    return [f"{' '.join(process.args[:2])} ended by {signal.Signals(-process.returncode).name}" for process in crashed]
 
 
 class Failure(Exception):

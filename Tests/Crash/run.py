@@ -95,6 +95,8 @@ def attempt(name, module, count, seed, seconds, is_kept):
     except Exception:  # The attack itself is wrong, which must not pass for a result.
         outcome.fail(traceback.format_exc())
     finally:
+        for crash in herald.crashes():
+            outcome.fail(crash)
         herald.stop_all()
     seconds = round(time.monotonic() - begin)
     counts = ", ".join(f"{value:,} {key}" for key, value in summary(outcome.counts, milliseconds(outcome)).items())
