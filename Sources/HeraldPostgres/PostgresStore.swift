@@ -75,10 +75,10 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         try openWriter().recovery()
     }
 
-    package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
+    package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
         writer.takesShards()
-        return try writer.lanes().of(shards)
+        return try writer.lanes(maxRows: maxRows).of(shards)
     }
 
     @discardableResult

@@ -69,14 +69,14 @@ enum WaitingList {
     private static let dueRows = rows("(due_at, event) > ($3, $4)", by: "due_at, event")
     private static let rowsOfSubject = rows(
         "event >= $3 AND (SELECT subject FROM events WHERE sequence = waiting.event) = $4", by: "event")
-    private static let rowsThrough = rows("event <= $3", by: "event")
+    private static let rowsOfEvents = rows("event BETWEEN $3 AND $4", by: "event")
 
     static func request(_ query: StoredRowsQuery) -> Request {
         let statement =
             switch query.part {
             case .due: dueRows
             case .subject: rowsOfSubject
-            case .through: rowsThrough
+            case .events: rowsOfEvents
             }
         return Request(statement) { parameters in
             parameters.add(query.delegate)
@@ -88,7 +88,9 @@ enum WaitingList {
             case .subject(let subject, let first):
                 parameters.add(first)
                 parameters.add(subject)
-            case .through(let last): parameters.add(last)
+            case .events(let range):
+                parameters.add(range.lowerBound)
+                parameters.add(range.upperBound)
             }
         }
     }

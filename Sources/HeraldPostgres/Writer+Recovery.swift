@@ -6,7 +6,7 @@ import HeraldStore
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
-        let rows = try snapshot(Self.all)
+        let rows = try snapshot(Self.all.map { Request($0) })
         let ends = try StoreEnds(rows[0].first)
         try settle(ends)
         var recovery = Recovery()
@@ -44,10 +44,10 @@ extension Writer {
     ]
 
     /// Reads in one snapshot, which no commit of another process comes between.
-    private func snapshot(_ statements: [Statement]) throws(StoreError) -> [Rows] {
-        let all = [Self.begin] + statements + [Self.commit]
+    private func snapshot(_ requests: [Request]) throws(StoreError) -> [Rows] {
+        let all = [Request(Self.begin)] + requests + [Request(Self.commit)]
         do {
-            return Array(try run(all.map { Request($0) }, seconds: Database.readSeconds).dropFirst().dropLast())
+            return Array(try run(all, seconds: Database.readSeconds).dropFirst().dropLast())
         } catch {
             rollBack()
             throw error
@@ -80,9 +80,10 @@ extension Writer {
 
     // MARK: Lanes
 
-    func lanes() throws(StoreError) -> LaneRecovery {
+    func lanes(maxRows: Int) throws(StoreError) -> LaneRecovery {
         try connect()
-        let rows = try snapshot(Self.ofLanes)
+        let waiting = [Self.recovered, Self.crowded].map { Request($0) { $0.add(maxRows) } }
+        let rows = try snapshot(Self.ofLanes.map { Request($0) } + waiting)
         var recovery = LaneRecovery()
         for (shard, settled) in try rows[0].map({ row throws(StoreError) in
             (row.integer(0), try row.natural(1, "position"))
@@ -91,22 +92,28 @@ extension Writer {
             recovery.settled.set(Shards(of: shard), to: settled)
         }
         recovery.lanes = try rows[1].map { row throws(StoreError) in try LanePosition(row) }
-        recovery.waiting = try rows[2].map { row throws(StoreError) in try WaitingDelivery(row) }
-        for decided in rows[3...5] {
+        for decided in rows[2...4] {
             recovery.decided += try decided.map { row throws(StoreError) in try DeliveryKey(row) }
         }
-        recovery.replays = try rows[6].map { row throws(StoreError) in try Replay(row) }
-        let unannounced = try rows[7].map { row throws(StoreError) in
-            (try row.natural(0, "delegate"), Int(row.figure(1)))
-        }
-        recovery.unannounced = Dictionary(unannounced) { $1 }
+        recovery.replays = try rows[5].map { row throws(StoreError) in try Replay(row) }
+        recovery.unannounced = try numbers(rows[6])
+        recovery.waiting = try rows[7].map { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.crowded = try numbers(rows[8]).mapValues(LaneBacklog.init)
         return recovery
     }
+
+    /// A number for each delegate.
+    private func numbers(_ rows: Rows) throws(StoreError) -> [DelegateKey: Int] {
+        let numbers = try rows.map { row throws(StoreError) in (try row.natural(0, "delegate"), Int(row.figure(1))) }
+        return Dictionary(numbers) { $1 }
+    }
+
+    private static let recovered = Statement(WaitingDelivery.recovered)
+    private static let crowded = Statement(WaitingDelivery.crowded)
 
     private static let ofLanes = [
         Statement("SELECT shard, settled FROM shards"),
         Statement("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate"),
-        Statement("SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"),
         Statement(decidedAtCommonPosition), Statement(decidedOfLanes), Statement(decidedAhead),
         Statement("SELECT \(Replay.columns) FROM replays ORDER BY id"),
         Statement("SELECT delegate, count FROM unannounced"),

@@ -7,7 +7,7 @@ struct DeliveryQueries {
     let attemptsAfter, lastOfAttempts, waitingOfEvent, statistics: Statement
     let settled, lanes, replays, allReplays, waitingEvents: Statement
     let waitingList: WaitingList
-    let dueRows, rowsOfSubject, rowsThrough: Statement
+    let dueRows, rowsOfSubject, rowsOfEvents: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -24,7 +24,7 @@ struct DeliveryQueries {
         waitingList = try WaitingList(connection)
         dueRows = try prepare(DeliveryQueries.dueRows)
         rowsOfSubject = try prepare(DeliveryQueries.rowsOfSubject)
-        rowsThrough = try prepare(DeliveryQueries.rowsThrough)
+        rowsOfEvents = try prepare(DeliveryQueries.rowsOfEvents)
         lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
         replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
         settled = try prepare("SELECT settled FROM progress")
@@ -44,9 +44,9 @@ struct DeliveryQueries {
         WHERE delegate = ?1 AND state = 1 AND event >= ?2
         AND (SELECT subject FROM events WHERE sequence = waiting.event) = ?3 ORDER BY event LIMIT ?4
         """
-    static let rowsThrough = """
+    static let rowsOfEvents = """
         SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting INDEXED BY waiting_of_delegate
-        WHERE delegate = ?1 AND state = 1 AND event <= ?2 ORDER BY event LIMIT ?4
+        WHERE delegate = ?1 AND state = 1 AND event BETWEEN ?2 AND ?3 ORDER BY event LIMIT ?4
         """
 
     static let waitingEvents = """
@@ -121,9 +121,10 @@ extension Reader {
             statement = deliveries.rowsOfSubject
             statement.bind(2, first)
             statement.bind(3, subject)
-        case .through(let last):
-            statement = deliveries.rowsThrough
-            statement.bind(2, last)
+        case .events(let range):
+            statement = deliveries.rowsOfEvents
+            statement.bind(2, range.lowerBound)
+            statement.bind(3, range.upperBound)
         }
         statement.bind(1, query.delegate)
         statement.bind(4, Int64(query.limit))

@@ -40,7 +40,9 @@ extension SQLiteStore {
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.
     /// - Parameter head: the end of the log. No lane is ahead of it.
-    static func lanes(_ connection: Connection, head: LogPosition) throws(StoreError) -> LaneRecovery {
+    static func lanes(
+        _ connection: Connection, head: LogPosition, maxRows: Int
+    ) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
         let settled = try connection.natural("SELECT settled FROM progress", "position")
         guard settled <= head else { throw .unreadable("position", "\(settled), behind the last event, \(head)") }
@@ -51,9 +53,16 @@ extension SQLiteStore {
             throw .unreadable(
                 "position", "\(lane.position) of delegate \(lane.delegate), behind the last event, \(head)")
         }
-        recovery.waiting = try Statement(
-            connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
-        ).rows { row throws(StoreError) in try WaitingDelivery(row) }
+        let rows = try Statement(connection, WaitingDelivery.recovered)
+        rows.bind(1, Int64(maxRows))
+        recovery.waiting = try rows.rows { row throws(StoreError) in try WaitingDelivery(row) }
+        let crowded = try Statement(connection, WaitingDelivery.crowded)
+        crowded.bind(1, Int64(maxRows))
+        for (delegate, count) in try crowded.rows({ row throws(StoreError) in
+            (try row.natural(0, "delegate"), Int(row.figure(1)))
+        }) {
+            recovery.crowded[delegate] = LaneBacklog(count: count)
+        }
         recovery.decided = try decided(connection, settled, recovery.lanes)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
             .rows { row throws(StoreError) in try Replay(row) }

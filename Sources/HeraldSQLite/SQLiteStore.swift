@@ -66,9 +66,9 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last)
     }
 
-    package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
+    package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
-        return try SQLiteStore.lanes(writer.connection, head: writer.last).of(shards)
+        return try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows).of(shards)
     }
 
     package func transaction(

@@ -61,6 +61,15 @@ extension WaitingDelivery {
     package static let columns = "delegate, event, attempts, due_at, state, is_replay, uncounted"
     package static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
 
+    /// The rows in state `retrying` of delegates that have at most $1, and how many each of the others has.
+    package static let recovered = """
+        SELECT \(columnsWithSubject) FROM waiting
+        WHERE state = 1 AND delegate NOT IN (SELECT delegate FROM (\(crowded)) AS crowded)
+        """
+    package static let crowded = """
+        SELECT delegate, count(*) FROM waiting WHERE state = 1 GROUP BY delegate HAVING count(*) > $1
+        """
+
     /// - Parameter row: a row of `columnsWithSubject`.
     package init(_ row: some ResultRow) throws(StoreError) {
         let state = Int(row.figure(4))

@@ -1,6 +1,7 @@
 import Foundation
 import HeraldCore
 import HeraldJSON
+import HeraldRuntime
 import HeraldSQLite
 import HeraldTestSupport
 import Testing
@@ -152,6 +153,44 @@ struct MemoryTests {
         #expect(again.log("listening").first?["events"]?.string == "600")
         // In MiB: the log has 150.
         #expect(try mostMemory(of: again) < empty + 60)
+    }
+
+    @Test(
+        "a start takes no more memory when many deliveries of a delegate wait", .enabled(if: TestStore.isFolder),
+        arguments: ["none", "subject"])
+    func manyWaiting(ordering: String) async throws {
+        let count = 60_000
+        let herald = try await HeraldProcess.start(["--memory", "64MiB", "--allow-networks", HeraldProcess.loopback])
+        let empty = try mostMemory(of: herald)
+        #expect(
+            try await herald.register(
+                "http://127.0.0.1:9/", #""events": ["other"]"#, #""ordering": "\#(ordering)""#
+            ).status == 201)
+        for part in 0..<(count / 1_000) {
+            let events = (0..<1_000).map { #"{"type": "a", "subject": "order:\#((part * 1_000 + $0) % 70)"}"# }
+            let answer = try await herald.post("/v1/events", "[\(events.joined(separator: ","))]")
+            #expect(answer.status == 202)
+        }
+        _ = try await herald.stop()
+
+        let store = try SQLiteStore(folder: herald.folder.path + "/data")
+        let delegate = try #require(try store.recover().delegates.first)
+        var checkpoint = Checkpoint()
+        // Due in an hour.
+        let due = Clock.system.wall() + 3_600_000
+        checkpoint.waiting = (1...LogPosition(count)).map {
+            WaitingDelivery(delegate: delegate.key, event: $0, attempts: 1, dueAt: due + $0, state: .retrying)
+        }
+        _ = try store.recover(.all)
+        _ = try store.transaction(.recording) { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
+        store.close()
+
+        let again = try await herald.restart(["--memory", "64MiB", "--allow-networks", HeraldProcess.loopback])
+        _ = try await again.get("/v1/delegates/\(delegate.id)/stats") {
+            $0["pending"]?["retrying"]?.integer == Int64(count)
+        }
+        // In MiB: the rows would take 40.
+        #expect(try mostMemory(of: again) < empty + 25)
     }
 
     /// In MiB.

@@ -72,7 +72,9 @@ struct AdmittedStreamTests {
     func endsMeanwhile() async throws {
         let reads = Atomic(Int.max)
         // From the read on that `reads` names, the session is over.
-        let stepping = clock.clock.ahead { reads.subtract(1, ordering: .relaxed).newValue < 0 ? SessionCookie.lifetime : 0 }
+        let stepping = clock.clock.ahead {
+            reads.subtract(1, ordering: .relaxed).newValue < 0 ? SessionCookie.lifetime : 0
+        }
         let hub = try Hub.inMemory(clock: stepping)
         defer { hub.stop(grace: 0) }
         let access = AccessControl(hub: hub, operatorKey: "operator-of-a-test")

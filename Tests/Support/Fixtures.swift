@@ -104,5 +104,8 @@ package struct Found {
 }
 
 extension EventStore {
+    /// All rows, however many.
+    package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery { try recover(shards, maxRows: .max) }
+
     package func found() throws(StoreError) -> Found { Found(all: try recover(), deliveries: try recover(.all)) }
 }

@@ -15,6 +15,8 @@ struct ShardManager: Cluster {
         let permit: DeliveryPermit
         let counts: ShardCounts
         let handover: ShardHandover
+        /// See `EventStore.recover`.
+        let maxRows: Int
     }
 
     /// The end of a loop's work with shards.
@@ -108,8 +110,8 @@ struct ShardManager: Cluster {
     private mutating func begin(_ taken: Shards) throws(StoreError) {
         if taken.isEmpty { return }
         // Later changes of the delegates come as messages, behind this one.
-        let lanes = try store.recover(taken)
         let delegates = ports.delegates()
+        let lanes = try store.lanes(of: taken, delegates, maxRows: ports.maxRows)
         for loop in 0..<ports.loops {
             let own = taken.intersection(Shards(ofLoop: loop, among: ports.loops))
             if own.isEmpty { continue }

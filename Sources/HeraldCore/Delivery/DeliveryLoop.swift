@@ -56,6 +56,7 @@ final class DeliveryLoop: EventDelegate {
         let delegate: WebhookDelegate
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
+        var backlog: LaneBacklog?
         var decided: Set<LogPosition> = []
         var replays: [Replay] = []
         var unannounced = 0
@@ -215,6 +216,7 @@ extension LaneRecovery {
         }
         for position in self.lanes { lanes[position.delegate]?.position = position }
         for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
+        for (delegate, backlog) in crowded { lanes[delegate]?.backlog = backlog }
         for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
         for replay in replays { lanes[replay.delegate]?.replays.append(replay) }
         for (delegate, count) in unannounced { lanes[delegate]?.unannounced = count }

@@ -4,6 +4,8 @@ final class LaneKeeper {
     struct Restored {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
+        /// Rows that are not in `waiting`, because there are many.
+        var backlog: LaneBacklog?
         var decided: Set<LogPosition> = []
         var replays: [Replay] = []
         /// Missed deliveries that were not announced yet.
@@ -91,11 +93,11 @@ final class LaneKeeper {
         guard delegate.settings.ordering == .subject else { return restored }
         let cursor = restored.position?.cursor ?? routed(delegate.key)
         var restored = restored
-        restored.waiting.removeAll { row in
-            guard row.attempts == 0, !row.isReplay, row.event > cursor else { return false }
-            restored.decided.remove(row.event)
-            ledger.end(DeliveryKey(delegate: row.delegate, event: row.event))
-            return true
+        let again = restored.waiting.filter { $0.isReadAgain(cursor) }.map(\.event)
+        restored.waiting.removeAll { $0.isReadAgain(cursor) }
+        for event in again + (restored.backlog?.readAgain ?? []) {
+            restored.decided.remove(event)
+            ledger.end(DeliveryKey(delegate: delegate.key, event: event))
         }
         return restored
     }
@@ -108,7 +110,8 @@ final class LaneKeeper {
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now),
             outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
-        if restored.waiting.count > Self.fewRetries { lane.flow.resumed(now: now) }
+        if let backlog = restored.backlog { lane.withWaiting { $0.begin(backlog) } }
+        if restored.waiting.count > Self.fewRetries || restored.backlog != nil { lane.flow.resumed(now: now) }
         return lane
     }
 
@@ -248,7 +251,8 @@ final class LaneKeeper {
 extension LaneKeeper.Restored {
     init(_ lane: DeliveryLoop.RestoredLane) {
         self.init(
-            position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
+            position: lane.position, waiting: lane.waiting, backlog: lane.backlog, decided: lane.decided,
+            replays: lane.replays,
             unannounced: lane.unannounced)
     }
 }

@@ -61,7 +61,7 @@ final class RowLoader {
         let plans = lane.withWaiting { $0.loaded(part, rows) }
         ledger.touched(lane)
         // The next ones are read when the ends of these are written.
-        if case .through = part { return end(rows, of: lane) }
+        if case .events = part { return end(rows, of: lane) }
         for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt) }
         starter.enqueue(lane)
         load(key)

@@ -71,6 +71,10 @@ struct SubjectQueues {
 
     // MARK: Queues in the store
 
+    /// Begins with a current delivery of a subject.
+    /// - Parameter first: the delivery behind it, which is only in the store; `nil` if there is none.
+    mutating func begin(_ subject: String, stored first: LogPosition?) { lines[subject] = Line(stored: first) }
+
     func isStored(_ subject: String) -> Bool { lines[subject]?.stored != nil }
 
     var hasStored: Bool { lines.values.contains { $0.stored != nil } }

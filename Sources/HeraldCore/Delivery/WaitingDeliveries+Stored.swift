@@ -23,6 +23,17 @@ extension WaitingDeliveries {
         return count
     }
 
+    /// Begins with rows that are only in the store.
+    mutating func begin(_ backlog: LaneBacklog) {
+        var stored = StoredRows(horizon: .first, removed: Set(backlog.readAgain))
+        stored.count = backlog.count - backlog.readAgain.count
+        for (subject, line) in backlog.lines {
+            lines.begin(subject, stored: line.next)
+            stored.currents[line.first] = subject
+        }
+        self.stored = stored
+    }
+
     private mutating func storeQueues(_ isWritten: (LogPosition) -> Bool) {
         guard ordering == .subject else { return }
         for event in storableQueues(isWritten) { rows[event] = nil }
@@ -64,7 +75,7 @@ extension WaitingDeliveries {
         guard let loading = stored, loading.loading == nil else { return nil }
         var load: StoredRowsQuery.Part?
         if let through = loading.ended {
-            load = .through(through)
+            load = .events(.min...through)
         } else if let (subject, first) = loading.wanted.first {
             load = .subject(subject, from: first)
         } else if let horizon = loading.horizon {
@@ -88,7 +99,7 @@ extension WaitingDeliveries {
         var plans: [(retry: Retry, dueAt: Int64)] = []
         let new = found.filter { rows[$0.event] == nil && stored?.removed.contains($0.event) == false }
         switch load {
-        case .through: break
+        case .events: break
         case .subject(let subject, _):
             stored?.wanted[subject] = nil
             // After a change of the ordering there are no queues.

@@ -19,6 +19,8 @@ public final class Hub: Sendable {
     package let retentionLimits: Retention
     /// The size of a page of the log that lanes or streams read from the store.
     let pageBytes: Int
+    /// Rows of waiting deliveries with which a lane begins; more are left in the store.
+    private let rowsAtStart: Int
     /// The largest size of the events in one list.
     package let maxListBytes: Int
     private let publicationLimits: PublicationLimits
@@ -61,6 +63,7 @@ public final class Hub: Sendable {
         self.clock = clock
         retentionLimits = configuration.retention
         pageBytes = configuration.loop.pageBytes
+        rowsAtStart = configuration.loop.waitingDeliveries / 2
         maxListBytes = configuration.maxListBytes
         publicationLimits = configuration.publicationLimits
         var recovery = try store.recover()
@@ -141,7 +144,8 @@ public final class Hub: Sendable {
 
     private func start(_ recovery: Recovery) throws {
         let first = shards.held
-        let lanes = first.isEmpty ? LaneRecovery() : try store.recover(first)
+        let lanes =
+            first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: rowsAtStart)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
@@ -163,7 +167,7 @@ public final class Hub: Sendable {
         ShardManager.Ports(
             loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
             delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.look() }, permit: permit,
-            counts: shards, handover: handover)
+            counts: shards, handover: handover, maxRows: rowsAtStart)
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {

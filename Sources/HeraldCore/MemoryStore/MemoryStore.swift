@@ -27,7 +27,9 @@ package final class MemoryStore: EventStore {
         contents.withLock { $0.recovery() }
     }
 
-    package func recover(_ shards: Shards) -> LaneRecovery { read { $0.laneRecovery() }.of(shards) }
+    package func recover(_ shards: Shards, maxRows: Int) -> LaneRecovery {
+        read { $0.laneRecovery(maxRows: maxRows) }.of(shards)
+    }
 
     package func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void

@@ -231,12 +231,13 @@ struct MemoryContents {
         return recovery
     }
 
-    func laneRecovery() -> LaneRecovery {
+    func laneRecovery(maxRows: Int) -> LaneRecovery {
         var recovery = LaneRecovery()
         recovery.settled = settledPositions
         recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
-        recovery.waiting = waiting.values.filter { $0.state == .retrying }.sorted { $0.dueAt < $1.dueAt }
-            .map(withSubject)
+        let rows = Dictionary(grouping: waiting.values.filter { $0.state == .retrying }) { $0.delegate }
+        recovery.waiting = rows.values.filter { $0.count <= maxRows }.flatMap { $0.map(withSubject) }
+        recovery.crowded = rows.filter { $0.value.count > maxRows }.mapValues { LaneBacklog(count: $0.count) }
         let delivered = attempts.lazy.filter(\.record.succeeded)
             .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) }
         recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)

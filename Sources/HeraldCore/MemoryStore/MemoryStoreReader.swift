@@ -172,7 +172,7 @@ extension MemoryReader {
             case .subject(let subject, let first):
                 found = rows.filter { $0.event >= first && contents.event($0.event)?.subject == subject }
                     .sorted { $0.event < $1.event }
-            case .through(let last): found = rows.filter { $0.event <= last }.sorted { $0.event < $1.event }
+            case .events(let range): found = rows.filter { range.contains($0.event) }.sorted { $0.event < $1.event }
             }
             return found.prefix(query.limit).map(contents.withSubject)
         }

@@ -8,7 +8,9 @@ package protocol EventStore: AnyObject, Sendable {
     func recover() throws(StoreError) -> Recovery
 
     /// The lanes of some shards, which this process has from now on.
-    func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery
+    /// - Parameter maxRows: rows of waiting deliveries that are read for one delegate. If it has more, none are, and the lane
+    ///   loads them from the store (`StoreReader.rows`). So a start needs no memory for what has accumulated.
+    func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery
 
     /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
     ///

@@ -33,8 +33,10 @@ package struct LaneRecovery: Sendable {
     package var settled = SettledPositions(0)
     /// The lanes that are not at the position of their shard.
     package var lanes: [LanePosition] = []
-    /// The deliveries in state `retrying`, with their subjects, in the order of their times.
+    /// The deliveries in state `retrying`, with their subjects, of delegates that have at most `maxRows`. In any order.
     package var waiting: [WaitingDelivery] = []
+    /// The deliveries in state `retrying` of the other delegates, which are only counted.
+    package var crowded: [DelegateKey: LaneBacklog] = [:]
     /// Deliveries beyond their lane's cursor (its row's, or the position of its shard) that need nothing more: delivered,
     /// waiting in a row, or exhausted. So a restart skips them.
     package var decided: [DeliveryKey] = []
@@ -52,6 +54,7 @@ extension LaneRecovery {
         var part = self
         part.lanes.removeAll { !shards.contains($0.delegate) }
         part.waiting.removeAll { !shards.contains($0.delegate) }
+        part.crowded = crowded.filter { shards.contains($0.key) }
         part.decided.removeAll { !shards.contains($0.delegate) }
         part.replays.removeAll { !shards.contains($0.delegate) }
         part.unannounced = unannounced.filter { shards.contains($0.key) }

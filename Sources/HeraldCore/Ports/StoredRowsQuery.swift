@@ -5,8 +5,8 @@ package struct StoredRowsQuery: Equatable, Sendable {
         case due(after: Int64, event: LogPosition)
         /// The rows of events with this subject, from an event on, by event.
         case subject(String, from: LogPosition)
-        /// The rows of events up to this one, by event.
-        case through(LogPosition)
+        /// The rows of these events, by event.
+        case events(ClosedRange<LogPosition>)
     }
 
     package let delegate: DelegateKey

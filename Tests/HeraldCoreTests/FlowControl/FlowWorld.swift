@@ -329,8 +329,8 @@ private struct StoredRowsTable {
             found = rows.values.filter {
                 $0.delegate == query.delegate && $0.event >= first && subject($0.event) == name
             }.sorted { $0.event < $1.event }
-        case .through(let last):
-            found = rows.values.filter { $0.delegate == query.delegate && $0.event <= last }
+        case .events(let range):
+            found = rows.values.filter { $0.delegate == query.delegate && range.contains($0.event) }
                 .sorted { $0.event < $1.event }
         }
         return found.prefix(query.limit).map {

@@ -40,7 +40,9 @@ final class RefusingStore: EventStore {
     var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
 
     func recover() throws(StoreError) -> Recovery { try memory.recover() }
-    func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery { memory.recover(shards) }
+    func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
+        memory.recover(shards, maxRows: maxRows)
+    }
     func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
@@ -224,7 +226,7 @@ final class SimulatedProcess: @unchecked Sendable {
         started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
     ) throws {
         let recovery = try store.recover()
-        let lanes = try store.recover(shards)
+        let lanes = try store.lanes(of: shards, recovery.delegates, maxRows: size.waiting / 2)
         intake = try Intake()
         handover = try ShardHandover()
         var limits = CommittedState.Limits()
@@ -252,7 +254,7 @@ final class SimulatedProcess: @unchecked Sendable {
             store,
             .init(
                 loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
-                permit: permit, counts: counts, handover: handover), clock: clock)
+                permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2), clock: clock)
         delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(
