@@ -6,9 +6,7 @@ extension Command {
         [
             Command(
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
-                flags: Option.all.filter { !$0.isSecret }.map {
-                    Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
-                }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
+                flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
             publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, apps, audit,
             verify,
             Command(
@@ -16,7 +14,7 @@ extension Command {
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
             bench, openapi,
-            backup, restore, check, salvage, migrate, doctor,
+            backup, restore, check, salvage, migrate, config, doctor,
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",
                 flags: [Flag(name: "data", placeholder: "FOLDER", help: "The folder of the database.")],

@@ -29,7 +29,7 @@ extension Command {
 private enum HealthCheck {
     /// The settings of `herald serve` that define its address.
     static let ofServe = Option.all.filter {
-        ["listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
+        [Option.config, "listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
     }.map { Command.Flag(name: $0.name, placeholder: $0.placeholder, help: "As for herald serve.") }
 
     private static let timeoutSeconds = 3
@@ -37,22 +37,13 @@ private enum HealthCheck {
     /// - Throws: an error unless the server responds with 200.
     static func run(_ call: Invocation) throws(CommandError) {
         let environment = Environment.current
-        let isHere = ofServe.contains { call.has($0.name) } || environment["HERALD_LISTEN"] != nil
+        let isHere =
+            ofServe.contains { call.has($0.name) } || environment["HERALD_LISTEN"] != nil
+            || environment[Option.variable(Option.config)] != nil
         if call.has("server") || !isHere && APIClient.namedServer(call) != nil {
             try ask(try APIClient(call))
         } else {
-            try ask(try settings(call, environment))
-        }
-    }
-
-    private static func settings(
-        _ call: Invocation, _ environment: [String: String]
-    ) throws(CommandError) -> Settings {
-        let arguments = ofServe.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
-        do throws(SettingsError) {
-            return try Settings(arguments: arguments, environment: environment)
-        } catch {
-            throw CommandError(description: error.description)
+            try ask(try Settings(call))
         }
     }
 

@@ -4,7 +4,8 @@ extension Help {
             Usage: herald serve [FLAGS]
 
             Runs the server until TERM or INT. Then it finishes open callbacks and exits 0. A second signal ends it at once.
-            Each flag can be set in the environment instead. A flag wins.
+            Each flag can be set in the environment or in a file instead. A flag wins, then the environment.
+            `herald config` prints the settings that are in effect.
 
             """
         for option in Option.all {

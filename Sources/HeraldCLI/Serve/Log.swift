@@ -1,6 +1,7 @@
 import Glibc
 import HeraldJSON
 import HeraldRuntime
+import Synchronization
 
 /// Log lines for operators, on standard error or another descriptor: a constant message, and variable fields. Any
 /// thread; no thread waits for the reader of the log, because a separate thread writes it.
@@ -30,14 +31,15 @@ struct Log: Sendable {
         }
     }
 
-    private let level: Level
     private let thread: LogThread
 
     /// - Throws: `SystemError` if its thread can't be started.
     init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
-        self.level = level
-        thread = try LogThread(format, descriptor)
+        thread = try LogThread(format, level, descriptor)
     }
+
+    /// Lines below this level are dropped from now on. Any thread.
+    func set(_ level: Level) { thread.level.store(level.rawValue, ordering: .relaxed) }
 
     /// The variable parts, by name; `nil` values are omitted.
     typealias Fields = KeyValuePairs<String, String?>
@@ -49,7 +51,7 @@ struct Log: Sendable {
     /// - Parameters:
     ///   - fields: called on the log's thread, unless the line is dropped.
     func write(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
-        if level.rawValue >= self.level.rawValue { insist(level, message, fields) }
+        if level.rawValue >= thread.level.load(ordering: .relaxed) { insist(level, message, fields) }
     }
 
     /// Like `write`, whatever the level.

@@ -15,6 +15,8 @@ final class LogThread: Sendable {
         var isEnded = false
     }
 
+    /// The lowest one that is written.
+    let level: Atomic<Int>
     private let format: Log.Format
     private let descriptor: Int32
     private let queue = Mutex(Queue())
@@ -22,7 +24,8 @@ final class LogThread: Sendable {
     private let isDone: HeraldRuntime.Semaphore
     private let thread = Mutex<Thread?>(nil)
 
-    init(_ format: Log.Format, _ descriptor: Int32) throws(SystemError) {
+    init(_ format: Log.Format, _ level: Log.Level, _ descriptor: Int32) throws(SystemError) {
+        self.level = Atomic(level.rawValue)
         self.format = format
         self.descriptor = descriptor
         wakeup = try Wakeup()

@@ -26,6 +26,9 @@ struct Option: CommandLineFlag, Sendable {
 
     var variable: String { Self.variable(name) }
 
+    /// The name of the one that names a file of others.
+    static let config = "config"
+
     static func variable(_ name: String) -> String {
         "HERALD_" + name.uppercased().map { $0 == "-" ? "_" : $0 }.reduce(into: "") { $0.append($1) }
     }
@@ -34,6 +37,13 @@ struct Option: CommandLineFlag, Sendable {
 extension Option {
     /// All settings. The help and the table of `Documentation/reference/configuration.md` are made from this list.
     static let all: [Option] = [
+        Option(
+            name: config, placeholder: "FILE", defaultText: "none",
+            help:
+                "A file of settings: lines NAME=value with the names of the variables. Variables and flags win. Read again after HUP."
+        ) { text, _ throws(Disallowed) in
+            guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+        },
         Option(
             name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
             help:

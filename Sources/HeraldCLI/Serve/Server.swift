@@ -12,7 +12,7 @@ import HeraldWebhooks
 
 /// Connects all parts, runs until a signal, and stops the parts in the right order.
 struct Server {
-    private let settings: Settings
+    private var settings: Settings
     private let log: Log
     private let descriptors: DescriptorLimit
     private let memory: MemoryPlan
@@ -47,7 +47,7 @@ struct Server {
         }
         defer { log.end() }
         do {
-            let server = try Server(settings, memory, log, signals)
+            var server = try Server(settings, memory, log, signals)
             server.announce()
             let signal = signals.waitForStop { server.reload() }
             let loss = server.storageLog.loss
@@ -219,9 +219,13 @@ struct Server {
 
     private var isOpen: Bool { settings.adminKey == nil && hub.committed.keys.isEmpty }
 
-    /// After SIGHUP: loads the certificate again. An invalid one changes nothing.
-    private func reload() {
-        guard let tls = settings.tls else { return log.info("SIGHUP ignored: there is no certificate to reload") }
+    /// After SIGHUP: reads the file of settings and the certificate again. Invalid ones change nothing.
+    private mutating func reload() {
+        if settings.file == nil, settings.tls == nil {
+            return log.info("SIGHUP ignored: there is no file of settings and no certificate to reload")
+        }
+        if settings.file != nil { reloadSettings() }
+        guard let tls = settings.tls else { return }
         do throws(TLSFilesError) {
             let certificate = try tls.load()
             http.replaceCertificate(certificate)
@@ -231,6 +235,27 @@ struct Server {
         } catch {
             log.error("certificate not reloaded; the previous one stays in use", ["reason": error.description])
         }
+    }
+
+    /// Takes what can change while the server runs, and names what else has changed.
+    private mutating func reloadSettings() {
+        let new: Settings
+        do throws(SettingsError) {
+            new = try settings.readAgain()
+        } catch {
+            return log.error("settings not reloaded; the previous ones stay in use", ["reason": error.description])
+        }
+        var changed = Set(Option.all.map(\.name).filter { new.given[$0]?.text != settings.given[$0]?.text })
+        log.set(new.logLevel)
+        changed.remove("log-level")
+        if (new.tls == nil) == (settings.tls == nil) {
+            (settings.tlsCertificate, settings.tlsKey) = (new.tlsCertificate, new.tlsKey)
+            changed.subtract(["tls-certificate", "tls-key"])
+        }
+        if changed.isEmpty { return log.info("settings reloaded") }
+        log.warning(
+            "settings reloaded; some that have changed need a restart",
+            ["settings": changed.sorted().map { "--\($0)" }.joined(separator: " ")])
     }
 
     /// The order matters: see "Stopping" in Documentation/architecture.md.

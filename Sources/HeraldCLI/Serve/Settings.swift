@@ -3,8 +3,19 @@ import HeraldCore
 import HeraldCrypto
 import HeraldWebhooks
 
-/// The configuration of `herald serve`: flags, then the environment, then defaults.
+/// The configuration of `herald serve`: flags, then the environment, then a file, then defaults.
 struct Settings {
+    /// Where a setting has its value from.
+    enum Source: Equatable {
+        case flag, environment
+        case file(line: Int)
+    }
+
+    /// The settings that were given, as text, by the names of their options.
+    private(set) var given: [String: (text: String, source: Source)] = [:]
+    /// The file of settings, if there is one.
+    private(set) var file: String?
+    private var read: (arguments: [String], environment: [String: String]) = ([], [:])
     var listen = Endpoint(host: "127.0.0.1", port: 8080)
     var data = "./herald-data"
     /// The address of a database on a server; `nil` for the one in the data folder.
@@ -50,27 +61,56 @@ struct Settings {
     /// - Throws: the first error, with the setting, the value and the valid values.
     init(arguments: [String], environment: [String: String]) throws(SettingsError) {
         self.init()
+        read = (arguments, environment)
         let options = Option.all
+        var reader = ArgumentReader(arguments[...])
+        var flags: [(option: Option, text: String)] = []
+        while let word = try Self.next(&reader, options) {
+            switch word {
+            case .argument(let text): throw .notAnOption(text)
+            case .flag(let option, let text): flags.append((option, text))
+            }
+        }
+        file = flags.last { $0.option.name == Option.config }?.text ?? environment[Option.variable(Option.config)]
+        if let file { try readFile(file) }
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
                 if !Self.variablesOfOtherCommands.contains(variable) { unknownVariables.append(variable) }
                 continue
             }
-            try set(option, text, named: variable)
+            try set(option, text, .environment, named: variable)
         }
-        var reader = ArgumentReader(arguments[...])
-        var flags: Set<String> = []
-        while let word = try Self.next(&reader, options) {
-            switch word {
-            case .argument(let text): throw .notAnOption(text)
-            case .flag(let option, let value):
-                flags.insert(option.name)
-                try set(option, value, named: "--\(option.name)")
-            }
-        }
-        try checkStore(flags)
+        for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
+        try checkStore(Set(flags.map(\.option.name)))
         if (tlsCertificate == nil) != (tlsKey == nil) {
             throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
+        }
+    }
+
+    /// The settings as a start would have them now: the file may have changed.
+    func readAgain() throws(SettingsError) -> Settings {
+        try Settings(arguments: read.arguments, environment: read.environment)
+    }
+
+    /// An unknown name is a mistake here: unlike the environment, the file is Herald's alone.
+    private mutating func readFile(_ path: String) throws(SettingsError) {
+        let file: SettingsFile
+        do throws(CommandError) {
+            file = try SettingsFile(path)
+        } catch {
+            throw .file(error.description)
+        }
+        for entry in file.entries {
+            let place = "\(entry.variable) in line \(entry.line) of \(file.path)"
+            guard let option = Option.all.first(where: { $0.variable == entry.variable }), option.name != Option.config
+            else {
+                if Self.variablesOfOtherCommands.contains(entry.variable) { continue }
+                throw .unknown(place, suggestion: Suggestion.nearest(entry.variable, Option.all.map(\.variable)))
+            }
+            if option.isSecret, let problem = SecretFile.problem(file.path) {
+                throw .file("\(file.path) has a secret, \(entry.variable), and \(problem)")
+            }
+            try set(option, entry.value, .file(line: entry.line), named: place)
         }
     }
 
@@ -109,7 +149,10 @@ struct Settings {
         tlsCertificate.flatMap { certificate in tlsKey.map { TLSFiles(certificate: certificate, key: $0) } }
     }
 
-    private mutating func set(_ option: Option, _ text: String, named name: String) throws(SettingsError) {
+    private mutating func set(
+        _ option: Option, _ text: String, _ source: Source, named name: String
+    ) throws(SettingsError) {
+        given[option.name] = (text, source)
         do throws(Option.Disallowed) {
             try option.set(text, &self)
         } catch {
@@ -127,6 +170,7 @@ enum SettingsError: Error, CustomStringConvertible {
     case halfOfTLS(missing: String)
     case twoStores
     case backupsOfStore
+    case file(String)
 
     var description: String {
         switch self {
@@ -137,6 +181,7 @@ enum SettingsError: Error, CustomStringConvertible {
             "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
         case .noValue(let name, let usage): "\(name) needs a value: \(usage)"
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        case .file(let text): text
         case .halfOfTLS(let missing):
             "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
         case .twoStores:

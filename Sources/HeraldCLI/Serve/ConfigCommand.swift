@@ -1,0 +1,75 @@
+import HeraldJSON
+
+extension Command {
+    static let config = Command(
+        name: "config", summary: "print the settings of a server, and where each comes from",
+        details: """
+            Takes the flags of `herald serve`, the environment and the file of --config as it does, and refuses what it refuses.
+            Secrets are not shown.
+            """,
+        flags: Settings.flags + [Flag(name: "json", help: "Print one JSON document.")],
+        examples: ["herald config", "herald config --config /etc/herald/herald.conf --json"],
+        action: .run { call throws(CommandError) in
+            let settings = try Settings(call)
+            if call.has("json") { return try Output.line(settings.json) }
+            var table = Table("SETTING", .text("VALUE"), "FROM")
+            try table.print(
+                Option.all.map { option in
+                    let given = settings.given[option.name]
+                    return [
+                        .init(option.isSecret ? option.variable : "--\(option.name)"),
+                        .init(settings.shown(option) ?? option.defaultText, given == nil ? .faint : .plain),
+                        .init(given.map { settings.place(of: option, $0.source) } ?? "default", .faint),
+                    ]
+                })
+        })
+}
+
+extension Settings {
+    /// The flags of `herald serve`, for commands that need its settings.
+    static let flags = Option.all.filter { !$0.isSecret }.map {
+        Command.Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
+    }
+
+    /// The settings that `herald serve` would have with the flags of this call.
+    init(_ call: Invocation) throws(CommandError) {
+        let arguments = Self.flags.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
+        do throws(SettingsError) {
+            try self.init(arguments: arguments, environment: Environment.current)
+        } catch {
+            throw CommandError(description: error.description)
+        }
+    }
+
+    /// The text that was given for an option, unless it is a secret; `nil` if none was.
+    fileprivate func shown(_ option: Option) -> String? {
+        given[option.name].map { option.isSecret || Option.holdsPassword($0.text) ? "***" : $0.text }
+    }
+
+    fileprivate func place(of option: Option, _ source: Source) -> String {
+        switch source {
+        case .flag: "--\(option.name)"
+        case .environment: option.variable
+        case .file(let line): "\(file ?? ""):\(line)"
+        }
+    }
+
+    fileprivate var json: String {
+        var json = JSONWriter()
+        json.object {
+            $0.member("file", file)
+            $0.array("settings") { list in
+                for option in Option.all {
+                    list.object {
+                        $0.member("name", option.name)
+                        $0.member("variable", option.variable)
+                        $0.member("default", option.defaultText)
+                        $0.member("value", shown(option))
+                        $0.member("from", given[option.name].map { place(of: option, $0.source) })
+                    }
+                }
+            }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("A file of settings", .timeLimit(.minutes(5)))
+struct SettingsFileTests {
+    private func file(_ text: String, mode: mode_t = 0o644, in folder: TemporaryFolder) throws -> String {
+        let path = folder.path + "/herald.conf"
+        try Files.write(Array(text.utf8), to: path)
+        chmod(path, mode)
+        return path
+    }
+
+    @Test(
+        "has the format of a systemd EnvironmentFile",
+        arguments: [
+            ("", []), ("\n# A=1\n ; B=2\n", []), ("A=1\nB = two words \n", ["A=1", "B=two words"]),
+            ("A=\"x # y\"\r\nB='a\\b'\n", ["A=x # y", "B=a\\b"]), ("A=a\\\nb\n", ["A=ab"]), ("A=\n", ["A="]),
+            (#"A="a\"b\c\\""#, [#"A=a"b\c\"#]), ("A=x=y", ["A=x=y"]), ("A=a\\ \n", ["A=a "]),
+            ("A='a'  \"b\"", ["A=ab"]), ("A=a'b", ["A=a'b"]), ("A='a\nb'\nC=1", ["A=a\nb", "C=1"]), ("A=a\\", ["A=a"]),
+        ])
+    func format(text: String, found: [String]) throws {
+        #expect(try SettingsFile.entries(Array(text.utf8)).map { "\($0.variable)=\($0.value)" } == found)
+    }
+
+    @Test("says in which line a mistake is", arguments: [("A=1\n\nB\n", 3), ("A='1", 1), ("#\nA=\"\\", 2)])
+    func mistakes(text: String, line: Int) {
+        #expect { try SettingsFile.entries(Array(text.utf8)) } throws: { ($0 as? SettingsFile.Mistake)?.line == line }
+        #expect(throws: SettingsFile.Mistake.self) { try SettingsFile.entries([0x41, 0x3d, 0xff]) }
+    }
+
+    @Test("yields to variables and flags, and `herald config` says where each setting comes from")
+    func order() async throws {
+        let folder = TemporaryFolder()
+        let path = try file("HERALD_GRACE=1\nHERALD_SOURCE=/file\nHERALD_ORIGIN=file\n", in: folder)
+        let environment = ["HERALD_SOURCE": "/variable", "HERALD_ORIGIN": "variable", "HERALD_CONFIG": path]
+        let settings = try Settings(arguments: ["--origin", "flag"], environment: environment)
+        #expect(settings.graceSeconds == 1 && settings.source == "/variable" && settings.origin == "flag")
+
+        let shown = try await Binary.run(["config", "--config", path, "--origin", "flag"])
+        func line(_ setting: String) -> [Substring]? {
+            shown.text.split(separator: "\n").map { $0.split(separator: " ") }.first { $0.first == setting[...] }
+        }
+        #expect(line("--grace") == ["--grace", "1", "\(path):1"])
+        #expect(line("--origin") == ["--origin", "flag", "--origin"])
+        #expect(line("--max-body") == ["--max-body", "262144", "default"])
+        let json = try await Binary.run(["config", "--config", path, "--json"])
+        #expect(json.text.contains(#"{"name":"source","variable":"HERALD_SOURCE","default":"/herald","value":"/file""#))
+    }
+
+    @Test("is refused with its name and line, and secrets are neither shown nor read from a file that others may read")
+    func refused() async throws {
+        let folder = TemporaryFolder()
+        for (text, words) in [
+            ("HERALD_LISTN=a:1", ["HERALD_LISTN in line 1 of", "did you mean HERALD_LISTEN"]),
+            ("\nHERALD_GRACE=soon", ["HERALD_GRACE in line 2 of", "0 to 600"]), ("nothing", ["Line 1 of", "has no ="]),
+            ("HERALD_CONFIG=x", ["is not a setting"]),
+            ("HERALD_ADMIN_KEY=twenty-characters-long", ["has a secret, HERALD_ADMIN_KEY", "chmod 600"]),
+        ] {
+            let path = try file(text, in: folder)
+            let found = try await Binary.run(["serve", "--config", path])
+            #expect(found.end == .exited(64) && words.allSatisfy { found.text.contains($0) }, "\(found.text)")
+        }
+        #expect(try await Binary.run(["serve", "--config", folder.path + "/none"]).text.contains("none"))
+        let path = try file("HERALD_ADMIN_KEY=twenty-characters-long", mode: 0o600, in: folder)
+        let shown = try await Binary.run(["config", "--config", path])
+        #expect(shown.end == .exited(0) && shown.text.contains("***") && !shown.text.contains("twenty-char"))
+    }
+
+    @Test("HUP reads it again: the log level changes at once, and the log names what needs a restart")
+    func reload() async throws {
+        let folder = TemporaryFolder()
+        let path = try file("HERALD_LOG_LEVEL=info\n", in: folder)
+        let herald = try await HeraldProcess.start(["--config", path])
+        func hangUp(_ text: String, _ message: String, _ count: Int = 1) async throws {
+            _ = try file(text, in: folder)
+            herald.process.signal(SIGHUP)
+            try await eventually(message) { herald.log(message).count == count }
+        }
+        let (refused, partly) = (
+            "settings not reloaded; the previous ones stay in use",
+            "settings reloaded; some that have changed need a restart"
+        )
+        try await hangUp("HERALD_GRACE=never\n", refused)
+        try await hangUp("HERALD_LOG_LEVEL=info\nHERALD_GRACE=5\n", partly)
+        #expect(herald.log(partly).first?["settings"]?.string == "--grace")
+        try await hangUp("HERALD_LOG_LEVEL=info\n", "settings reloaded")
+        try await hangUp("HERALD_LOG_LEVEL=warning\nHERALD_GRACE=5\n", partly, 2)
+        // Lines of the level info are dropped from now on.
+        #expect(try await herald.stop() == .exited(0))
+        #expect(herald.log("stopped").isEmpty)
+    }
+}
