@@ -65,7 +65,8 @@ struct RetentionQueries {
             filled += row
         }
         let rows = Double(pages * page + filled) / Double(sample.count)
-        return Int64(Double(count) * (rows + Double(attemptEntry)))
+        // Ids that another program has stored may be far apart.
+        return Int64(min(Double(StoredNumber.limit), Double(count) * (rows + Double(attemptEntry))))
     }
 
     /// The first event after ?1, up to ?2, that is known to be accepted since time ?3. The window's bounds of times are ?4 and ?5,

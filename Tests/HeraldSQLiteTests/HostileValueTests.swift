@@ -137,6 +137,7 @@ struct HostileValueTests {
     private func use(_ store: SQLiteStore) throws(StoreError) {
         _ = try store.recover()
         _ = try store.recover(.all)
+        _ = try store.recover(.all, maxRows: 0)
         let reader = try store.makeReader()
         // Each may refuse what it finds.
         let reads: [() throws -> Void] = [
