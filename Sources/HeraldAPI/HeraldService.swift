@@ -151,7 +151,7 @@ package final class HeraldService: RequestHandler, CallServices {
 
     /// Whether a refusal may be wrong, because another process has made what memory lacks.
     func mayBeOutdated(_ problem: Problem) -> Bool {
-        hub.isShared && (problem.status == 401 || problem.status == 404) && hub.isCurrent
+        (problem.status == 401 || problem.status == 404) && hub.canCatchUp
     }
 
     /// Handles a request after the hub has read the changes of other processes.

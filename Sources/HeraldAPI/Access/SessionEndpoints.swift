@@ -42,7 +42,7 @@ struct SessionEndpoints: Sendable {
 
     /// Runs the body when memory has what other processes have made: at once if there are none.
     private func afterLooking(_ call: Call, _ body: @escaping @Sendable () -> Void) {
-        guard hub.isShared, hub.isCurrent else { return body() }
+        guard hub.canCatchUp else { return body() }
         let pending = call.deadline()
         if !hub.catchUp({ _ in withExtendedLifetime(pending) { body() } }) { body() }
     }

@@ -108,7 +108,7 @@ final class Call: Sendable {
         from hub: Hub, within milliseconds: Int? = nil,
         _ body: @escaping @Sendable (any StoreReader) throws -> Void
     ) throws(Problem) {
-        let limit = milliseconds ?? (hub.isShared ? ReadDeadlines.read : nil)
+        let limit = milliseconds ?? (hub.limitsReads ? ReadDeadlines.read : nil)
         let pending = limit.map { deadline(milliseconds: $0) }
         let taken = hub.read { [self] reader in
             defer { withExtendedLifetime(pending) {} }

@@ -9,7 +9,6 @@ package final class NodeMonitor: Sendable {
     package let shards: ShardCounts
     package let observers = MulticastDelegate<any NodeObserver>()
     private let permit: DeliveryPermit
-    private let isShared: Bool
     private let clock: Clock
     /// Milliseconds since 1970 UTC.
     private let startedAt: Int64
@@ -30,7 +29,6 @@ package final class NodeMonitor: Sendable {
         self.shards = shards
         self.permit = permit
         self.clock = clock
-        isShared = node != nil
         startedAt = clock.wall()
     }
 
@@ -40,17 +38,19 @@ package final class NodeMonitor: Sendable {
     /// The processes that share the store, and those that have left it within a day; or this one alone.
     /// - Parameter settled: the position of this process's shards.
     package func list(_ reader: any StoreReader, settled: LogPosition) throws(StoreError) -> [NodeRecord] {
-        if isShared { return try reader.nodes() }
-        return [
-            NodeRecord(
-                node: node, name: ProcessName.current, version: heraldVersion, isPresent: true, startedAt: startedAt,
-                seenAt: clock.wall(), leftAt: nil, shards: shards.held, settled: settled)
-        ]
+        let nodes = try reader.nodes()
+        return nodes.isEmpty ? [this(settled)] : nodes
+    }
+
+    private func this(_ settled: LogPosition) -> NodeRecord {
+        NodeRecord(
+            node: node, name: ProcessName.current, version: heraldVersion, isPresent: true, startedAt: startedAt,
+            seenAt: clock.wall(), leftAt: nil, shards: shards.held, settled: settled)
     }
 
     /// Notifies the observers of changes since the last call. The first call notifies of nothing. Called about once a second.
     func look() {
-        guard isShared, observers.count > 0 else { return }
+        guard observers.count > 0 else { return }
         for change in changes() { observers.invokeDelegates { $0.nodeChanged(change) } }
     }
 

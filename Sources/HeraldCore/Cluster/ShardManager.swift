@@ -3,7 +3,7 @@ import Synchronization
 
 /// Shares the delegates with the other processes that have the store open: looks each second which of them are there, takes the
 /// shards that are to be here, and gives those that are to be elsewhere. The writer's thread, outside transactions.
-struct ShardManager: Cluster {
+struct ShardManager {
     /// The parts of the hub that it acts on. Any thread.
     struct Ports: Sendable {
         /// The number of delivery loops.
@@ -46,9 +46,7 @@ struct ShardManager: Cluster {
     private var nextLook: Int64 = 0
     private var isStopping = false
 
-    /// - Returns: `nil` if all delegates belong to this process.
-    init?(_ store: any EventStore, _ ports: Ports, clock: Clock) {
-        guard let leases = store.leases else { return nil }
+    init(_ leases: any ShardLeases, _ store: any EventStore, _ ports: Ports, clock: Clock) {
         self.leases = leases
         self.store = store
         self.ports = ports
@@ -58,7 +56,10 @@ struct ShardManager: Cluster {
     }
 
     /// Whether this process does what one of all has to do.
-    var keepsHouse: Bool { plan.held.contains(.housekeeper) }
+    var runsMaintenance: Bool { plan.held.contains(.housekeeper) }
+
+    /// The part of a checkpoint for the shards that the session holds.
+    func own(_ checkpoint: Checkpoint) -> Checkpoint { checkpoint.without(Shards.all.subtracting(leases.held)) }
 
     /// Called often, when memory includes what others have changed.
     mutating func look() throws(StoreError) {

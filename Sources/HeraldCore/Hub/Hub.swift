@@ -37,15 +37,7 @@ public final class Hub: Sendable {
     private let keyUse: KeyUseTask
     private let rates: EventRates
     private let threads: HubThreads
-    private let others: OtherLanes
-    /// `nil` if all delegates belong to this process.
-    private let otherOutcomes: OtherOutcomes?
-    /// Attempts start while it lasts.
-    private let permit: DeliveryPermit
-    private let handover: ShardHandover
-    /// Which delegates are delivered to by this process.
-    private let shards: ShardCounts
-    package let nodeMonitor: NodeMonitor
+    private let node: LocalNode
 
     /// Recovers the content of the store and starts the threads.
     /// - Parameters:
@@ -59,7 +51,8 @@ public final class Hub: Sendable {
         makeSender: () throws -> any CallbackSender
     ) throws {
         self.store = store
-        let clock = store.isShared ? clock.ahead { store.clockOffset } : clock
+        let sharing = try LocalNode.Sharing(store, clock: clock)
+        let clock = sharing.clock
         self.clock = clock
         retentionLimits = configuration.retention
         pageBytes = configuration.loop.pageBytes
@@ -73,12 +66,7 @@ public final class Hub: Sendable {
         keysRecovered(committed.keys)
         let recentEvents = committed.recentEvents
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
-        permit = DeliveryPermit(isLimited: store.leases != nil)
-        shards = ShardCounts(store.leases == nil ? .all : [])
-        handover = try ShardHandover()
-        var limits = configuration.loop
-        // A database that others use, too, writes a row for each lane and shard.
-        if store.leases != nil { limits.positionInterval = 1_000_000_000 }
+        let limits = sharing.limits(configuration.loop)
         let origins = OriginRates()
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
@@ -108,21 +96,11 @@ public final class Hub: Sendable {
                 changed: observer.take,
                 followed: { [rates] in rates.follow($0.events) },
                 onDurabilityLost: onDurabilityLost))
-        others = OtherLanes(shards: shards, committed: committed, readers: readers)
-        otherOutcomes =
-            store.leases == nil
-            ? nil
-            : OtherOutcomes(shards: shards, committed: committed, readers: readers) {
-                [loops, clock] nanoseconds, body in
-                // A watch without an event can only expire.
-                let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
-                loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
-            }
-        nodeMonitor = NodeMonitor(store.leases?.node, shards: shards, permit: permit, clock: clock)
+        node = LocalNode(
+            sharing, committed: committed, intake: intake, readers: readers, loops: loops, maxRows: rowsAtStart)
         keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)
         threads = HubThreads(
-            store: store, intake: intake, writer: writer, readers: readers, loops: loops, permit: permit,
-            handover: handover, clock: clock)
+            store: store, intake: intake, writer: writer, readers: readers, loops: loops, node: node, clock: clock)
         delegates.addDelegate(recentEvents)
         delegates.addDelegate(retention)
         addDelegate(committed.auth, description: "Auth status: who is logged in")
@@ -143,7 +121,7 @@ public final class Hub: Sendable {
     deinit { threads.stop(grace: 0) }
 
     private func start(_ recovery: Recovery) throws {
-        let first = shards.held
+        let first = node.shards.held
         let lanes =
             first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: rowsAtStart)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
@@ -157,26 +135,19 @@ public final class Hub: Sendable {
                 lanes: lanes.lanes(of: shards, recovery.delegates), services: services(forLoop: number))
             delegates.addDelegate(loop)
         }
-        if let otherOutcomes { delegates.addDelegate(otherOutcomes) }
-        try others.begin()
-        try writer.start(.init(recovery)) { [store, sharing, clock] in ShardManager(store, sharing, clock: clock) }
+        if let outcomes = node.outcomes { delegates.addDelegate(outcomes) }
+        try node.lanes.begin()
+        try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in node.cluster(after: lastChange)
+        }
         store.observe { [weak intake] in intake?.look() }
-    }
-
-    private var sharing: ShardManager.Ports {
-        ShardManager.Ports(
-            loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
-            delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.look() }, permit: permit,
-            counts: shards, handover: handover, maxRows: rowsAtStart)
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, shards, others, nodeMonitor] in
-            if shards.held.contains(.housekeeper) { retention.lookWhenDue() }
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, node] in
+            if node.runsMaintenance { retention.lookWhenDue() }
             keyUse.look()
-            others.look()
-            nodeMonitor.look()
+            node.look()
         }
         return DeliveryLoop.Services(
             readPage: { [readers, pageBytes] after, answer in
@@ -191,7 +162,7 @@ public final class Hub: Sendable {
                 if !readers.submit({ reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
-            permit: permit, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
+            permit: node.permit, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
             runMaintenance: number == 0 ? runMaintenance : nil)
     }
 
@@ -286,8 +257,7 @@ public final class Hub: Sendable {
     package func watch(
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
-        let watch = DeliveryWatch(
-            events: events, routers: loops.count + (otherOutcomes == nil ? 0 : 1), completion: completion)
+        let watch = DeliveryWatch(events: events, routers: loops.count + node.routers, completion: completion)
         // At most ten years, so that the nanoseconds do not overflow.
         let end = clock.monotonic() + Int64(min(max(seconds, 0), 315_360_000)) * 1_000_000_000
         for loop in loops { loop.post(.expire(watch, at: end)) }
@@ -398,9 +368,9 @@ public final class Hub: Sendable {
         let key = delegate.key
         let board = loops.owner(of: key).board
         let own = board.position(key)
-        if let entry = own == nil ? others.entry(key) : board.entry(key) { return entry }
+        if let entry = own == nil ? node.lanes.entry(key) : board.entry(key) { return entry }
         // Nothing is kept for a delegate that is gone.
-        let position = max(own ?? others.position(key), delegate.start)
+        let position = max(own ?? node.lanes.position(key), delegate.start)
         guard position < head, delegate.status != .gone else { return nil }
         return LaneSnapshots.Entry(
             cursor: position, inFlight: 0, retrying: 0, replays: 0,
@@ -410,7 +380,7 @@ public final class Hub: Sendable {
     /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
     package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
         let board = loops.owner(of: key).board
-        return sequence > (board.position(key) == nil ? others.settled(key) : board.settled)
+        return sequence > (board.position(key) == nil ? node.lanes.settled(key) : board.settled)
     }
 
     package var writerCounters: WriterCounters { writer.counters }
@@ -422,9 +392,11 @@ public final class Hub: Sendable {
 
     // MARK: Other processes
 
+    package var nodeMonitor: NodeMonitor { node.monitor }
+
     /// The processes that share the store, and those that have left it within a day; or this one alone.
     package func nodes(_ reader: any StoreReader) throws(StoreError) -> [NodeRecord] {
-        try nodeMonitor.list(reader, settled: loops.map(\.board.settled).min() ?? 0)
+        try node.monitor.list(reader, settled: loops.map(\.board.settled).min() ?? 0)
     }
 
     /// The shards that processes have taken within a day, newest first.
@@ -432,12 +404,15 @@ public final class Hub: Sendable {
         try reader.moves(since: clock.wall() - 86_400_000)
     }
 
-    /// Whether several processes may have the store open.
-    package var isShared: Bool { store.isShared }
-
     /// Whether memory has what other processes have changed in a shared store, except in the last seconds. If not, requests
     /// that need access are refused.
-    package var isCurrent: Bool { writer.isCurrent }
+    package var isCurrent: Bool { node.isCurrent }
+
+    /// Whether other processes may have changed what memory lacks, and `catchUp` can be expected to read it.
+    package var canCatchUp: Bool { node.canCatchUp }
+
+    /// Whether a read may wait for a server that does not respond.
+    package var limitsReads: Bool { node.limitsReads }
 
     /// Reads the changes of other processes in a shared store: call it before something is refused because memory does
     /// not have it.

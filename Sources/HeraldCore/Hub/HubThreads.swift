@@ -10,8 +10,7 @@ final class HubThreads: Sendable {
     let writer: LogWriter
     let readers: ReaderPool
     let loops: [DeliveryLoop]
-    private let permit: DeliveryPermit
-    private let handover: ShardHandover
+    private let node: LocalNode
     private let clock: Clock
     private let isStopped = Atomic<Bool>(false)
     let observers = MulticastDelegate<any StopObserver>()
@@ -24,15 +23,14 @@ final class HubThreads: Sendable {
 
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
-        permit: DeliveryPermit, handover: ShardHandover, clock: Clock
+        node: LocalNode, clock: Clock
     ) {
         self.store = store
         self.intake = intake
         self.writer = writer
         self.readers = readers
         self.loops = loops
-        self.permit = permit
-        self.handover = handover
+        self.node = node
         self.clock = clock
     }
 
@@ -53,7 +51,7 @@ final class HubThreads: Sendable {
 
     private func end(grace: Int64) {
         let deadline = clock.monotonic() + grace
-        if store.leases != nil { handOver(deadline) }
+        node.leave(deadline: deadline)
         for loop in loops { loop.stop(deadline: deadline) }
         for loop in loops { loop.waitUntilFlushed() }
         intake.end()
@@ -79,15 +77,6 @@ final class HubThreads: Sendable {
             return false
         }
         if isOver { body() }
-    }
-}
-
-extension HubThreads {
-    /// Releases the shards to other nodes. Without a permit there is no contact with the store, and other nodes take them soon anyway.
-    private func handOver(_ deadline: Int64) {
-        handover.begin(deadline: deadline)
-        intake.look()
-        handover.wait { clock.monotonic() >= deadline || !permit.allows(clock.monotonic()) }
     }
 }
 

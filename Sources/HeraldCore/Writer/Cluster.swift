@@ -1,11 +1,48 @@
-/// The processes that share the store, as the writer sees them: which delegates belong to this one. The writer's thread, outside
-/// transactions.
+/// The processes that may have the store open, as the writer sees them: `SingleProcess`, or `SharedStore` with several. The writer's
+/// thread.
 protocol Cluster {
+    /// Milliseconds after which the writer begins a round without submissions.
+    var interval: Int32 { get }
     /// Whether this process does what one of all has to do.
-    var keepsHouse: Bool { get }
+    var runsMaintenance: Bool { get }
+    /// The number of the last change that memory includes; `nil` if there is no list of changes.
+    var lastChange: Int64? { get }
 
-    /// Takes and gives delegates when that is due. Called often, when memory includes what others have changed.
-    mutating func look() throws(StoreError)
+    /// Reads what other processes have committed, when it is due or requested. Outside transactions.
+    /// - Parameters:
+    ///   - isAwaited: requests wait for it, and need all that is committed.
+    ///   - apply: carries out changes, in their order, with the rows as they are now.
+    /// - Returns: the end of the log; `nil` if nothing was read.
+    func beforeRound(
+        isRequested: Bool, isAwaited: Bool, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
+    ) throws(StoreError) -> LogPosition?
+
+    /// Acquires and releases delegates, when it is due and memory includes what others have changed. Outside transactions.
+    func shareDelegates()
+
+    /// Reads what other processes have committed, inside a deciding transaction, which keeps them from committing more.
+    /// - Parameter name: the name of a transaction of this process with an unknown outcome.
+    /// - Returns: whether that transaction was committed.
+    func beforeDeciding(
+        lookingFor name: Int64?, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
+    ) throws(StoreError) -> Bool
+
+    /// The last step of a deciding transaction: adds what it changes to the list of changes.
+    /// - Returns: the end of the log and the name of the transaction; `nil` if there is no list.
+    func note(
+        _ effects: [WriteEffect], _ transaction: any StoreTransaction
+    ) throws(StoreError) -> (head: LogPosition, name: Int64)?
+
+    /// A deciding transaction was committed.
+    func hasDecided()
+
+    /// The filled blocks of the log whose counts no other process has stored.
+    func uncounted(
+        _ filled: Range<Int64>, _ transaction: any StoreTransaction
+    ) throws(StoreError) -> Range<Int64>
+
+    /// The part of a checkpoint that this process may record.
+    func own(_ checkpoint: Checkpoint) -> Checkpoint
 
     /// The session has ended: other nodes may take all delegates.
     func sessionIsLost()

@@ -23,9 +23,8 @@ extension LogWriter {
         }
         // All or none, so that a start finds what is missing behind the last one.
         if !plan.changedBlocks.isEmpty || !freed.isEmpty { plan.filledBlocks = state.filledBlocks }
-        if let filled = plan.filledBlocks, !filled.isEmpty, store.isShared {
-            let open = try transaction.firstOpenBlock()
-            plan.filledBlocks = min(max(filled.lowerBound, open), filled.upperBound)..<filled.upperBound
+        if let filled = plan.filledBlocks, !filled.isEmpty {
+            plan.filledBlocks = try state.cluster.uncounted(filled, transaction)
         }
         for block in plan.filledBlocks ?? 0..<0 where !plan.changedBlocks.contains(block) && freed[block] == nil {
             try transaction.keepBlock(block, committed.usage.parts(of: block))

@@ -3,9 +3,8 @@ extension LogWriter {
     struct State {
         var nextDelegateKey: DelegateKey
         var log: LogFollower
-        var changes: ChangeFollower
-        /// `nil` if all delegates belong to this process.
-        var cluster: (any Cluster)?
+        let cluster: any Cluster
+        let reader: LazyReader
         var lastMark: LogMark
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
@@ -14,33 +13,23 @@ extension LogWriter {
         var nextHousekeeping: Int64 = 0
         /// Monotonic nanoseconds.
         var nextLook: Int64 = 0
-        /// Monotonic nanoseconds.
-        var nextFollow: Int64 = 0
         /// The responses that wait until the write-ahead log has no copy of what was erased.
         var answersOfErasures: [() -> Void] = []
         /// When the log is copied for them, in monotonic nanoseconds: erasures share a copy, because commits wait for it.
         var nextErasingCopy: Int64 = 0
-        /// Opened when it is needed.
-        private var openReader: (any StoreReader)?
 
-        init(_ start: Start) {
+        init(_ start: Start, _ cluster: any Cluster, _ reader: LazyReader) {
+            self.cluster = cluster
+            self.reader = reader
             nextDelegateKey = start.nextDelegateKey
-            changes = ChangeFollower(known: start.lastChange)
             log = LogFollower(head: start.head)
             firstOpenBlock = AppBlock.number(of: start.head + 1)
             lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
         }
 
-        mutating func reader(_ store: any EventStore) throws(StoreError) -> any StoreReader {
-            if let openReader { return openReader }
-            let reader = try store.makeReader()
-            openReader = reader
-            return reader
-        }
-
         /// Called when others could not be followed: they are later, unless the store lacks what is needed.
-        mutating func lost(_ error: StoreError, _ hooks: Hooks) {
-            openReader = nil
+        func lost(_ error: StoreError, _ hooks: Hooks) {
+            reader.close()
             if case .failed = error { hooks.onDurabilityLost(error) }
         }
 

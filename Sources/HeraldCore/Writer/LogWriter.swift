@@ -10,13 +10,11 @@ package final class LogWriter: Sendable {
     struct Start {
         let nextDelegateKey: DelegateKey
         let head: LogPosition
-        let lastChange: Int64
         let lastMark: LogMark?
 
         init(_ recovery: Recovery) {
             nextDelegateKey = recovery.nextDelegateKey
             head = recovery.head
-            lastChange = recovery.lastChange
             lastMark = recovery.lastMark
         }
     }
@@ -42,8 +40,6 @@ package final class LogWriter: Sendable {
     let attempts: AttemptRoom
     private let hooks: Hooks
     private let thread = Mutex<Thread?>(nil)
-    /// When memory was last known to include all that others had changed, in monotonic nanoseconds.
-    private let confirmed: Atomic<Int64>
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
@@ -55,14 +51,12 @@ package final class LogWriter: Sendable {
         context = WriteContext(committed, ids: ids, clock: clock, intake: intake)
         self.attempts = attempts
         self.hooks = hooks
-        confirmed = Atomic(clock.monotonic())
     }
 
-    /// - Parameter makeCluster: called on the writer's thread; returns `nil` if all delegates belong to this process.
-    func start(_ start: Start, _ makeCluster: @escaping @Sendable () -> (any Cluster)?) throws(SystemError) {
+    /// - Parameter makeCluster: called on the writer's thread.
+    func start(_ start: Start, _ makeCluster: @escaping @Sendable () -> any Cluster) throws(SystemError) {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
-            var state = State(start)
-            state.cluster = makeCluster()
+            var state = State(start, makeCluster(), LazyReader(store))
             tellKnown(state)
             while writeNext(&state) {}
         }
@@ -87,7 +81,7 @@ package final class LogWriter: Sendable {
         }
         look(&state)
         followOthers(&state)
-        shareDelegates(&state)
+        state.cluster.shareDelegates()
         if batch.isEmpty {
             copyLogOfErasures(&state)
         } else {
@@ -98,15 +92,13 @@ package final class LogWriter: Sendable {
 
     /// How long to wait for submissions.
     private func milliseconds(_ state: State) -> Int32 {
-        let usual = store.isShared ? Self.followMilliseconds : Self.lookMilliseconds
+        let usual = min(Self.lookMilliseconds, state.cluster.interval)
         guard !state.answersOfErasures.isEmpty else { return usual }
         return min(usual, Int32(clamping: max(0, state.nextErasingCopy - clock.monotonic()) / 1_000_000 + 1))
     }
 
     /// Milliseconds between two checks of the storage.
     private static let lookMilliseconds: Int32 = 500
-    /// Milliseconds after which changes of other processes are read without a request.
-    private static let followMilliseconds: Int32 = 250
 
     /// Checks that the files are still in the folder or the session is open, and probes whether a failed storage works again.
     private func look(_ state: inout State) {
@@ -117,7 +109,7 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             try store.checkFiles()
         } catch {
-            state.cluster?.sessionIsLost()
+            state.cluster.sessionIsLost()
             if case .unavailable = error {
                 hasNoSession = true
             } else {
@@ -130,27 +122,17 @@ package final class LogWriter: Sendable {
         if isNew || health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
-    /// Reads the changes that other processes have committed: periodically, or when a request waits for them.
+    /// Reads what other processes have committed: periodically, or when a request waits for it.
     private func followOthers(_ state: inout State) {
         var failure: StoreError?
-        let (isAsked, answers) = intake.takeLooks()
-        let now = clock.monotonic()
-        let isDue = store.isShared && now >= state.nextFollow
-        guard isAsked || isDue else { return }
+        let (isRequested, answers) = intake.takeLooks()
         defer { for answer in answers { answer(failure) } }
-        guard store.isShared else { return }
-        // Notifications cover most changes. The store is read in full periodically and for waiting requests.
-        let isFresh = isDue || !answers.isEmpty
-        if isFresh { state.nextFollow = now + Int64(Self.followMilliseconds) * 1_000_000 }
         do throws(StoreError) {
-            let ends = try state.reader(store).ends(isFresh: isFresh)
-            if ends.change > state.changes.known {
-                // A delegate is known before the events that it is to get, which saves it reading them.
-                _ = try followChanges(&state)
-            } else if isFresh {
-                confirmed.store(now, ordering: .relaxed)
+            let head = try following(&state) { cluster, reader, apply throws(StoreError) in
+                try cluster.beforeRound(isRequested: isRequested, isAwaited: !answers.isEmpty, reader, apply)
             }
-            state.log.committed(head: ends.event)
+            guard let head else { return }
+            state.log.committed(head: head)
             follow([], &state)
         } catch {
             failure = error
@@ -158,61 +140,49 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Takes and gives shards, when it is due and memory includes what others have changed.
-    private func shareDelegates(_ state: inout State) {
-        guard isCurrent, var cluster = state.cluster else { return }
-        defer { state.cluster = cluster }
-        do throws(StoreError) {
-            try cluster.look()
-        } catch {
-            if case .unavailable = error { cluster.sessionIsLost() }
+    /// Calls `body` with a function that applies changes of other processes to memory.
+    private func following<Value>(
+        _ state: inout State,
+        _ body: (any Cluster, LazyReader, _ apply: ([Change], ChangedRows) -> Void) throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        let (cluster, reader) = (state.cluster, state.reader)
+        var hasRequests = false
+        defer { if hasRequests { tellKnown(state) } }
+        return try body(cluster, reader) { changes, rows in
+            if apply(changes, rows, &state) { hasRequests = true }
         }
     }
 
-    /// Reads the changes of other processes.
-    /// - Returns: whether the transaction with this name has been committed.
-    private func followChanges(_ state: inout State, lookingFor name: Int64? = nil) throws(StoreError) -> Bool {
-        let asked = clock.monotonic()
-        let reader = try state.reader(store)
-        var follower = state.changes
+    /// Applies changes of other processes.
+    /// - Returns: whether requests for deliveries are among them.
+    private func apply(_ changes: [Change], _ rows: ChangedRows, _ state: inout State) -> Bool {
+        for change in changes {
+            // Their rows may be removed, and their keys are used nevertheless.
+            if case .delegate(let key) = change { state.nextDelegateKey = max(state.nextDelegateKey, key + 1) }
+            if case .app(let key) = change { committed.apps.reserve(key) }
+        }
+        var erased: Set<LogPosition> = []
         var hasRequests = false
-        defer {
-            state.changes = follower
-            if hasRequests { tellKnown(state) }
+        for effect in effects(of: changes, rows) {
+            hasRequests = hasRequests || effect.isRequest
+            if case .erased(let events) = effect { erased.formUnion(events) }
+            // Events of a block that are read later would be counted twice.
+            if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
+            apply(effect, &state)
         }
-        let hasFound = try follower.follow(reader, lookingFor: name) { changes, rows in
-            for change in changes {
-                // Their rows may be removed, and their keys are used nevertheless.
-                if case .delegate(let key) = change { state.nextDelegateKey = max(state.nextDelegateKey, key + 1) }
-                if case .app(let key) = change { committed.apps.reserve(key) }
-            }
-            var erased: Set<LogPosition> = []
-            for effect in effects(of: changes, rows) {
-                hasRequests = hasRequests || effect.isRequest
-                if case .erased(let events) = effect { erased.formUnion(events) }
-                // Events of a block that are read later would be counted twice.
-                if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
-                apply(effect, &state)
-            }
-            // What this process has written of them in the meantime.
-            if !erased.isEmpty { _ = intake.submit(ErasureEnd(events: erased.sorted())) }
-        }
-        confirmed.store(asked, ordering: .relaxed)
-        return hasFound
+        // What this process has written of them in the meantime.
+        if !erased.isEmpty { _ = intake.submit(ErasureEnd(events: erased.sorted())) }
+        return hasRequests
     }
 
     /// Sends the loops the number of the last change whose requests for deliveries they have received.
-    func tellKnown(_ state: State) { if store.isShared { hooks.changed(.known(change: state.changes.known)) } }
-
-    /// Nanoseconds after which the state in memory of a shared store is too old to grant access.
-    private static let maxAge: Int64 = 5_000_000_000
-
-    /// Whether memory includes what others have changed, except in the last seconds. Any thread.
-    var isCurrent: Bool { !store.isShared || clock.monotonic() - confirmed.load(ordering: .relaxed) < Self.maxAge }
+    func tellKnown(_ state: State) {
+        if let change = state.cluster.lastChange { hooks.changed(.known(change: change)) }
+    }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
         // One of the processes that share a store runs maintenance, and measures the free space.
-        let isHousekeeper = state.cluster?.keepsHouse ?? true
+        let isHousekeeper = state.cluster.runsMaintenance
         let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping
         var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
         let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
@@ -252,21 +222,27 @@ package final class LogWriter: Sendable {
         while true {
             do {
                 let commit = try store.transaction(kind) { transaction throws(StoreError) in
-                    if kind == .deciding, store.isShared {
+                    if kind == .deciding {
                         // Decisions depend on memory, and from here on no other process changes the store.
-                        if try followChanges(&state, lookingFor: name) { wasCommitted = true }
+                        let hasFound = try following(&state) { cluster, reader, apply throws(StoreError) in
+                            try cluster.beforeDeciding(lookingFor: name, reader, apply)
+                        }
+                        if hasFound { wasCommitted = true }
                         if wasCommitted { return }
                     }
                     // A constant: passing the mutable `state` would copy it for each submission.
                     let before = state
                     plan = before.plan(isRepeated: isUnknown && name == nil)
-                    for submission in batch { try perform(submission, transaction, &plan) }
+                    for submission in batch { try perform(submission, before.cluster, transaction, &plan) }
                     try context.append(transaction, &plan)
                     try countBlocks(transaction, before, &plan)
-                    if kind == .deciding, store.isShared { try note(transaction, &plan) }
+                    if kind == .deciding, let noted = try before.cluster.note(plan.effects, transaction) {
+                        plan.head = noted.head
+                        plan.name = noted.name
+                    }
                 }
                 guard wasCommitted, let head = plan.head else {
-                    if kind == .deciding, store.isShared { state.changes.committed() }
+                    if kind == .deciding { state.cluster.hasDecided() }
                     return commit
                 }
                 // What it has changed is among the changes.
@@ -285,13 +261,6 @@ package final class LogWriter: Sendable {
                 }
             }
         }
-    }
-
-    /// Adds what a transaction changes to the list of changes.
-    private func note(_ transaction: any StoreTransaction, _ plan: inout WritePlan) throws(StoreError) {
-        plan.head = try transaction.head
-        plan.name = .random(in: .min ... .max)
-        try transaction.note(plan.effects.flatMap(\.changes), name: plan.name)
     }
 
     /// How often a transaction may find what it has read changed. Then it keeps others from changing it.
@@ -368,9 +337,8 @@ package final class LogWriter: Sendable {
             let ours = log.head - LogPosition(events.count) + 1
             try log.follow(
                 events,
-                read: { [store] after throws(StoreError) in
-                    try state.reader(store).events(
-                        after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
+                read: { [reader = state.reader] after throws(StoreError) in
+                    try reader.get().events(after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
                 },
                 tell: { batch in
                     committed.usage.add(batch)
@@ -384,7 +352,8 @@ package final class LogWriter: Sendable {
     }
 
     private func perform(
-        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+        _ submission: Intake.Submission, _ cluster: any Cluster, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
     ) throws(StoreError) {
         if case .publish(let publication) = submission { return try context.publish(publication, transaction, &plan) }
         // Other commands may read the log or truncate it.
@@ -392,8 +361,7 @@ package final class LogWriter: Sendable {
         switch submission {
         case .publish: break
         case .checkpoint(let reported, let answer):
-            var checkpoint = plan.erased.applied(to: reported)
-            if let leases = store.leases { checkpoint = checkpoint.without(Shards.all.subtracting(leases.held)) }
+            let checkpoint = cluster.own(plan.erased.applied(to: reported))
             try transaction.write(checkpoint)
             plan.attemptBytes += submission.attemptBytes
             try context.take(checkpoint.notices, transaction, &plan)

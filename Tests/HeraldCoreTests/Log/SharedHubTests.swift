@@ -206,11 +206,11 @@ struct SharedHubTests {
     func age() throws {
         let world = try World()
         world.publish()
-        #expect(world.process.writer.isCurrent)
+        #expect(world.process.freshness.isCurrent)
         world.clock.advance(seconds: 6)
-        #expect(!world.process.writer.isCurrent)
+        #expect(!world.process.freshness.isCurrent)
         world.publish()
-        #expect(world.process.writer.isCurrent)
+        #expect(world.process.freshness.isCurrent)
     }
 
     @Test("a hub goes by the clock that all of them agree on, also when its machine has another time")

@@ -56,7 +56,7 @@ struct NodeTests {
         #expect(b.arrivals(key).count == 4)
         // The last attempts of both have failed. The checkpoint that says so is made before the node hears of the requests.
         b.answer = { _ in .success }
-        b.process.writerState.nextFollow = .max
+        b.process.cluster.nextFollow = .max
         a.manage(.redeliverEvent(id: "n1-1", delegateID: a.delegate(key)?.id))
         var second = DeliveryQuery([.retrying])
         (second.delegate, second.event) = (key, 2)
@@ -65,7 +65,7 @@ struct NodeTests {
             return
         }
         b.advance(seconds: 0.15)
-        b.process.writerState.nextFollow = 0
+        b.process.cluster.nextFollow = 0
         // It is careful with a receiver that fails.
         World.advance([a, b], seconds: 10)
         #expect(b.arrivals(key).count == 5 && b.arrivals(key).last == "n1-1")
@@ -178,7 +178,7 @@ struct NodeTests {
         a.answer = { _ in nil }
         a.publish(3)
         World.advance([a], seconds: 1)
-        a.process.writerState.cluster?.sessionIsLost()
+        a.process.cluster.sessionIsLost()
         a.store.memoryLeases?.endSession()
         a.store.refuse(true)
         a.answer = { _ in .success }

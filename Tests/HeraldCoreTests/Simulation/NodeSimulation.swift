@@ -181,7 +181,7 @@ final class NodeSimulation {
     private func cut(_ world: World) {
         history.append("one is cut off")
         endSession(of: world)
-        world.process.writerState.cluster?.sessionIsLost()
+        world.process.cluster.sessionIsLost()
         let others = worlds.filter { $0 !== world }
         if Bool.random(using: &random) { World.advance(others, seconds: 1) }
     }

@@ -199,6 +199,8 @@ final class SimulatedProcess: @unchecked Sendable {
     let handover: ShardHandover
     let writer: LogWriter
     var writerState: LogWriter.State
+    let cluster: SharedStore
+    let freshness: Freshness
     private(set) var loops: [SimulatedLoop] = []
     private let delegates = MulticastDelegate<any EventDelegate>()
     /// Submissions that have not been answered.
@@ -248,13 +250,15 @@ final class SimulatedProcess: @unchecked Sendable {
                     changed(effect)
                     observer.take(effect)
                 }, followed: { _ in }, onDurabilityLost: { _ in }))
-        writerState = LogWriter.State(.init(recovery))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
-        writerState.cluster = ShardManager(
-            store,
-            .init(
-                loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
-                permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2), clock: clock)
+        let ports = ShardManager.Ports(
+            loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
+            permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2)
+        freshness = Freshness(clock)
+        cluster = SharedStore(
+            after: recovery.lastChange, shards: store.leases.map { ShardManager($0, store, ports, clock: clock) },
+            freshness: freshness, clock: clock)
+        writerState = LogWriter.State(.init(recovery), cluster, LazyReader(store))
         delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(
