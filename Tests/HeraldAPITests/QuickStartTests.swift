@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import HeraldJSON
 import HeraldTestSupport
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 /// The text differs from what runs in three points. `script/server` and `script/receiver` run the binary of `HERALD_BINARY`. If the port 8080
 /// or 9000 is in use, another port replaces it everywhere in the text. Ids, secrets and times are masked, and the lines of an output may
 /// have another order, because callbacks have none.
-@Suite("The first steps of README.md", .timeLimit(.minutes(5)), .enabled(if: Shell.herald != nil))
+@Suite("The first steps of README.md", .timeLimit(.minutes(5)), .serialized, .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
     @Test("its commands have the output that is shown, and so have the steps of other pages")
     func firstSteps() async throws {
@@ -48,6 +49,58 @@ struct QuickStartTests {
             try await program.ended()
         }
         try await run(kill, in: folder.path, port: ports[0].1)
+    }
+
+    @Test(
+        "with the programs of compose.yaml they have the same output",
+        .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
+    func compose() async throws {
+        let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
+        let blocks = CodeBlock.all(in: try Self.text(of: .firstSteps, ports))
+        let services = try #require(try await Self.compose("compose.yaml")["services"])
+        let folder = TemporaryFolder()
+        // As the image sets them.
+        var environment = ["HERALD_LISTEN": "0.0.0.0:\(ports[0].1)", "HERALD_DATA": folder.path + "/data"]
+        let own = try #require(services["herald"]?["environment"])
+        for (name, value) in own.members { environment[name] = value.string }
+        let command = try #require(services["receiver"]?["command"]).elements.compactMap(\.string)
+        let herald = try #require(Shell.herald)
+        let programs = [
+            try ChildProcess(herald, ["serve"], environment: environment),
+            try ChildProcess(herald, command.map { $0.replacing("9000", with: "\(ports[1].1)") }),
+        ]
+        defer { for program in programs { program.signal(SIGKILL) } }
+        for program in programs {
+            try await eventually("a program listens") { program.text.contains("listening") }
+        }
+        let answer = try await Shell.run(try #require(blocks.first { $0.language == "sh" }).text, in: folder.path)
+        #expect(answer.status == 0 && answer.output.contains("\"id\":\"order-1\""), "\(answer.errors)")
+        let shown = Self.comparable(try #require(blocks.first { $0.language == "text" }).text)
+        try await eventually("the receiver prints \(shown)") { Self.comparable(programs[1].text) == shown }
+    }
+
+    @Test(
+        "the containers of Herald have no rights that it does not need",
+        .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil },
+        arguments: ["compose.yaml", "deploy/compose.yaml"])
+    func rights(path: String) async throws {
+        let services = try #require(try await Self.compose(path)["services"])
+        let own = services.members.filter { $0.value["image"]?.string == "herald" }
+        #expect(own.count == 2)
+        for (name, service) in own {
+            #expect(service["read_only"]?.bool == true, "\(name)")
+            #expect(service["cap_drop"]?.elements.map(\.string) == ["ALL"], "\(name)")
+            #expect(service["security_opt"]?.elements.map(\.string) == ["no-new-privileges:true"], "\(name)")
+        }
+    }
+
+    /// A file of Compose, as JSON.
+    private static func compose(_ path: String) async throws -> JSONDocument {
+        let venv = getenv("HERALD_VENV").map { String(cString: $0) } ?? ""
+        let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))"
+        let json = try await ChildProcess.run(
+            venv + "/bin/python3", ["-c", script], input: Array(try Repository.text(path).utf8))
+        return try JSONDocument(parsing: json.text)
     }
 
     @Test("a condition that never becomes true is reported, and the waiting ends")
