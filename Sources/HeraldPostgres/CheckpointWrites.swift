@@ -91,7 +91,7 @@ enum CheckpointWrites {
                     parameters.add(statistics) { $0.latencies.text }
                 })
         }
-        requests += checkpoint.missed.map(count)
+        requests += checkpoint.missed.map { Request(.addRemoval, $0.values) }
         let unannounced = checkpoint.unannounced.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         if !unannounced.isEmpty {
             requests.append(
@@ -105,14 +105,6 @@ enum CheckpointWrites {
             requests.append(Request(removeUnannounced) { parameters in parameters.add(announced) { $0 } })
         }
         return requests
-    }
-
-    static func count(_ removal: Removal) -> Request {
-        Request(addRemoval) { parameters in
-            parameters.add(removal.part.rawValue)
-            parameters.add(removal.cause.rawValue)
-            parameters.add(removal.count)
-        }
     }
 
     private static func add(_ records: [AttemptRecord], _ attempts: [(id: Int64, previous: Int64)]) -> Request {
@@ -226,11 +218,6 @@ enum CheckpointWrites {
             AS u(delegate, start, delivered, failed, latencies) WHERE \(lives)
         ON CONFLICT (delegate, start) DO UPDATE SET delivered = excluded.delivered, failed = excluded.failed,
             latencies = excluded.latencies
-        """)
-    private static let addRemoval = Statement(
-        """
-        INSERT INTO removals VALUES ($1, $2, $3)
-        ON CONFLICT (part, cause) DO UPDATE SET count = removals.count + excluded.count
         """)
     private static let setUnannounced = Statement(
         """

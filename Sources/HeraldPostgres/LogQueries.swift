@@ -10,7 +10,7 @@ enum LogQueries {
         """)
     static let statuses = Statement(
         """
-        SELECT \(AuthStatus.quotedColumns) FROM unnest($1::bigint[], $2::text[]) AS asked(a, u)
+        SELECT \(AuthStatus.columns) FROM unnest($1::bigint[], $2::text[]) AS asked(a, u)
         JOIN auth_status ON app = a AND user_id = u
         """)
     static let states = Statement("SELECT \(AppState.columns) FROM app_states WHERE app = ANY($1::bigint[])")
@@ -95,9 +95,4 @@ extension LogReads {
         states.merge(try LogQueries.states(rows[3], of: apps)) { $1 }
         return isAbsent
     }
-}
-
-extension AuthStatus {
-    /// `columns`, one of which is a word of SQL.
-    static let quotedColumns = "app, user_id, logged_in, \"user\", since, event_id"
 }

@@ -6,7 +6,7 @@ import HeraldStore
 ///
 /// A session that was lost is opened again by the next call, once. Each call runs one statement, and so sees one snapshot of the
 /// database, unless documented otherwise.
-final class Reader: StoreReader {
+final class Reader: StoreReader, SharedReader {
     private let database: Database
     private let heads: AttemptHeads
     private let rounds: AttemptRounds
@@ -191,16 +191,6 @@ extension Reader {
         return found
     }
 
-    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
-        let name = NameInApp(app: app, name: userID)
-        let rows = try run(LogQueries.request(LogQueries.statuses, [name]))
-        return try LogQueries.statuses(rows, of: [name])[name] ?? nil
-    }
-
-    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
-        try LogQueries.states(try run(LogQueries.statesRequest([app])), of: [app])[app] ?? nil
-    }
-
     func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord] {
         if names.isEmpty { return [] }
         let asked = names.map { NameInApp(app: app, name: $0) }
@@ -209,61 +199,7 @@ extension Reader {
         }
     }
 
-    func firstEvent() throws(StoreError) -> LogPosition {
-        try run(Request(RetentionQueries.first)).first?.natural(0, "position") ?? 1
-    }
-
     func lastEvent() throws(StoreError) -> LogPosition { try ends(isFresh: true).event }
-
-    func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
-        try run(RetentionQueries.lastBefore) { $0.add(time) }.natural("position")
-    }
-
-    func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
-
-    func lastEvent(through time: Int64) throws(StoreError) -> LogPosition { try places(at: time + 1).late - 1 }
-
-    /// The first event that may have been accepted at this time or later, and the first that is known to have been.
-    private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
-        func mark(_ statement: Statement) throws(StoreError) -> LogMark? {
-            try run(statement) { $0.add(time) }.first.map { row throws(StoreError) in try LogMark(row) }
-        }
-        let window = AcceptanceWindow(
-            before: try mark(RetentionQueries.markBefore), later: try mark(RetentionQueries.markSince),
-            first: try firstEvent(), head: durable.position, now: Clock.system.wall())
-        if window.isEmpty { return (window.after + 1, window.end) }
-        func find(_ statement: Statement, until end: LogPosition) throws(StoreError) -> LogPosition? {
-            try run(statement) { parameters in
-                for number in [window.after, end, time, window.low, window.high] { parameters.add(number) }
-                parameters.add(window.ids.lowerBound)
-                parameters.add(window.ids.upperBound)
-                parameters.add(AcceptanceWindow.ids(at: time).first)
-            }.first?.natural(0, "position")
-        }
-        let late = try find(RetentionQueries.acceptedSince, until: window.until) ?? window.end
-        return (try find(RetentionQueries.known, until: late).map { $0 + 1 } ?? window.after + 1, late)
-    }
-
-    /// Runs one statement for each part of the log, so that none takes long.
-    func sequences(
-        about subject: String, app: AppKey, after sequence: LogPosition, limit: Int
-    ) throws(StoreError) -> [LogPosition] {
-        let head = durable.position
-        var found: [LogPosition] = []
-        var start = max(try firstEvent(), sequence + 1)
-        while start <= head, found.count < limit {
-            let end = min(head, start + RetentionQueries.partLength - 1)
-            found += try run(RetentionQueries.about) { parameters in
-                parameters.add(subject)
-                parameters.add(app.rawValue)
-                parameters.add(start)
-                parameters.add(end)
-                parameters.add(limit - found.count)
-            }.map { row throws(StoreError) in try row.natural(0, "position") }
-            start = end + 1
-        }
-        return found
-    }
 
     /// Returns the sizes of the rows, by their content (`RetentionQueries.eventBytes`).
     func sizes() throws(StoreError) -> StorageSizes {
@@ -288,46 +224,23 @@ extension Reader {
             parameters.add(limit)
         }.map { row throws(StoreError) in EventSize(try row.natural(0, "position"), bytes: Int(row.figure(1))) }
     }
-
-    func removals() throws(StoreError) -> [Removal] {
-        try run(Request(RetentionQueries.removals)).map { Removal($0) }.compactMap { $0 }
-    }
 }
 
-/// Reads the registry and the audit log.
+/// Runs shared statements.
 extension Reader {
-    private static let deletedDelegate = Statement(
-        "SELECT id FROM delegates WHERE key = $1 AND deleted_at IS NOT NULL")
-    private static let audit = Statement(
-        "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2")
+    func rows<Value>(
+        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Row) throws(StoreError) -> Value
+    ) throws(StoreError) -> [Value] { try run(Request(statement, values)).map(make) }
 
-    func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
-        try run(Self.deletedDelegate) { $0.add(key) }.first?.text(0)
-    }
-
-    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
-        try run(Self.audit) { parameters in
-            parameters.add(id)
-            parameters.add(limit)
-        }.map { row throws(StoreError) in try StoredAuditEntry(row) }
-    }
+    func end() -> LogPosition { durable.position }
 }
 
 /// Reads deliveries.
 extension Reader {
-    private static let attemptsOfEvent = Statement(
-        "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = $1 ORDER BY id")
     private static let attemptsAfter = Statement(
         "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > $1 AND id < $3 ORDER BY id LIMIT $2")
     private static let attemptBefore = Statement("SELECT id FROM attempts WHERE id < $1 ORDER BY id DESC LIMIT 1")
     private static let attemptFrom = Statement("SELECT id FROM attempts WHERE id >= $1 ORDER BY id LIMIT 1")
-    private static let waitingOfEvent = Statement(
-        "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = $1 ORDER BY delegate")
-    private static let replays = Statement("SELECT \(Replay.columns) FROM replays WHERE delegate = $1 ORDER BY id")
-    private static let statistics = Statement(
-        "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = $1 AND start >= $2 ORDER BY start")
-    private static let waitingEvents = Statement(
-        "SELECT DISTINCT event FROM waiting WHERE state = 1 AND event BETWEEN $1 AND $2 ORDER BY event")
     /// The positions of shards, the lanes, and the replays. Every server asks once a second.
     private static let progress = Statement(
         """
@@ -344,10 +257,6 @@ extension Reader {
         // Failures have an index, and an event has few attempts: those searches look at what they find.
         if query.event != nil || query.succeeded == false { return nil }
         return try run(AttemptList.restRequest(query, heads, durable)).first?.natural(0, "attempt")
-    }
-
-    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
-        try run(Self.attemptsOfEvent) { $0.add(event) }.map { row throws(StoreError) in try StoredAttempt(row) }
     }
 
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
@@ -375,35 +284,6 @@ extension Reader {
         return try run(Self.attemptBefore) { $0.add(older) }.natural("attempt")
     }
 
-    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
-        try run(Self.waitingOfEvent) { $0.add(event) }.map { row throws(StoreError) in try WaitingDelivery(row) }
-    }
-
-    func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery] {
-        try run(WaitingList.request(query)).map { row throws(StoreError) in try WaitingDelivery(row) }
-    }
-
-    /// Runs one statement for each state.
-    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
-        try WaitingList.page(query) { request throws(StoreError) in try run(request) }
-    }
-
-    /// Runs one statement for each state.
-    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
-        try WaitingList.count(query) { request throws(StoreError) in try run(request) }
-    }
-
-    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
-        try run(Self.replays) { $0.add(delegate) }.map { row throws(StoreError) in try Replay(row) }
-    }
-
-    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
-        try run(Self.statistics) { parameters in
-            parameters.add(delegate)
-            parameters.add(start)
-        }.map { row throws(StoreError) in try DeliveryStatistics(row) }
-    }
-
     /// In one snapshot: a lane that catches up in between must not be at an older common position.
     func progress() throws(StoreError) -> DeliveryProgress {
         var progress = DeliveryProgress()
@@ -417,12 +297,5 @@ extension Reader {
         progress.lanes.sort { $0.delegate < $1.delegate }
         progress.replays.sort { $0.id < $1.id }
         return progress
-    }
-
-    func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
-        try run(Self.waitingEvents) { parameters in
-            parameters.add(range.lowerBound)
-            parameters.add(range.upperBound)
-        }.map { row throws(StoreError) in try row.natural(0, "position") }
     }
 }

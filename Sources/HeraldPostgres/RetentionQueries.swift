@@ -1,40 +1,8 @@
 import HeraldCore
 import HeraldStore
 
-/// Queries about the beginning, the age and the size of the log.
+/// Queries about the size of the log.
 enum RetentionQueries {
-    static let first = Statement("SELECT sequence FROM events ORDER BY sequence LIMIT 1")
-    static let lastBefore = Statement("SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
-    static let removals = Statement("SELECT part, cause, count FROM removals")
-
-    static let markBefore = Statement(
-        "SELECT \(LogMark.columns) FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
-    static let markSince = Statement("SELECT \(LogMark.columns) FROM marks WHERE time >= $1 ORDER BY time LIMIT 1")
-    /// The first event after $1, up to $2, that is known to be accepted since time $3. The window's bounds of times are $4 and
-    /// $5, those of ids $6 and $7; $8 is the first id of time $3.
-    static let acceptedSince = Statement(
-        """
-        SELECT sequence FROM events WHERE sequence > $1 AND sequence <= $2
-            AND CASE WHEN id BETWEEN $6 AND $7 THEN id >= $8 ELSE time BETWEEN $4 AND $5 AND time >= $3 END
-        ORDER BY sequence LIMIT 1
-        """)
-    /// The last event after $1, before $2, whose acceptance time is known. The parameters are the same.
-    static let known = Statement(
-        """
-        SELECT sequence FROM events WHERE sequence > $1 AND sequence < $2
-            AND (id BETWEEN $6 AND $7 OR time BETWEEN $4 AND $5 OR ($3::bigint IS NULL AND $8::text IS NULL))
-        ORDER BY sequence DESC LIMIT 1
-        """)
-
-    /// Scans a part of the log, $3 to $4: an index by subject would make each append more expensive.
-    static let about = Statement(
-        """
-        SELECT sequence FROM events WHERE sequence BETWEEN $3 AND $4 AND subject = $1 AND app = $2
-        ORDER BY sequence LIMIT $5
-        """)
-    /// The number of events in such a part.
-    static let partLength: LogPosition = 50_000
-
     /// `Event.storedBytes` of a row. The server reads only the length of long data.
     private static let bytes = """
         (octet_length(data) + octet_length(id) + octet_length(type) + coalesce(octet_length(subject), 0)

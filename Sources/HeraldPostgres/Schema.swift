@@ -19,11 +19,6 @@ enum Schema {
     /// The first half of the key of the lock of a round of attempts; the second one is its number.
     static let roundLock: Int32 = 0x48_524c
 
-    /// The tables whose rows belong to one delegate (column `delegate`), and are removed with it.
-    static let ofDelegates = ["lanes", "waiting", "replays", "statistics", "heads", "unannounced"]
-    /// The tables whose rows belong to one app (column `app`), and are removed with it.
-    static let ofApps = ["auth_status", "app_states", "answers"]
-
     /// The version that the first migration makes. No release has made a schema of a lower one.
     static let first = 5
 

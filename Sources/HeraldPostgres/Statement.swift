@@ -1,3 +1,4 @@
+import HeraldStore
 import Synchronization
 
 /// A statement with parameters `$1`, `$2` …, prepared once in each session that runs it. The server takes the types of the
@@ -15,6 +16,12 @@ struct Statement: Sendable {
     }
 }
 
+extension Statement {
+    private static let all = SharedStatement.allCases.map { Statement($0.sql(.postgres)) }
+
+    static func shared(_ statement: SharedStatement) -> Statement { all[statement.rawValue] }
+}
+
 /// A statement with its parameters, to be run.
 struct Request {
     let statement: Statement
@@ -29,5 +36,9 @@ struct Request {
         var parameters = Parameters()
         fill(&parameters)
         self.init(statement, parameters)
+    }
+
+    init(_ statement: SharedStatement, _ values: [ColumnValue]) {
+        self.init(.shared(statement)) { parameters in for value in values { parameters.add(value) } }
     }
 }

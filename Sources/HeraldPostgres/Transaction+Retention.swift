@@ -3,50 +3,8 @@ import HeraldStore
 
 /// Removes events and attempts, counts what is left, and erases.
 extension Transaction {
-    private static let removeEvents = Statement("DELETE FROM events WHERE sequence BETWEEN $1 AND $2")
-    private static let removeWaiting = Statement(
-        """
-        DELETE FROM waiting WHERE (delegate, event) IN
-            (SELECT delegate, event FROM waiting WHERE event BETWEEN $1 AND $2 ORDER BY event LIMIT $3)
-        """)
-    private static let oldestWaiting = Statement("SELECT min(event) FROM waiting WHERE event >= $1")
-    /// Keeps the last mark before the first event, $1: it still bounds when the following events arrived.
-    private static let removeMarks = Statement(
-        "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < $1)")
-
-    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents {
-        let first = try firstEvent()
-        let last = try head
-        let lower = max(range.lowerBound, first)
-        var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
-        if lower <= upper { upper = try removeWaiting(lower...upper, limit: limit) }
-        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
-        let removed = try run(Self.removeEvents) { parameters in
-            parameters.add(lower)
-            parameters.add(upper)
-        }
-        let kept = try firstEvent()
-        try run(Self.removeMarks) { $0.add(kept) }
+    func removed(_ range: ClosedRange<LogPosition>, first: LogPosition, kept: LogPosition) {
         writer.partitions.begin(.events, at: kept)
-        return RemovedEvents(count: removed.changed, through: upper, first: kept)
-    }
-
-    private func firstEvent() throws(StoreError) -> LogPosition {
-        try run(Request(RetentionQueries.first)).first?.natural(0, "position") ?? 1
-    }
-
-    /// Removes at most `limit` rows of the events in a range.
-    /// - Returns: the last event up to which no rows are left.
-    private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
-        let removed = try run(Self.removeWaiting) { parameters in
-            parameters.add(range.lowerBound)
-            parameters.add(range.upperBound)
-            parameters.add(limit)
-        }
-        guard removed.changed == limit else { return range.upperBound }
-        let next =
-            try run(Self.oldestWaiting) { $0.add(range.lowerBound) }.first?.optionalNatural(0, "position") ?? .max
-        return min(range.upperBound, next - 1)
     }
 
     // MARK: Attempts
@@ -182,7 +140,6 @@ extension Transaction {
         return erasure
     }
 
-    private static let removeStatus = Statement("DELETE FROM auth_status WHERE app = $1 AND user_id = $2")
     private static let answers = Statement(
         "SELECT key, body FROM answers WHERE app = $1 AND key > $2 ORDER BY key LIMIT $3")
     private static let removeAnswers = Statement("DELETE FROM answers WHERE app = $1 AND key = ANY($2::text[])")
@@ -194,11 +151,7 @@ extension Transaction {
     ) throws(StoreError) -> Erasure {
         let subject = ErasedSubject(subject)
         var erasure = Erasure()
-        erasure.authStatuses =
-            try run(Self.removeStatus) { parameters in
-                parameters.add(app.rawValue)
-                parameters.add(subject.userID)
-            }.changed
+        erasure.authStatuses = try change(.removeStatus, [.integer(app.rawValue), .text(subject.userID)])
         var (last, left) = (key, limit)
         while left > 0 {
             let size = min(left, Self.pageSize)

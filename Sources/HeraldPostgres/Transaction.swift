@@ -9,7 +9,7 @@ import HeraldStore
 ///   What it reads was read before, in few queries: a value that is not known yet is taken to be absent and noted, and the body
 ///   runs again if that was wrong (`Writer.publish`).
 /// - A recording one sends what it has recorded, without the lock.
-final class Transaction: StoreTransaction {
+final class Transaction: StoreTransaction, SharedTransaction {
     let writer: Writer
     let kind: TransactionKind
     /// The recorded writes to the log, until they are sent.
@@ -164,36 +164,8 @@ extension Transaction {
         log.set(answer, app: app, key: key, expiresAt: expiresAt)
     }
 
-    private static let removeExpired = Statement(
-        """
-        DELETE FROM answers WHERE (app, key) IN
-            (SELECT app, key FROM answers WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
-        """)
-
-    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
-        try run(Self.removeExpired) { parameters in
-            parameters.add(now)
-            parameters.add(limit)
-        }
-    }
-
-    private static let addMark = Statement(
-        """
-        INSERT INTO marks (\(LogMark.columns)) VALUES ($1, $2)
-        ON CONFLICT (time) DO UPDATE SET sequence = excluded.sequence
-        """)
-
-    func addMark(_ mark: LogMark) throws(StoreError) {
-        try run(Self.addMark) { parameters in
-            parameters.add(mark.sequence)
-            parameters.add(mark.time)
-        }
-    }
-
     /// The server uses the space of removed rows again by itself, and drops empty partitions (`Partitions`).
     func giveBack(bytes: Int64) -> Int64 { 0 }
-
-    func count(_ removal: Removal) throws(StoreError) { try run(CheckpointWrites.count(removal)) }
 }
 
 /// Changes of deliveries.
@@ -256,16 +228,6 @@ extension Transaction {
         return names.sorted { ($0.delegate, $0.start) < ($1.delegate, $1.start) }.compactMap { statistics[$0] }
     }
 
-    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
-        let again = try WaitingList.page(query) { request throws(StoreError) in try run(request) }.map {
-            WaitingDelivery(
-                delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
-                subject: $0.subject)
-        }
-        if !again.isEmpty { try redeliver(again) }
-        return again
-    }
-
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError) {
         try run(CheckpointWrites.request(redelivering: deliveries, change: nextChange))
     }
@@ -279,75 +241,14 @@ extension Transaction {
         WHERE w.delegate = u.delegate AND w.event = u.event
         """)
 
-    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
-        let dropped = try WaitingList.page(query) { request throws(StoreError) in try run(request) }
-            .map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
-        if !dropped.isEmpty {
-            try run(Self.drop) { parameters in
-                parameters.add(dropped) { $0.delegate }
-                parameters.add(dropped) { $0.event }
-                parameters.add(WaitingDelivery.State.dropped.rawValue)
-                parameters.add(time)
-                parameters.add(nextChange)
-            }
-        }
-        return dropped
-    }
-
-    private static let recipients = Statement(
-        """
-        SELECT delegate FROM attempts WHERE event = $1 UNION SELECT delegate FROM waiting WHERE event = $1
-        ORDER BY delegate
-        """)
-
-    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
-        try run(Self.recipients) { $0.add(event) }.map { row throws(StoreError) in try row.natural(0, "delegate") }
-    }
-
-    private static let addReplay = Statement(
-        """
-        INSERT INTO replays (delegate, start, cursor, until, created_at)
-        SELECT $1, $2, $2, $3, $4 WHERE EXISTS (SELECT 1 FROM delegates WHERE key = $1 AND deleted_at IS NULL)
-        RETURNING id
-        """)
-
-    func addReplay(
-        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
-    ) throws(StoreError) -> Replay {
-        let rows = try run(Self.addReplay) { parameters in
-            for value in [delegate, cursor, until, time] { parameters.add(value) }
-        }
-        guard let row = rows.first else { throw .failed(reason: "delegate \(delegate) was deleted") }
-        return Replay(
-            id: try row.natural(0, "replay"), delegate: delegate, cursor: cursor, until: until, createdAt: time)
-    }
-
-    private static let removeReplay = Statement("DELETE FROM replays WHERE id = $1 AND delegate = $2")
-
-    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
-        try run(Self.removeReplay) { parameters in
-            parameters.add(id)
-            parameters.add(delegate)
-        }.changed > 0
-    }
-
-    private static let countReplays = Statement("SELECT count(*) FROM replays WHERE delegate = $1")
-
-    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
-        Int(StoredNumber.figure(try run(Self.countReplays) { $0.add(delegate) }.integer))
-    }
-
-    private static let removeStatistics = Statement(
-        """
-        DELETE FROM statistics WHERE (delegate, start) IN
-            (SELECT delegate, start FROM statistics WHERE start < $1 LIMIT $2)
-        """)
-
-    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try run(Self.removeStatistics) { parameters in
+    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError) {
+        try run(Self.drop) { parameters in
+            parameters.add(deliveries) { $0.delegate }
+            parameters.add(deliveries) { $0.event }
+            parameters.add(WaitingDelivery.State.dropped.rawValue)
             parameters.add(time)
-            parameters.add(limit)
-        }.changed
+            parameters.add(nextChange)
+        }
     }
 }
 
@@ -358,92 +259,21 @@ private struct StatisticsSlot: Hashable {
     init(_ slot: DeliveryStatistics) { (delegate, start) = (slot.delegate, slot.start) }
 }
 
-/// Changes of the registry.
+/// Runs shared statements.
 extension Transaction {
-    private static let setDelegate = Statement(
-        DelegateColumns.table.upsert(on: "key", "$") + " WHERE delegates.deleted_at IS NULL")
-    private static let wipeDelegate = Statement(
-        """
-        UPDATE delegates SET deleted_at = $2, updated_at = $2, \(DelegateColumns.table.wiping(noBytes: "''"))
-        WHERE key = $1 AND deleted_at IS NULL
-        """)
-    private static let ofDelegates = Schema.ofDelegates.map { Statement("DELETE FROM \($0) WHERE delegate = $1") }
+    var sealer: ColumnSealer { writer.sealer }
 
-    func setDelegate(_ delegate: WebhookDelegate) throws(StoreError) {
-        let rows = try run(set(delegate, DelegateColumns.table, Self.setDelegate, writer.sealer))
-        if rows.changed == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }
+    func rows<Value>(
+        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Row) throws(StoreError) -> Value
+    ) throws(StoreError) -> [Value] { try run(Request(statement, values)).map(make) }
+
+    func change(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) -> Int {
+        try run(Request(statement, values)).changed
     }
 
-    func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
-        try run(Self.wipeDelegate) { parameters in
-            parameters.add(key)
-            parameters.add(time)
-        }
-        try record(Self.ofDelegates.map { statement in Request(statement) { $0.add(key) } })
-        // Its attempts are not listed any more.
-        changedHeads[key] = 0
+    func record(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) {
+        try record([Request(statement, values)])
     }
 
-    private static let setEventType = Statement(EventTypeColumns.table.upsert(on: "app, type", "$"))
-    private static let removeEventType = Statement("DELETE FROM event_types WHERE app = $1 AND type = $2")
-
-    func setEventType(_ type: EventTypeRecord) throws(StoreError) {
-        try run(set(type, EventTypeColumns.table, Self.setEventType))
-    }
-
-    func removeEventType(_ type: String, app: AppKey) throws(StoreError) {
-        try run(Self.removeEventType) { parameters in
-            parameters.add(app.rawValue)
-            parameters.add(type)
-        }
-    }
-
-    private func set<Value>(
-        _ value: Value, _ table: RowTable<Value>, _ statement: Statement, _ sealer: ColumnSealer = .none
-    ) throws(StoreError) -> Request {
-        var parameters = Parameters()
-        for column in try table.values(of: value, sealer) { parameters.add(column) }
-        return Request(statement, parameters)
-    }
-}
-
-/// Changes of access.
-extension Transaction {
-    private static let setKey = Statement(KeyColumns.table.upsert(on: "id", "$"))
-    private static let removeKey = Statement("DELETE FROM keys WHERE id = $1")
-    private static let setSession = Statement(SessionColumns.table.upsert(on: "digest", "$"))
-    private static let removeSession = Statement("DELETE FROM passes WHERE digest = $1")
-    private static let setApp = Statement(AppColumns.table.upsert(on: "key", "$"))
-    private static let markAppDeleted = Statement(
-        "UPDATE apps SET deleted_at = $2, \(AppColumns.table.wiping(noBytes: "''")) WHERE key = $1")
-    private static let ofApps = Schema.ofApps.map { Statement("DELETE FROM \($0) WHERE app = $1") }
-    private static let addAudit = Statement(AuditColumns.table.insert("$"))
-    private static let trimAudit = Statement(
-        "DELETE FROM audit WHERE id <= (SELECT id FROM audit ORDER BY id DESC OFFSET \(AuditEntry.limit) LIMIT 1)")
-
-    func setKey(_ key: APIKey) throws(StoreError) { try run(set(key, KeyColumns.table, Self.setKey)) }
-
-    func removeKey(_ id: String) throws(StoreError) { try run(Self.removeKey) { $0.add(id) } }
-
-    func setSession(_ session: Session) throws(StoreError) {
-        try run(set(session, SessionColumns.table, Self.setSession))
-    }
-
-    func removeSession(_ digest: [UInt8]) throws(StoreError) { try run(Self.removeSession) { $0.add(digest) } }
-
-    func setApp(_ app: App) throws(StoreError) { try run(set(app, AppColumns.table, Self.setApp)) }
-
-    func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) {
-        try run(Self.markAppDeleted) { parameters in
-            parameters.add(key.rawValue)
-            parameters.add(time)
-        }
-        try record(Self.ofApps.map { statement in Request(statement) { $0.add(key.rawValue) } })
-    }
-
-    func addAudit(_ entry: AuditEntry) throws(StoreError) {
-        try record([try set(entry, AuditColumns.table, Self.addAudit)])
-    }
-
-    func trimAudit() throws(StoreError) { try run(Request(Self.trimAudit)) }
+    func forgetAttempts(of delegate: DelegateKey) { changedHeads[delegate] = 0 }
 }

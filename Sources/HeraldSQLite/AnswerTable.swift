@@ -5,7 +5,7 @@ import HeraldStore
 /// contain a secret.
 struct AnswerTable {
     private let columnSealer: ColumnSealer
-    private let find, set, removeExpired, page, pageOfApp, removeOfApp: Statement
+    private let find, set, page, pageOfApp, removeOfApp: Statement
 
     /// The maximum number of rows in memory while all are visited.
     private static let pageSize = 256
@@ -19,11 +19,6 @@ struct AnswerTable {
             """
             INSERT OR REPLACE INTO answers (\(StoredAnswer.columns), app, key, expires_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-            """)
-        removeExpired = try prepare(
-            """
-            DELETE FROM answers WHERE rowid IN
-            (SELECT rowid FROM answers WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)
             """)
         page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
         pageOfApp = try prepare("SELECT key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
@@ -45,12 +40,6 @@ struct AnswerTable {
         set.bind(6, key)
         set.bind(7, expiresAt)
         try set.run(4, lent: try columnSealer.seal(answer.body, .answer(app, key: key)))
-    }
-
-    func removeExpired(now: Int64, limit: Int) throws(StoreError) {
-        removeExpired.bind(1, now)
-        removeExpired.bind(2, Int64(limit))
-        try removeExpired.run()
     }
 
     /// The maximum number of bytes of responses that are searched at once; the last one may exceed it.

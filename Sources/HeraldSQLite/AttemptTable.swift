@@ -7,7 +7,7 @@ struct AttemptTable {
     private let heads: AttemptHeads
     /// The last attempts that the open transaction has changed; 0 for a deleted delegate.
     private var changed: [DelegateKey: Int64] = [:]
-    private let add, keepHead, removeOld, removeThrough, wipeThoseOfEvent, recipients: Statement
+    private let add, keepHead, removeOld, removeThrough, wipeThoseOfEvent: Statement
 
     init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -25,11 +25,6 @@ struct AttemptTable {
             """
             UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
             bytes_received = NULL WHERE id IN (SELECT id FROM attempts WHERE event = ?1 LIMIT ?2)
-            """)
-        recipients = try prepare(
-            """
-            SELECT delegate FROM attempts WHERE event = ?1
-            UNION SELECT delegate FROM waiting WHERE event = ?1 ORDER BY delegate
             """)
     }
 
@@ -131,11 +126,6 @@ struct AttemptTable {
         wipeThoseOfEvent.bind(2, Int64(limit))
         try wipeThoseOfEvent.run()
         return connection.changes
-    }
-
-    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
-        recipients.bind(1, event)
-        return try recipients.rows { row throws(StoreError) in try row.natural(0, "delegate") }
     }
 }
 

@@ -1,28 +1,21 @@
 import HeraldCore
 import HeraldStore
 
-/// The log, for the writer: the tables `events` and `marks`.
+/// The log, for the writer: the table `events`.
 struct EventTable {
-    private let connection: Connection
-    private let find, findBySequence, first, remove, overwrite: Statement
+    private let find, findBySequence, overwrite: Statement
     /// By the number of rows that each statement adds, descending to 1.
     private let append: [(rows: Int, statement: Statement)]
-    private let addMark, removeMarks: Statement
     private let reading: EventReading
 
     init(_ connection: Connection, _ reading: EventReading) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        self.connection = connection
         self.reading = reading
         find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
         append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
-        first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
-        remove = try prepare("DELETE FROM events WHERE sequence BETWEEN ?1 AND ?2")
         overwrite = try prepare(
             "UPDATE events SET subject = ?2, data = ?3, attributes = ?4, checksum = ?5 WHERE sequence = ?1")
-        addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
-        removeMarks = try prepare(EventTable.removeMarks)
     }
 
     /// A statement that adds 16 rows opens the table and its indexes once, and continues at its last position in them:
@@ -34,10 +27,6 @@ struct EventTable {
         return "INSERT INTO events (\(LoggedEvent.columns)) VALUES "
             + Array(repeating: row, count: rows).joined(separator: ", ")
     }
-
-    /// Keeps the last mark before the first event, ?1: it still bounds when the following events arrived.
-    static let removeMarks =
-        "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < ?1)"
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
         find.bind(1, app.rawValue)
@@ -92,24 +81,6 @@ struct EventTable {
         return last
     }
 
-    func firstSequence() throws(StoreError) -> LogPosition {
-        try first.row { row throws(StoreError) in try row.natural(0, "position") } ?? 1
-    }
-
-    /// - Returns: the number of events removed.
-    func remove(_ range: ClosedRange<LogPosition>) throws(StoreError) -> Int {
-        remove.bind(1, range.lowerBound)
-        remove.bind(2, range.upperBound)
-        try remove.run()
-        return connection.changes
-    }
-
-    /// Removes the marks that are not needed for a log that begins at this position.
-    func removeMarks(before first: LogPosition) throws(StoreError) {
-        removeMarks.bind(1, first)
-        try removeMarks.run()
-    }
-
     /// - Returns: the bytes that its content had; `nil` if there was no event to erase.
     func erase(_ sequence: LogPosition) throws(StoreError) -> Int64? {
         findBySequence.bind(1, sequence)
@@ -124,11 +95,5 @@ struct EventTable {
         overwrite.bind(5, EventChecksum.of(erased, at: sequence, attributes: attributes))
         try overwrite.run(3, lent: erased.data)
         return Int64(event.storedBytes - erased.storedBytes)
-    }
-
-    func add(_ mark: LogMark) throws(StoreError) {
-        addMark.bind(1, mark.sequence)
-        addMark.bind(2, mark.time)
-        try addMark.run()
     }
 }

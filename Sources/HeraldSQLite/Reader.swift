@@ -10,8 +10,8 @@ final class Reader: StoreReader {
     let heads: AttemptHeads
     private let reading: EventReading
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
-    private let authStatus, appState, eventType: Statement
-    private let deletedDelegate, audit: Statement
+    private let eventType: Statement
+    let shared: PreparedStatements
     let deliveries: DeliveryQueries
     let retention: RetentionQueries
 
@@ -27,11 +27,8 @@ final class Reader: StoreReader {
         eventsMatching = try prepare(Reader.eventsMatching)
         eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
-        authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
-        appState = try prepare("SELECT \(AppState.columns) FROM app_states WHERE app = ?1")
         eventType = try prepare("SELECT \(EventTypeRecord.columns) FROM event_types WHERE app = ?1 AND type = ?2")
-        deletedDelegate = try prepare("SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL")
-        audit = try prepare(Reader.audit)
+        shared = PreparedStatements(connection)
         deliveries = try DeliveryQueries(connection)
         retention = try RetentionQueries(connection)
     }
@@ -101,19 +98,6 @@ final class Reader: StoreReader {
         return try eventByID.row { row throws(StoreError) in try reading.event(row, app: app, id: id) }
     }
 
-    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
-        connection.startClock()
-        authStatus.bind(1, app.rawValue)
-        authStatus.bind(2, userID)
-        return try authStatus.row { row throws(StoreError) in try AuthStatus(row) }
-    }
-
-    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
-        connection.startClock()
-        appState.bind(1, app.rawValue)
-        return try appState.row { row throws(StoreError) in try AppState(row) }
-    }
-
     /// One statement for each.
     func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord] {
         connection.startClock()
@@ -126,20 +110,5 @@ final class Reader: StoreReader {
             }
         }
         return found
-    }
-
-    static let audit = "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
-
-    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
-        connection.startClock()
-        audit.bind(1, id)
-        audit.bind(2, Int64(limit))
-        return try audit.rows { row throws(StoreError) in try StoredAuditEntry(row) }
-    }
-
-    func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
-        connection.startClock()
-        deletedDelegate.bind(1, key)
-        return try deletedDelegate.row { $0.text(0) }
     }
 }

@@ -66,7 +66,7 @@ extension SQLiteStore {
         recovery.decided = try decided(connection, settled, recovery.lanes)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
             .rows { row throws(StoreError) in try Replay(row) }
-        recovery.unannounced = try RemovalTable.unannounced(connection)
+        recovery.unannounced = try UnannouncedTable.all(connection)
         return recovery
     }
 

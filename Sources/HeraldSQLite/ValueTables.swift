@@ -1,10 +1,10 @@
 import HeraldCore
 import HeraldStore
 
-/// Current values, for the writer: the tables `auth_status`, `app_states` and `event_types`.
+/// Current values, for the writer: the tables `auth_status` and `app_states`.
 struct ValueTables {
-    private let findAuthStatus, setAuthStatus, removeAuthStatus: Statement
-    private let findAppState, setAppState, setEventType, removeEventType: Statement
+    private let findAuthStatus, setAuthStatus: Statement
+    private let findAppState, setAppState: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -12,11 +12,8 @@ struct ValueTables {
             "SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
         setAuthStatus = try prepare(
             "INSERT OR REPLACE INTO auth_status (\(AuthStatus.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-        removeAuthStatus = try prepare("DELETE FROM auth_status WHERE app = ?1 AND user_id = ?2")
         findAppState = try prepare("SELECT \(AppState.columns) FROM app_states WHERE app = ?1")
         setAppState = try prepare("INSERT OR REPLACE INTO app_states (\(AppState.columns)) VALUES (?1, ?2, ?3, ?4)")
-        setEventType = try prepare(EventTypeColumns.table.replace)
-        removeEventType = try prepare("DELETE FROM event_types WHERE app = ?1 AND type = ?2")
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
@@ -34,12 +31,6 @@ struct ValueTables {
         try setAuthStatus.run(4, lent: status.user)
     }
 
-    func removeAuthStatus(app: AppKey, userID: String) throws(StoreError) {
-        removeAuthStatus.bind(1, app.rawValue)
-        removeAuthStatus.bind(2, userID)
-        try removeAuthStatus.run()
-    }
-
     func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         findAppState.bind(1, app.rawValue)
         return try findAppState.row { row throws(StoreError) in try AppState(row) }
@@ -50,16 +41,5 @@ struct ValueTables {
         setAppState.bind(3, state.since)
         setAppState.bind(4, state.eventID)
         try setAppState.run(2, lent: state.state)
-    }
-
-    func set(_ type: EventTypeRecord) throws(StoreError) {
-        try EventTypeColumns.table.bind(type, to: setEventType)
-        try setEventType.run()
-    }
-
-    func removeEventType(_ type: String, app: AppKey) throws(StoreError) {
-        removeEventType.bind(1, app.rawValue)
-        removeEventType.bind(2, type)
-        try removeEventType.run()
     }
 }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldStore
 
 /// Records deliveries.
 extension Writer {
@@ -12,12 +13,8 @@ extension Writer {
         for replay in checkpoint.replays { try progress.moveReplay(replay.id, to: replay.cursor) }
         for replay in checkpoint.endedReplays { try progress.endReplay(replay.id) }
         for slot in checkpoint.statistics { try progress.add(slot) }
-        for removal in checkpoint.missed { try removals.add(removal) }
-        for (delegate, count) in checkpoint.unannounced { try removals.setUnannounced(count, of: delegate) }
-    }
-
-    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
-        try waiting.redeliver(query, at: time)
+        for removal in checkpoint.missed { try count(removal) }
+        for (delegate, count) in checkpoint.unannounced { try unannounced.set(count, of: delegate) }
     }
 
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError) {
@@ -26,23 +23,9 @@ extension Writer {
         try write(checkpoint)
     }
 
-    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
-        try waiting.drop(query, at: time)
-    }
+    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError) { try waiting.drop(deliveries, at: time) }
 
-    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] { try attempts.recipients(event: event) }
-
-    func addReplay(
-        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
-    ) throws(StoreError) -> Replay {
-        try progress.addReplay(delegate: delegate, after: cursor, until: until, at: time)
-    }
-
-    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
-        try progress.removeReplay(id, of: delegate)
-    }
-
-    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
+    func forgetAttempts(of delegate: DelegateKey) { attempts.forget(delegate) }
 
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
         try attempts.remove(before: time, limit: limit)
@@ -50,9 +33,5 @@ extension Writer {
 
     func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
         try attempts.remove(through: id, limit: limit)
-    }
-
-    func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try progress.removeStatistics(before: time, limit: limit)
     }
 }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldStore
 
 /// Appends to the log, truncates it and erases events.
 extension Writer {
@@ -27,25 +28,8 @@ extension Writer {
         try answers.set(answer, app: app, key: key, expiresAt: expiresAt)
     }
 
-    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
-        try answers.removeExpired(now: now, limit: limit)
-    }
-
-    func addMark(_ mark: LogMark) throws(StoreError) { try events.add(mark) }
-
-    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents {
-        let first = try events.firstSequence()
-        let lower = max(range.lowerBound, first)
-        var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
-        if lower <= upper { upper = try waiting.remove(lower...upper, limit: limit) }
-        guard lower <= upper else {
-            return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first)
-        }
-        let count = try events.remove(lower...upper)
-        let kept = try events.firstSequence()
-        if lower > first { try gaps.insert(lower...upper) } else { try gaps.remove(before: kept) }
-        try events.removeMarks(before: kept)
-        return RemovedEvents(count: count, through: upper, first: kept)
+    func removed(_ range: ClosedRange<LogPosition>, first: LogPosition, kept: LogPosition) throws(StoreError) {
+        if range.lowerBound > first { try gaps.insert(range) } else { try gaps.remove(before: kept) }
     }
 
     func giveBack(bytes: Int64) throws(StoreError) -> Int64 {
@@ -54,8 +38,6 @@ extension Writer {
         try connection.execute("PRAGMA incremental_vacuum(\(bytes / Connection.pageSize))")
         return (before - (try connection.integer("PRAGMA page_count"))) * Connection.pageSize
     }
-
-    func count(_ removal: Removal) throws(StoreError) { try removals.add(removal) }
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
@@ -73,7 +55,8 @@ extension Writer {
             rows -= 1
             let attempts = try attempts.wipeThose(of: sequence, limit: max(1, rows))
             rows -= attempts
-            let deliveries = try waiting.removeThose(of: sequence, limit: max(1, rows))
+            let deliveries = try change(
+                .removeWaitingOfRange, [.integer(sequence), .integer(sequence), .integer(Int64(max(1, rows)))])
             rows -= deliveries
             erasure.attempts += attempts
             erasure.deliveries += deliveries
@@ -91,8 +74,7 @@ extension Writer {
     ) throws(StoreError) -> Erasure {
         let erased = ErasedSubject(subject)
         var erasure = Erasure()
-        try values.removeAuthStatus(app: app, userID: erased.userID)
-        erasure.authStatuses = connection.changes
+        erasure.authStatuses = try change(.removeStatus, [.integer(app.rawValue), .text(erased.userID)])
         (erasure.answers, erasure.nextAnswer) = try answers.removeThose(
             of: app, naming: erased, after: key, limit: limit)
         mustCutLog = true

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldRuntime
 import HeraldStore
 
-/// The one connection that writes, with its tables. Extensions, one for each port, implement `StoreTransaction`.
+/// The one connection that writes, with its tables.
 final class Writer: StoreTransaction {
     let connection: Connection
     private let extent: LogExtent
@@ -22,16 +22,14 @@ final class Writer: StoreTransaction {
     let events: EventTable
     let values: ValueTables
     let answers: AnswerTable
-    let delegates: DelegateTable
     var attempts: AttemptTable
     let waiting: WaitingTable
     var progress: ProgressTables
     let blocks: BlockTable
     let gaps: GapTable
-    let removals: RemovalTable
-    let access: AccessTables
-    let sessions: SessionTable
-    let audit: AuditTable
+    let unannounced: UnannouncedTable
+    let shared: PreparedStatements
+    let sealer: ColumnSealer
 
     /// 2 MiB of log. A checkpoint runs between two commits, and publishers wait for it: small ones, more often, delay them
     /// less than large ones, which cost others more than their share (`Documentation/delivery.md`, the noisy neighbor).
@@ -49,6 +47,7 @@ final class Writer: StoreTransaction {
     ) throws(StoreError) {
         self.connection = connection
         self.extent = extent
+        sealer = columnSealer
         connection.watchLog()
         last = try EventTable.last(connection)
         committed = last
@@ -58,16 +57,14 @@ final class Writer: StoreTransaction {
         events = try EventTable(connection, EventReading(.hashed, damaged))
         values = try ValueTables(connection)
         answers = try AnswerTable(connection, columnSealer)
-        delegates = try DelegateTable(connection, columnSealer)
         attempts = try AttemptTable(connection, heads)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
         gaps = try GapTable(connection)
-        removals = try RemovalTable(connection)
-        access = try AccessTables(connection)
-        sessions = try SessionTable(connection)
-        audit = try AuditTable(connection)
+        unannounced = try UnannouncedTable(connection)
+        shared = PreparedStatements(connection)
+        try shared.prepare()
     }
 
     // MARK: The transaction itself

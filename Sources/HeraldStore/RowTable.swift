@@ -22,29 +22,20 @@ package struct RowTable<Row>: Sendable {
     package var list: String { columns.map(\.name).joined(separator: ", ") }
 
     /// Adds a row, with parameters from 1 on.
-    /// - Parameter mark: begins a parameter in the dialect of the store: `?` or `$`.
-    package func insert(_ mark: Character) -> String {
-        "INSERT \(into(mark))"
+    package var insert: String {
+        let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        return "INSERT INTO \(name) (\(list)) VALUES (\(values))"
     }
-
-    /// Adds a row or replaces the one with the same key (SQLite).
-    package var replace: String { "INSERT OR REPLACE \(into("?"))" }
 
     /// Adds a row or updates the one with the same key, except for fixed columns.
-    package func upsert(on key: String, _ mark: Character) -> String {
+    package func upsert(on key: String) -> String {
         let changes = columns.filter { !$0.isFixed }.map { "\($0.name) = excluded.\($0.name)" }
-        return "\(insert(mark)) ON CONFLICT (\(key)) DO UPDATE SET \(changes.joined(separator: ", "))"
+        return "\(insert) ON CONFLICT (\(key)) DO UPDATE SET \(changes.joined(separator: ", "))"
     }
 
-    private func into(_ mark: Character) -> String {
-        "INTO \(name) (\(list)) VALUES (\(columns.indices.map { "\(mark)\($0 + 1)" }.joined(separator: ", ")))"
-    }
-
-    /// The assignments that wipe a row.
-    /// - Parameter noBytes: the literal of an empty blob.
-    package func wiping(noBytes: String) -> String {
-        columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal(noBytes))" } }
-            .joined(separator: ", ")
+    /// The assignments that wipe a row. Parameter 3 is an empty blob, if there is one among them.
+    package var wiping: String {
+        columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal)" } }.joined(separator: ", ")
     }
 
     package var sealed: [any TableColumn<Row>] { columns.filter { $0.seal != nil } }
@@ -87,13 +78,13 @@ package struct StoredRow<Row> {
 
 extension ColumnValue {
     /// The SQL literal of a wiped value: only constants without quotes, and no bytes.
-    fileprivate func literal(_ noBytes: String) -> String {
+    fileprivate var literal: String {
         switch self {
         case .null: "NULL"
         case .integer(let value): String(value)
         case .real(let value): String(value)
         case .text(let text): "'\(text)'"
-        case .blob: noBytes
+        case .blob: "?3"
         }
     }
 }

@@ -123,7 +123,8 @@ extension DeliveryKey {
 }
 
 extension AuthStatus {
-    package static let columns = "app, user_id, logged_in, user, since, event_id"
+    /// `user` is a word of SQL.
+    package static let columns = "app, user_id, logged_in, \"user\", since, event_id"
 
     package init(_ row: some ResultRow) throws(StoreError) {
         self.init(

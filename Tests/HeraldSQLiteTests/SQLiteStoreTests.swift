@@ -388,21 +388,23 @@ struct SQLiteStoreTests {
         let connection = try #require(store.writer?.connection)
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
-            WaitingTable.removeOfRange, AttemptTable.removeThrough, EventTable.removeMarks,
-            RetentionQueries.acceptedSince, RetentionQueries.known, RetentionQueries.about,
-            AttemptHeads.later, AttemptList.ofDelegate, GapTable.span, RetentionQueries.eventSizes,
-            RetentionQueries.attempts, DeliveryQueries.waitingEvents,
+            AttemptTable.removeThrough, AttemptHeads.later, AttemptList.ofDelegate, GapTable.span,
+            RetentionQueries.eventSizes,
+            RetentionQueries.attempts,
         ]
-        let lists = [
-            WaitingList.page(WaitingList.ofAll), WaitingList.page(WaitingList.ofDelegate), Reader.eventsMatching,
-            Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery,
+        let shared: [SharedStatement] = [
+            .removeWaitingOfRange, .removeMarks, .acceptedSince, .lastKnown, .about, .waitingEvents,
         ]
-        for sql in statements + lists {
+        let sharedLists: [SharedStatement] = [.pageOfAll, .pageOfDelegate]
+        let lists =
+            [Reader.eventsMatching, Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery]
+            + sharedLists.map { $0.sql(.sqlite) }
+        for sql in statements + shared.map({ $0.sql(.sqlite) }) + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
             for table in ["attempts", "waiting", "events", "marks", "gaps"] {
                 #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
             }
-            if sql == RetentionQueries.about { #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)") }
+            if sql == SharedStatement.about.sql(.sqlite) { #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)") }
             if lists.contains(sql) { #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)") }
         }
     }
