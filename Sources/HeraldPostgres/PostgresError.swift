@@ -14,6 +14,14 @@ enum PostgresError: Error {
 }
 
 extension PostgresError {
+    /// The server has chosen this transaction to end a deadlock, or it cannot be in an order with others (40P01, 40001). It has
+    /// to run again, as the documentation says:
+    /// https://www.postgresql.org/docs/15/mvcc-serialization-failure-handling.html
+    func isConflict(through unit: Int) -> Bool {
+        guard case .refused(let failed, let state, _) = self else { return false }
+        return failed <= unit && ["40P01", "40001"].contains(state)
+    }
+
     /// The error of a read, or of what can be repeated: nothing was changed by it.
     func ofRead(_ database: String) -> StoreError {
         switch self {

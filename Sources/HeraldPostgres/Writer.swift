@@ -66,6 +66,7 @@ final class Writer {
             return try session.run([requests], seconds: seconds)
         } catch {
             note(error)
+            if error.isConflict(through: 0) { throw .outdated }
             throw error.ofRead(database.label)
         }
     }
@@ -351,6 +352,7 @@ final class Writer {
             rows = try session.run(units, seconds: Database.writeSeconds)
         } catch {
             note(error)
+            if error.isConflict(through: decisive) { throw .outdated }
             switch error {
             case .refused(_, "23505", _):
                 if let others { throw others }

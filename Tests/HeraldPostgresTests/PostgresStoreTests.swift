@@ -122,6 +122,33 @@ struct PostgresContentTests {
         #expect(try store.recover().head == 5_000)
     }
 
+    @Test("a transaction that a deadlock has ended has no effect, and can be run again", arguments: ["40P01", "40001"])
+    func deadlock(state: String) throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        _ = try store.recover()
+        // A sequence is not rolled back: every second insertion fails.
+        _ = try database.sql(
+            """
+            CREATE SEQUENCE herald.turns;
+            CREATE FUNCTION herald.fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF nextval('herald.turns') % 2 = 1 THEN RAISE EXCEPTION 'on purpose' USING ERRCODE = '\(state)'; END IF;
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER fails AFTER INSERT ON herald.keys FOR EACH STATEMENT EXECUTE FUNCTION herald.fails();
+            """)
+        func add() throws {
+            try store.transaction { transaction throws(StoreError) in
+                try transaction.setKey(APIKey(id: "key_1", name: "", scopes: [.read], digest: [1], createdAt: 1))
+            }
+        }
+        #expect(failure { try add() } == .outdated)
+        #expect(try store.recover().keys.isEmpty)
+        try add()
+        #expect(try store.recover().keys.count == 1)
+    }
+
     @Test("the attempts of a delegate are found after a restart, however long ago the last one was")
     func heads() throws {
         let database = try TestDatabase()

@@ -31,7 +31,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case unavailable(reason: String)
     /// The connection to the store was lost: what was to be written may have been written, or not.
     case unknown(reason: String)
-    /// Another process has changed what a transaction has read. Nothing was written. The hub runs the transaction again.
+    /// Another process has changed what a transaction has read, or the two have waited for each other. Nothing was written. The
+    /// hub runs the transaction again.
     case outdated
     /// It holds a value that Herald cannot have written. Nothing was changed.
     case unreadable(reason: String)

@@ -250,7 +250,7 @@ package final class LogWriter: Sendable {
                 return Commit(head: head)
             } catch {
                 switch error {
-                case .outdated where kind != .deciding:
+                case .outdated where outdated < Self.maxRepeats:
                     outdated += 1
                     if outdated == Self.maxOutdated { kind = .deciding }
                 case .unknown where !isUnknown:
@@ -265,6 +265,8 @@ package final class LogWriter: Sendable {
 
     /// How often a transaction may find what it has read changed. Then it keeps others from changing it.
     private static let maxOutdated = 2
+    /// How often a transaction is run again. One that keeps others out can still be in a deadlock with one that only records.
+    private static let maxRepeats = 10
 
     /// Erasures share a copy of the log: the first one is made at once, and the next one a second later, or once it has taken
     /// at most a hundredth of the time.

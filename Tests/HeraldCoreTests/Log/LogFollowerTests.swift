@@ -100,6 +100,20 @@ struct LogFollowerTests {
         #expect(world.contents.head == 2 && world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
     }
 
+    @Test("a deciding transaction that a deadlock has ended is run again, up to ten times")
+    func deadlock() throws {
+        let world = try World()
+        let failures = { world.process.writer.counters.failures.load(ordering: .relaxed) }
+        world.store.fail(.outdated, .outdated, .outdated, .outdated)
+        world.publish()
+        #expect(world.contents.head == 1 && failures() == 0)
+        world.store.fail(Array(repeating: .outdated, count: 11))
+        world.publish()
+        #expect(failures() == 1)
+        world.publish()
+        #expect(world.contents.head >= 2)
+    }
+
     @Test("a commit without a response is written, accepted and delivered once")
     func unknown() async throws {
         let bench = try HubBench()

@@ -34,7 +34,8 @@ final class RefusingStore: EventStore {
 
     /// The next transactions, except those that only record, fail with these errors, in this order. What is unknown is
     /// committed.
-    func fail(_ errors: StoreError...) { failures.withLock { $0 = errors.reversed() } }
+    func fail(_ errors: StoreError...) { fail(errors) }
+    func fail(_ errors: [StoreError]) { failures.withLock { $0 = errors.reversed() } }
 
     func refuse(_ value: Bool) { refuses.store(value, ordering: .sequentiallyConsistent) }
     var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
