@@ -68,7 +68,8 @@ struct HeraldCommand {
 
     private static func read(_ arguments: [String]) -> Settings {
         do throws(SettingsError) {
-            return try Settings(arguments: arguments, environment: Environment.current)
+            return try Settings(
+                arguments: arguments, environment: Environment.current, credentials: Environment.credentials)
         } catch {
             complain(error.description)
             exit(ExitCode.usage)

@@ -117,6 +117,16 @@ package final class HTTPServer: Sendable {
         return statistics
     }
 
+    /// The threads that serve connections and streams.
+    package var pulses: [Pulse] {
+        var pulses = [Pulse(thread: "http-streams") { [streams] in streams.perform($0) }]
+        for (index, loop) in loops.enumerated() {
+            pulses.append(Pulse(thread: "http-\(index)") { loop.post(.pulse($0)) })
+        }
+        if let handshakes { pulses.append(Pulse(thread: "http-handshakes") { handshakes.pulse($0) }) }
+        return pulses
+    }
+
     /// For tests: makes the loops read the clock.
     func wake() {
         for loop in loops { loop.wake() }

@@ -18,6 +18,7 @@ final class ServerLoop: @unchecked Sendable {
         /// A TLS connection whose handshake is complete.
         case arrival(TLSConnection)
         case stopAccepting(done: Wakeup?)
+        case pulse(@Sendable () -> Void)
         case stop
     }
 
@@ -238,6 +239,7 @@ final class ServerLoop: @unchecked Sendable {
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()
+        case .pulse(let body): body()
         case .stop:
             stopAccepting()
             isStopping = true

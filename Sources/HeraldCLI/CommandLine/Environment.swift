@@ -2,6 +2,9 @@ import Glibc
 
 /// The environment of the process.
 enum Environment {
+    /// The folder of the credentials that systemd provides; `nil` if there is none.
+    static var credentials: String? { getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) } }
+
     /// All variables that begin with `HERALD_`, known or not.
     static var current: [String: String] {
         var result: [String: String] = [:]

@@ -56,6 +56,7 @@ enum Help {
     /// The output of `herald help TOPIC...`.
     static func text(forTopic words: [String]) throws(CommandError) -> String {
         if words == ["table"] { return table }
+        if words == ["environment"] { return environmentFile }
         guard !words.isEmpty else { return overview }
         var path: [Command] = []
         for word in words {

@@ -35,7 +35,8 @@ extension Settings {
     init(_ call: Invocation) throws(CommandError) {
         let arguments = Self.flags.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
         do throws(SettingsError) {
-            try self.init(arguments: arguments, environment: Environment.current)
+            try self.init(
+                arguments: arguments, environment: Environment.current, credentials: Environment.credentials)
         } catch {
             throw CommandError(description: error.description)
         }
@@ -51,6 +52,7 @@ extension Settings {
         case .flag: "--\(option.name)"
         case .environment: option.variable
         case .file(let line): "\(file ?? ""):\(line)"
+        case .credential: "credential"
         }
     }
 

@@ -40,6 +40,30 @@ extension Help {
         Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
         """
 
+    /// The file of settings of the packages, `herald.conf`: each setting with its meaning, commented out. `herald help environment`
+    /// prints it. Keys are left out, because every user may read the file.
+    static var environmentFile: String {
+        let head = """
+            Settings of the server. Remove the # of a line to change its setting, and run `systemctl restart herald`. Each line
+            is an environment variable; flags of `herald serve` win. Keys do not belong into this file: store them in
+            /etc/credstore/herald.admin-key and /etc/credstore/herald.master-key, readable by root only.
+            """
+        return comment(head)
+            + Option.all.filter { !$0.isSecret && $0.name != Option.config }.map {
+                "\n\n" + comment("\($0.help) Default: \($0.defaultText).") + "\n#\($0.variable)=\($0.placeholder)"
+            }.joined()
+    }
+
+    /// Lines of a comment with at most 100 characters each.
+    private static func comment(_ text: String) -> String {
+        var lines = ["#"]
+        for word in text.split(whereSeparator: { $0 == " " || $0.isNewline }) {
+            if lines[lines.count - 1].count + word.count >= 100 { lines.append("#") }
+            lines[lines.count - 1] += " " + word
+        }
+        return lines.joined(separator: "\n")
+    }
+
     /// The table of `Documentation/reference/configuration.md`; `herald help table` prints it.
     static var table: String {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"

@@ -131,7 +131,8 @@ extension Option {
             settings.adminKey = text
         },
         Option(
-            name: "admin-key-file", placeholder: "FILE", defaultText: "none",
+            name: "admin-key-file", placeholder: "FILE",
+            defaultText: "the credential herald.admin-key of systemd, or none",
             help: "A file whose only line is the admin key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
             if let problem = SecretFile.problem(text) {
@@ -261,7 +262,8 @@ extension Option {
             isSecret: true
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(
-            name: "master-key-file", placeholder: "FILE", defaultText: "none",
+            name: "master-key-file", placeholder: "FILE",
+            defaultText: "the credential herald.master-key of systemd, or none",
             help: "A file whose only line is the master key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
             if let problem = SecretFile.problem(text) {

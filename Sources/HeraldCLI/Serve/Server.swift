@@ -46,11 +46,16 @@ struct Server {
             throw CommandError(description: "The log can't be opened: \(error)", exitCode: ExitCode.software)
         }
         defer { log.end() }
+        let manager = ServiceManager(log)
         do {
-            var server = try Server(settings, memory, log, signals)
+            var server = try Server(settings, memory, log, signals, manager)
             server.announce()
+            manager.isReady("Listening on \(server.url)")
+            let watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
             let signal = signals.waitForStop { server.reload() }
             let loss = server.storageLog.loss
+            watchdog?.stop()
+            if case .memory = loss { manager.isRestarting() } else { manager.isStopping() }
             if loss == nil { log.info("stopping", ["signal": signal]) }
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
@@ -72,7 +77,9 @@ struct Server {
         }
     }
 
-    private init(_ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals) throws {
+    private init(
+        _ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals, _ manager: ServiceManager
+    ) throws {
         self.settings = settings
         self.log = log
         self.memory = memory
@@ -95,7 +102,7 @@ struct Server {
             sending.origin = settings.origin
             sending.certificateAuthorities = settings.certificateAuthorities
             let store: any EventStore
-            (store, place, newestPrimary) = try Self.open(settings, memory, log, signals)
+            (store, place, newestPrimary) = try Self.open(settings, memory, log, signals, manager)
             risks = (store as? PostgresStore)?.risks ?? []
             hub = try Hub(
                 store: store, configuration: configuration,
@@ -198,8 +205,7 @@ struct Server {
         log.info(
             "listening",
             [
-                "address": (settings.tls == nil ? "http://" : "https://")
-                    + Endpoint(host: settings.listen.host, port: http.port).description,
+                "address": url,
                 "data": place,
                 "memory": Option.describe(size: Int64(memory.total)),
                 "events": String(hub.head),
@@ -215,6 +221,11 @@ struct Server {
                 "access": isOpen ? "no key required" : "key required",
                 "version": heraldVersion,
             ])
+    }
+
+    private var url: String {
+        (settings.tls == nil ? "http://" : "https://")
+            + Endpoint(host: settings.listen.host, port: http.port).description
     }
 
     private var isOpen: Bool { settings.adminKey == nil && hub.committed.keys.isEmpty }
@@ -287,7 +298,7 @@ struct Server {
 
     /// The store, its name in messages, and the newest server that it has written to.
     private static func open(
-        _ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals
+        _ settings: Settings, _ memory: MemoryPlan, _ log: Log, _ signals: Signals, _ manager: ServiceManager
     ) throws(StoreError) -> (any EventStore, String, @Sendable () -> Primary?) {
         let sealer = settings.masterKey.map(Sealer.init)
         guard let url = settings.store else {
@@ -306,6 +317,7 @@ struct Server {
                     log.warning("waiting for the database", ["reason": error.description])
                 }
                 isWaiting = true
+                manager.isAlive()
                 if signals.stop(withinMilliseconds: 500) {
                     log.info("stopped")
                     log.end()

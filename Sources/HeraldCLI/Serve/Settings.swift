@@ -3,19 +3,20 @@ import HeraldCore
 import HeraldCrypto
 import HeraldWebhooks
 
-/// The configuration of `herald serve`: flags, then the environment, then a file, then defaults.
+/// The configuration of `herald serve`: flags, then the environment, then a file, then credentials, then defaults.
 struct Settings {
     /// Where a setting has its value from.
     enum Source: Equatable {
         case flag, environment
         case file(line: Int)
+        case credential
     }
 
     /// The settings that were given, as text, by the names of their options.
     private(set) var given: [String: (text: String, source: Source)] = [:]
     /// The file of settings, if there is one.
     private(set) var file: String?
-    private var read: (arguments: [String], environment: [String: String]) = ([], [:])
+    private var read: (arguments: [String], environment: [String: String], credentials: String?) = ([], [:], nil)
     var listen = Endpoint(host: "127.0.0.1", port: 8080)
     var data = "./herald-data"
     /// The address of a database on a server; `nil` for the one in the data folder.
@@ -57,11 +58,15 @@ struct Settings {
         retention.attemptBytes = 2 << 30
     }
 
-    /// - Parameter environment: the variables that begin with `HERALD_`.
+    /// - Parameters:
+    ///   - environment: the variables that begin with `HERALD_`.
+    ///   - credentials: the folder of the credentials that systemd provides; `nil` if there is none.
     /// - Throws: the first error, with the setting, the value and the valid values.
-    init(arguments: [String], environment: [String: String]) throws(SettingsError) {
+    init(
+        arguments: [String], environment: [String: String], credentials: String? = nil
+    ) throws(SettingsError) {
         self.init()
-        read = (arguments, environment)
+        read = (arguments, environment, credentials)
         let options = Option.all
         var reader = ArgumentReader(arguments[...])
         var flags: [(option: Option, text: String)] = []
@@ -81,6 +86,7 @@ struct Settings {
             try set(option, text, .environment, named: variable)
         }
         for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
+        if let credentials { try readCredentials(in: credentials) }
         try checkStore(Set(flags.map(\.option.name)))
         if (tlsCertificate == nil) != (tlsKey == nil) {
             throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
@@ -89,7 +95,7 @@ struct Settings {
 
     /// The settings as a start would have them now: the file may have changed.
     func readAgain() throws(SettingsError) -> Settings {
-        try Settings(arguments: read.arguments, environment: read.environment)
+        try Settings(arguments: read.arguments, environment: read.environment, credentials: read.credentials)
     }
 
     /// An unknown name is a mistake here: unlike the environment, the file is Herald's alone.
@@ -111,6 +117,18 @@ struct Settings {
                 throw .file("\(file.path) has a secret, \(entry.variable), and \(problem)")
             }
             try set(option, entry.value, .file(line: entry.line), named: place)
+        }
+    }
+
+    /// Reads the keys that are credentials, unless a flag or a variable has set them.
+    private mutating func readCredentials(in folder: String) throws(SettingsError) {
+        for (name, isSet) in [("admin-key", adminKey != nil), ("master-key", masterKey != nil)] where !isSet {
+            let credential = "herald.\(name)"
+            let path = "\(folder)/\(credential)"
+            guard access(path, F_OK) == 0, let option = Option.all.first(where: { $0.name == name + "-file" }) else {
+                continue
+            }
+            try set(option, path, .credential, named: "The credential \(credential)")
         }
     }
 

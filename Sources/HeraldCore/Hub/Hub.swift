@@ -348,6 +348,9 @@ public final class Hub: Sendable {
 
     package var storage: StorageHealth { writer.health }
 
+    /// The threads that write and deliver.
+    package var pulses: [Pulse] { threads.pulses }
+
     /// The events that the store has found to be damaged.
     package var damagedEvents: DamagedEvents { store.damagedEvents }
 

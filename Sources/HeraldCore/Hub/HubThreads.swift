@@ -80,6 +80,24 @@ final class HubThreads: Sendable {
     }
 }
 
+extension HubThreads {
+    /// The threads that write and deliver. Those that only read are left out: a read may take long, and its caller has a limit.
+    var pulses: [Pulse] {
+        let writing = Pulse(thread: "store-writer") { [intake] body in
+            // When too many requests wait for the writer, it responds after the writes that are submitted.
+            if !intake.look({ _ in body() }) { _ = intake.submit(Barrier(reached: body)) }
+        }
+        return [writing]
+            + loops.enumerated().map { number, loop in
+                Pulse(thread: "deliver-\(number + 1)") { [clock] body in
+                    // A watch without an event can only expire.
+                    let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
+                    loop.post(.expire(timer, at: clock.monotonic()))
+                }
+            }
+    }
+}
+
 /// Is called when a hub has stopped.
 package protocol StopObserver: AnyObject, Sendable {
     /// The store is closed; there are no more events. Any thread.

@@ -16,6 +16,7 @@ internal import Synchronization
 final class HandshakeLoop: @unchecked Sendable {
     private enum Mail: Sendable {
         case stopAccepting(done: Wakeup?)
+        case pulse(@Sendable () -> Void)
         case stop
     }
 
@@ -120,6 +121,9 @@ final class HandshakeLoop: @unchecked Sendable {
 
     func stop() { mailbox.post(.stop) }
 
+    /// Calls `body` on this thread, in its next round.
+    func pulse(_ body: @escaping @Sendable () -> Void) { mailbox.post(.pulse(body)) }
+
     /// Reads the clock again.
     func wake() { wakeup.signal() }
 
@@ -158,6 +162,7 @@ final class HandshakeLoop: @unchecked Sendable {
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()
+        case .pulse(let body): body()
         case .stop: isStopping = true
         }
     }
