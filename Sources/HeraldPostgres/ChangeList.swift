@@ -106,7 +106,7 @@ enum ChangeList {
                 parameters.add(deliveries) { $0.event }
             },
             request(Self.replays, replays), request(RetentionQueries.blocksOf, blocks),
-            Request(.firstEvent, []), commit,
+            Request(.log(.firstEvent), []), commit,
         ]
     }
 

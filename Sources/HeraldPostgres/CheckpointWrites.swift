@@ -91,7 +91,7 @@ enum CheckpointWrites {
                     parameters.add(statistics) { $0.latencies.text }
                 })
         }
-        requests += checkpoint.missed.map { Request(.addRemoval, $0.values) }
+        requests += checkpoint.missed.map { Request(.log(.addRemoval), $0.values) }
         let unannounced = checkpoint.unannounced.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         if !unannounced.isEmpty {
             requests.append(

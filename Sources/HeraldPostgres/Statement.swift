@@ -19,7 +19,7 @@ struct Statement: Sendable {
 extension Statement {
     private static let all = SharedStatement.allCases.map { Statement($0.sql(.postgres)) }
 
-    static func shared(_ statement: SharedStatement) -> Statement { all[statement.rawValue] }
+    static func shared(_ statement: SharedStatement) -> Statement { all[statement.index] }
 }
 
 /// A statement with its parameters, to be run.

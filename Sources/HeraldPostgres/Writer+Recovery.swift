@@ -30,7 +30,7 @@ extension Writer {
 
     private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
     private static let all = [
-        StoreEnds.statement, .shared(.firstEvent),
+        StoreEnds.statement, .shared(.log(.firstEvent)),
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
         Statement("SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"),

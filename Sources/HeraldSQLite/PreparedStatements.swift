@@ -15,9 +15,9 @@ final class PreparedStatements {
     }
 
     private func prepared(_ shared: SharedStatement) throws(StoreError) -> Statement {
-        if let statement = all[shared.rawValue] { return statement }
+        if let statement = all[shared.index] { return statement }
         let statement = try Statement(connection, shared.sql(.sqlite))
-        all[shared.rawValue] = statement
+        all[shared.index] = statement
         return statement
     }
 

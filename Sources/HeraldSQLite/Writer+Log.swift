@@ -56,7 +56,7 @@ extension Writer {
             let attempts = try attempts.wipeThose(of: sequence, limit: max(1, rows))
             rows -= attempts
             let deliveries = try change(
-                .removeWaitingOfRange, [.integer(sequence), .integer(sequence), .integer(Int64(max(1, rows)))])
+                .log(.removeWaitingOfRange), [.integer(sequence), .integer(sequence), .integer(Int64(max(1, rows)))])
             rows -= deliveries
             erasure.attempts += attempts
             erasure.deliveries += deliveries
@@ -74,7 +74,7 @@ extension Writer {
     ) throws(StoreError) -> Erasure {
         let erased = ErasedSubject(subject)
         var erasure = Erasure()
-        erasure.authStatuses = try change(.removeStatus, [.integer(app.rawValue), .text(erased.userID)])
+        erasure.authStatuses = try change(.log(.removeStatus), [.integer(app.rawValue), .text(erased.userID)])
         (erasure.answers, erasure.nextAnswer) = try answers.removeThose(
             of: app, naming: erased, after: key, limit: limit)
         mustCutLog = true

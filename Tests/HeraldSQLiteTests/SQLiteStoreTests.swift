@@ -393,9 +393,10 @@ struct SQLiteStoreTests {
             RetentionQueries.attempts,
         ]
         let shared: [SharedStatement] = [
-            .removeWaitingOfRange, .removeMarks, .acceptedSince, .lastKnown, .about, .waitingEvents,
+            .log(.removeWaitingOfRange), .log(.removeMarks), .log(.acceptedSince), .log(.lastKnown), .log(.about),
+            .delivery(.waitingEvents),
         ]
-        let sharedLists: [SharedStatement] = [.pageOfAll, .pageOfDelegate]
+        let sharedLists: [SharedStatement] = [.delivery(.pageOfAll), .delivery(.pageOfDelegate)]
         let lists =
             [Reader.eventsMatching, Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery]
             + sharedLists.map { $0.sql(.sqlite) }
@@ -404,7 +405,9 @@ struct SQLiteStoreTests {
             for table in ["attempts", "waiting", "events", "marks", "gaps"] {
                 #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
             }
-            if sql == SharedStatement.about.sql(.sqlite) { #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)") }
+            if sql == SharedStatement.log(.about).sql(.sqlite) {
+                #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)")
+            }
             if lists.contains(sql) { #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)") }
         }
     }

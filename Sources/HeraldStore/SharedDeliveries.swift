@@ -1,0 +1,206 @@
+package import HeraldCore
+
+/// Shared statements of deliveries.
+package enum DeliveryStatement: Int, CaseIterable, Sendable {
+    case addReplay, removeReplay, countReplays, replays, removeOldStatistics, statistics, recipients,
+        attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, countOfAll, countOfDelegate,
+        dueRows, rowsOfSubject, rowsOfEvents
+
+    func text(_ dialect: SQLDialect) -> String {
+        switch self {
+        case .addReplay:
+            """
+            INSERT INTO replays (delegate, start, cursor, until, created_at)
+            SELECT ?1, ?2, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM delegates WHERE key = ?1 AND deleted_at IS NULL)
+            RETURNING id
+            """
+        case .removeReplay: "DELETE FROM replays WHERE id = ?1 AND delegate = ?2"
+        case .countReplays: "SELECT count(*) FROM replays WHERE delegate = ?1"
+        case .replays: "SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id"
+        case .removeOldStatistics:
+            """
+            DELETE FROM statistics WHERE (delegate, start) IN
+                (SELECT delegate, start FROM statistics WHERE start < ?1 LIMIT ?2)
+            """
+        case .statistics:
+            "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start"
+        case .recipients:
+            """
+            SELECT delegate FROM attempts WHERE event = ?1 UNION SELECT delegate FROM waiting WHERE event = ?1
+            ORDER BY delegate
+            """
+        case .attemptsOfEvent: "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id"
+        case .waitingOfEvent:
+            "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate"
+        case .waitingEvents:
+            """
+            SELECT DISTINCT event FROM waiting \(dialect.indexed(by: "waiting_by_state"))
+            WHERE state = 1 AND event BETWEEN ?1 AND ?2 ORDER BY event
+            """
+        // Lists have statements for one state each, since only then an index has the rows in the order of the list. For one
+        // delegate the primary key would do as well, but reads its rows of all states.
+        case .pageOfAll: Self.page(dialect.indexed(by: "waiting_by_state"), "")
+        case .pageOfDelegate: Self.page(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
+        case .countOfAll: "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_by_state")))"
+        case .countOfDelegate:
+            "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_of_delegate"))) AND delegate = ?5"
+        case .dueRows:
+            Self.rows(
+                dialect.indexed(by: "waiting_by_time"), "(due_at, event) > (?3, ?4)", orderedBy: "due_at, event")
+        case .rowsOfSubject:
+            Self.rows(
+                dialect.indexed(by: "waiting_of_delegate"),
+                "event >= ?3 AND (SELECT subject FROM events WHERE sequence = waiting.event) = ?4", orderedBy: "event")
+        case .rowsOfEvents:
+            Self.rows(dialect.indexed(by: "waiting_of_delegate"), "event BETWEEN ?3 AND ?4", orderedBy: "event")
+        }
+    }
+
+    private static func listed(_ index: String) -> String {
+        """
+        FROM waiting \(index) WHERE state = ?1 AND event BETWEEN ?2 AND ?3
+        AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND app = ?4)
+        """
+    }
+
+    private static func page(_ index: String, _ more: String) -> String {
+        """
+        SELECT \(WaitingDelivery.columnsWithSubject) \(listed(index)) AND (event, delegate) < (?5, ?6) \(more)
+        ORDER BY event DESC, delegate DESC LIMIT ?7
+        """
+    }
+
+    /// A part of the rows of one delegate.
+    private static func rows(_ index: String, _ condition: String, orderedBy order: String) -> String {
+        """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting \(index)
+        WHERE delegate = ?1 AND state = 1 AND \(condition) ORDER BY \(order) LIMIT ?2
+        """
+    }
+}
+
+/// Changes of deliveries.
+extension SharedTransaction {
+    package func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
+        let again = try page(query).map {
+            WaitingDelivery(
+                delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
+                subject: $0.subject)
+        }
+        if !again.isEmpty { try redeliver(again) }
+        return again
+    }
+
+    package func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
+        let dropped = try page(query).map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+        if !dropped.isEmpty { try drop(dropped, at: time) }
+        return dropped
+    }
+
+    package func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
+        try rows(.delivery(.recipients), [.integer(event)]) { row throws(StoreError) in try row.natural(0, "delegate") }
+    }
+
+    package func addReplay(
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
+    ) throws(StoreError) -> Replay {
+        let values: [ColumnValue] = [.integer(delegate), .integer(cursor), .integer(until), .integer(time)]
+        let id = try first(.delivery(.addReplay), values) { row throws(StoreError) in try row.natural(0, "replay") }
+        guard let id else { throw .failed(reason: "delegate \(delegate) was deleted") }
+        return Replay(id: id, delegate: delegate, cursor: cursor, until: until, createdAt: time)
+    }
+
+    package func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
+        try change(.delivery(.removeReplay), [.integer(id), .integer(delegate)]) > 0
+    }
+
+    package func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
+        Int(try first(.delivery(.countReplays), [.integer(delegate)]) { $0.figure(0) } ?? 0)
+    }
+
+    package func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        try change(.delivery(.removeOldStatistics), [.integer(time), .integer(Int64(limit))])
+    }
+}
+
+/// Reads deliveries.
+extension SharedReader {
+    package func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
+        try rows(.delivery(.attemptsOfEvent), [.integer(event)]) { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    package func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
+        try rows(.delivery(.waitingOfEvent), [.integer(event)]) { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    package func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
+        try rows(.delivery(.replays), [.integer(delegate)]) { row throws(StoreError) in try Replay(row) }
+    }
+
+    package func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
+        try rows(.delivery(.statistics), [.integer(delegate), .integer(start)]) { row throws(StoreError) in
+            try DeliveryStatistics(row)
+        }
+    }
+
+    package func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
+        try rows(.delivery(.waitingEvents), [.integer(range.lowerBound), .integer(range.upperBound)]) {
+            row throws(StoreError) in try row.natural(0, "position")
+        }
+    }
+
+    package func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery] {
+        let (statement, values): (SharedStatement, [ColumnValue]) =
+            switch query.part {
+            case .due(let time, let event): (.delivery(.dueRows), [.integer(time), .integer(event)])
+            case .subject(let subject, let first): (.delivery(.rowsOfSubject), [.integer(first), .text(subject)])
+            case .events(let range):
+                (.delivery(.rowsOfEvents), [.integer(range.lowerBound), .integer(range.upperBound)])
+            }
+        return try rows(statement, [.integer(query.delegate), .integer(Int64(query.limit))] + values) {
+            row throws(StoreError) in try WaitingDelivery(row)
+        }
+    }
+
+    package func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] { try page(query) }
+
+    /// Runs one statement for each state.
+    package func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
+        var count = 0
+        for state in query.states {
+            let values = query.values(state, through: .max) + query.delegateValues
+            let statement: SharedStatement =
+                query.delegate == nil ? .delivery(.countOfAll) : .delivery(.countOfDelegate)
+            count += Int(try first(statement, values) { $0.figure(0) } ?? 0)
+        }
+        return count
+    }
+}
+
+/// Lists of deliveries with a row of their own, newest event first.
+extension SharedStatements {
+    /// Runs one statement for each state.
+    package func page(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
+        let before = query.before ?? DeliveryKey(delegate: .max, event: .max)
+        let statement: SharedStatement = query.delegate == nil ? .delivery(.pageOfAll) : .delivery(.pageOfDelegate)
+        let place: [ColumnValue] = [.integer(before.event), .integer(before.delegate), .integer(Int64(query.limit))]
+        var found: [WaitingDelivery] = []
+        for state in query.states {
+            let values = query.values(state, through: before.event) + place + query.delegateValues
+            found += try rows(statement, values) { row throws(StoreError) in try WaitingDelivery(row) }
+        }
+        if query.states.count > 1 { found.sort { ($0.event, $0.delegate) > ($1.event, $1.delegate) } }
+        return Array(found.prefix(query.limit))
+    }
+}
+
+extension DeliveryQuery {
+    fileprivate func values(_ state: WaitingDelivery.State, through last: LogPosition) -> [ColumnValue] {
+        [
+            .integer(Int64(state.rawValue)), .integer(max(event ?? .min, events?.lowerBound ?? .min)),
+            .integer(min(event ?? .max, events?.upperBound ?? .max, last)), .integer(app.rawValue),
+        ]
+    }
+
+    fileprivate var delegateValues: [ColumnValue] { delegate.map { [.integer($0)] } ?? [] }
+}

@@ -1,0 +1,188 @@
+package import HeraldCore
+import HeraldRuntime
+
+/// Shared statements of the log.
+package enum LogStatement: Int, CaseIterable, Sendable {
+    case addMark, removeMarks, lastBefore, markBefore, markSince, acceptedSince, lastKnown, about, firstEvent,
+        removeEvents, removeWaitingOfRange, firstWaiting, removeStatus, removeExpiredAnswers, addRemoval, removals,
+        authStatus, appState
+
+    func text(_ dialect: SQLDialect) -> String {
+        switch self {
+        case .addMark:
+            """
+            INSERT INTO marks (\(LogMark.columns)) VALUES (?1, ?2)
+            ON CONFLICT (time) DO UPDATE SET sequence = excluded.sequence
+            """
+        // Keeps the last mark before the first event, ?1: it still bounds when the following events arrived.
+        case .removeMarks:
+            "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < ?1)"
+        case .lastBefore: "SELECT sequence FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1"
+        case .markBefore: "SELECT \(LogMark.columns) FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1"
+        case .markSince: "SELECT \(LogMark.columns) FROM marks WHERE time >= ?1 ORDER BY time LIMIT 1"
+        // The first event after ?1, up to ?2, that is known to be accepted since time ?7. The window's bounds of times are ?3 and
+        // ?4, those of ids ?5 and ?6; ?8 is the first id of time ?7.
+        case .acceptedSince:
+            """
+            SELECT sequence FROM events WHERE sequence > ?1 AND sequence <= ?2
+                AND CASE WHEN id BETWEEN ?5 AND ?6 THEN id >= ?8 ELSE time BETWEEN ?3 AND ?4 AND time >= ?7 END
+            ORDER BY sequence LIMIT 1
+            """
+        // The last event after ?1, before ?2, whose acceptance time is known.
+        case .lastKnown:
+            """
+            SELECT sequence FROM events WHERE sequence > ?1 AND sequence < ?2
+                AND (id BETWEEN ?5 AND ?6 OR time BETWEEN ?3 AND ?4)
+            ORDER BY sequence DESC LIMIT 1
+            """
+        // Scans a part of the log, ?3 to ?4: an index by subject would make each append more expensive. (The sum keeps SQLite
+        // from scanning all ids of the app.)
+        case .about:
+            """
+            SELECT sequence FROM events WHERE sequence BETWEEN ?3 AND ?4 AND subject = ?1 AND app + 0 = ?2
+            ORDER BY sequence LIMIT ?5
+            """
+        case .firstEvent: "SELECT sequence FROM events ORDER BY sequence LIMIT 1"
+        case .removeEvents: "DELETE FROM events WHERE sequence BETWEEN ?1 AND ?2"
+        // Deletes at most ?3 rows of events ?1 to ?2.
+        case .removeWaitingOfRange:
+            """
+            DELETE FROM waiting WHERE (delegate, event) IN
+                (SELECT delegate, event FROM waiting WHERE event BETWEEN ?1 AND ?2 ORDER BY event LIMIT ?3)
+            """
+        case .firstWaiting: "SELECT min(event) FROM waiting WHERE event >= ?1"
+        case .removeStatus: "DELETE FROM auth_status WHERE app = ?1 AND user_id = ?2"
+        case .removeExpiredAnswers:
+            """
+            DELETE FROM answers WHERE (app, key) IN
+                (SELECT app, key FROM answers WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)
+            """
+        case .addRemoval:
+            """
+            INSERT INTO removals (\(Removal.columns)) VALUES (?1, ?2, ?3)
+            ON CONFLICT (part, cause) DO UPDATE SET count = removals.count + excluded.count
+            """
+        case .removals: "SELECT \(Removal.columns) FROM removals"
+        case .authStatus: "SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2"
+        case .appState: "SELECT \(AppState.columns) FROM app_states WHERE app = ?1"
+        }
+    }
+}
+
+/// Changes of the log.
+extension SharedTransaction {
+    package func addMark(_ mark: LogMark) throws(StoreError) {
+        try change(.log(.addMark), [.integer(mark.sequence), .integer(mark.time)])
+    }
+
+    package func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
+        try change(.log(.removeExpiredAnswers), [.integer(now), .integer(Int64(limit))])
+    }
+
+    package func count(_ removal: Removal) throws(StoreError) { try record(.log(.addRemoval), removal.values) }
+
+    package func removeEvents(
+        _ range: ClosedRange<LogPosition>, limit: Int
+    ) throws(StoreError) -> RemovedEvents {
+        let first = try firstEvent()
+        let last = try head
+        let lower = max(range.lowerBound, first)
+        var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
+        if lower <= upper { upper = try removeWaiting(lower...upper, limit: limit) }
+        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        let count = try change(.log(.removeEvents), [.integer(lower), .integer(upper)])
+        let kept = try firstEvent()
+        try change(.log(.removeMarks), [.integer(kept)])
+        try removed(lower...upper, first: first, kept: kept)
+        return RemovedEvents(count: count, through: upper, first: kept)
+    }
+
+    private func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
+
+    /// Removes at most `limit` rows of the events in a range.
+    /// - Returns: the last event up to which no rows are left.
+    private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
+        let removed = try change(
+            .log(.removeWaitingOfRange),
+            [.integer(range.lowerBound), .integer(range.upperBound), .integer(Int64(limit))])
+        guard removed == limit else { return range.upperBound }
+        let next = try first(.log(.firstWaiting), [.integer(range.lowerBound)]) { row throws(StoreError) in
+            try row.optionalNatural(0, "position")
+        }
+        return min(range.upperBound, ((next ?? nil) ?? .max) - 1)
+    }
+}
+
+extension Removal {
+    /// The parameters of `LogStatement.addRemoval`.
+    package var values: [ColumnValue] { [.text(part.rawValue), .text(cause.rawValue), .integer(Int64(count))] }
+}
+
+/// Reads the log.
+extension SharedReader {
+    package func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
+        try first(.log(.authStatus), [.integer(app.rawValue), .text(userID)]) { row throws(StoreError) in
+            try AuthStatus(row)
+        }
+    }
+
+    package func appState(_ app: AppKey) throws(StoreError) -> AppState? {
+        try first(.log(.appState), [.integer(app.rawValue)]) { row throws(StoreError) in try AppState(row) }
+    }
+
+    package func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
+
+    package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
+        try position(.log(.lastBefore), [.integer(time)]) ?? 0
+    }
+
+    package func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
+
+    package func lastEvent(through time: Int64) throws(StoreError) -> LogPosition { try places(at: time + 1).late - 1 }
+
+    /// The first event that may have been accepted at this time or later, and the first that is known to have been.
+    private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
+        func mark(_ statement: SharedStatement) throws(StoreError) -> LogMark? {
+            try first(statement, [.integer(time)]) { row throws(StoreError) in try LogMark(row) }
+        }
+        let window = AcceptanceWindow(
+            before: try mark(.log(.markBefore)), later: try mark(.log(.markSince)), first: try firstEvent(),
+            head: try end(), now: Clock.system.wall())
+        if window.isEmpty { return (window.after + 1, window.end) }
+        func values(until end: LogPosition) -> [ColumnValue] {
+            [window.after, end, window.low, window.high].map { .integer($0) }
+                + [.text(window.ids.lowerBound), .text(window.ids.upperBound)]
+        }
+        let since: [ColumnValue] = [.integer(time), .text(AcceptanceWindow.ids(at: time).first)]
+        let late = try position(.log(.acceptedSince), values(until: window.until) + since) ?? window.end
+        return (try position(.log(.lastKnown), values(until: late)).map { $0 + 1 } ?? window.after + 1, late)
+    }
+
+    /// Runs one statement for each part of the log, so that none takes long or holds a snapshot for long.
+    package func sequences(
+        about subject: String, app: AppKey, after sequence: LogPosition, limit: Int
+    ) throws(StoreError) -> [LogPosition] {
+        let head = try end()
+        var found: [LogPosition] = []
+        var start = max(try firstEvent(), sequence + 1)
+        while start <= head, found.count < limit {
+            let end = min(head, start + LogStatement.partLength - 1)
+            let values: [ColumnValue] = [
+                .text(subject), .integer(app.rawValue), .integer(start), .integer(end),
+                .integer(Int64(limit - found.count)),
+            ]
+            found += try rows(.log(.about), values) { row throws(StoreError) in try row.natural(0, "position") }
+            start = end + 1
+        }
+        return found
+    }
+
+    package func removals() throws(StoreError) -> [Removal] {
+        try rows(.log(.removals), []) { Removal($0) }.compactMap { $0 }
+    }
+}
+
+extension LogStatement {
+    /// The number of events in a part of the log that `about` scans, which takes about ten milliseconds.
+    fileprivate static var partLength: LogPosition { 50_000 }
+}

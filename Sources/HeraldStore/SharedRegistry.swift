@@ -1,0 +1,121 @@
+package import HeraldCore
+
+/// Shared statements of the registry, of access and of the audit log.
+package enum RegistryStatement: Int, CaseIterable, Sendable {
+    case setDelegate, wipeDelegate, removeLanes, removeWaiting, removeReplays, removeStatistics, removeHeads,
+        removeUnannounced, setEventType, removeEventType, setKey, removeKey, setSession, removeSession, setApp,
+        markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, trimAudit, audit, deletedDelegateID
+
+    func text(_ dialect: SQLDialect) -> String {
+        switch self {
+        case .setDelegate: DelegateColumns.table.upsert(on: "key") + " WHERE delegates.deleted_at IS NULL"
+        case .wipeDelegate:
+            """
+            UPDATE delegates SET deleted_at = ?2, updated_at = ?2, \(DelegateColumns.table.wiping)
+            WHERE key = ?1 AND deleted_at IS NULL
+            """
+        case .removeLanes: "DELETE FROM lanes WHERE delegate = ?1"
+        case .removeWaiting: "DELETE FROM waiting WHERE delegate = ?1"
+        case .removeReplays: "DELETE FROM replays WHERE delegate = ?1"
+        case .removeStatistics: "DELETE FROM statistics WHERE delegate = ?1"
+        case .removeHeads: "DELETE FROM \(dialect == .sqlite ? "attempt_heads" : "heads") WHERE delegate = ?1"
+        case .removeUnannounced: "DELETE FROM unannounced WHERE delegate = ?1"
+        case .setEventType: EventTypeColumns.table.upsert(on: "app, type")
+        case .removeEventType: "DELETE FROM event_types WHERE app = ?1 AND type = ?2"
+        case .setKey: KeyColumns.table.upsert(on: "id")
+        case .removeKey: "DELETE FROM keys WHERE id = ?1"
+        case .setSession: SessionColumns.table.upsert(on: "digest")
+        case .removeSession: "DELETE FROM passes WHERE digest = ?1"
+        case .setApp: AppColumns.table.upsert(on: "key")
+        case .markAppDeleted: "UPDATE apps SET deleted_at = ?2, \(AppColumns.table.wiping) WHERE key = ?1"
+        case .removeStatuses: "DELETE FROM auth_status WHERE app = ?1"
+        case .removeAppStates: "DELETE FROM app_states WHERE app = ?1"
+        case .removeAnswers: "DELETE FROM answers WHERE app = ?1"
+        case .addAudit: AuditColumns.table.insert
+        case .trimAudit: Self.trimAudit(dialect)
+        case .audit: "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+        case .deletedDelegateID: "SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL"
+        }
+    }
+
+    /// Ids of PostgreSQL have gaps.
+    private static func trimAudit(_ dialect: SQLDialect) -> String {
+        let last =
+            switch dialect {
+            case .sqlite: "(SELECT max(id) FROM audit) - \(AuditEntry.limit)"
+            case .postgres: "(SELECT id FROM audit ORDER BY id DESC OFFSET \(AuditEntry.limit) LIMIT 1)"
+            }
+        return "DELETE FROM audit WHERE id <= \(last)"
+    }
+}
+
+/// Changes of the registry.
+extension SharedTransaction {
+    package func setDelegate(_ delegate: WebhookDelegate) throws(StoreError) {
+        let changed = try change(.registry(.setDelegate), try DelegateColumns.table.values(of: delegate, sealer))
+        if changed == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }
+    }
+
+    package func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
+        try change(.registry(.wipeDelegate), [.integer(key), .integer(time), .blob([])])
+        let removals: [RegistryStatement] = [
+            .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced,
+        ]
+        for removal in removals { try record(.registry(removal), [.integer(key)]) }
+        forgetAttempts(of: key)
+    }
+
+    package func setEventType(_ type: EventTypeRecord) throws(StoreError) {
+        try change(.registry(.setEventType), try EventTypeColumns.table.values(of: type))
+    }
+
+    package func removeEventType(_ type: String, app: AppKey) throws(StoreError) {
+        try change(.registry(.removeEventType), [.integer(app.rawValue), .text(type)])
+    }
+}
+
+/// Changes of access.
+extension SharedTransaction {
+    package func setKey(_ key: APIKey) throws(StoreError) {
+        try change(.registry(.setKey), try KeyColumns.table.values(of: key))
+    }
+
+    package func removeKey(_ id: String) throws(StoreError) { try change(.registry(.removeKey), [.text(id)]) }
+
+    package func setSession(_ session: Session) throws(StoreError) {
+        try change(.registry(.setSession), try SessionColumns.table.values(of: session))
+    }
+
+    package func removeSession(_ digest: [UInt8]) throws(StoreError) {
+        try change(.registry(.removeSession), [.blob(digest)])
+    }
+
+    package func setApp(_ app: App) throws(StoreError) {
+        try change(.registry(.setApp), try AppColumns.table.values(of: app))
+    }
+
+    package func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) {
+        try change(.registry(.markAppDeleted), [.integer(key.rawValue), .integer(time)])
+        let removals: [RegistryStatement] = [.removeStatuses, .removeAppStates, .removeAnswers]
+        for removal in removals { try record(.registry(removal), [.integer(key.rawValue)]) }
+    }
+
+    package func addAudit(_ entry: AuditEntry) throws(StoreError) {
+        try record(.registry(.addAudit), try AuditColumns.table.values(of: entry))
+    }
+
+    package func trimAudit() throws(StoreError) { try change(.registry(.trimAudit), []) }
+}
+
+/// Reads the registry and the audit log.
+extension SharedReader {
+    package func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
+        try first(.registry(.deletedDelegateID), [.integer(key)]) { $0.text(0) }
+    }
+
+    package func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
+        try rows(.registry(.audit), [.integer(id), .integer(Int64(limit))]) { row throws(StoreError) in
+            try StoredAuditEntry(row)
+        }
+    }
+}
