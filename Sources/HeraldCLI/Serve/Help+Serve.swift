@@ -45,7 +45,8 @@ extension Help {
     static var environmentFile: String {
         let head = """
             Settings of the server. Remove the # of a line to change its setting, and run `systemctl restart herald`. Each line
-            is an environment variable; flags of `herald serve` win. Keys do not belong into this file: store them in
+            is an environment variable. The service sets HERALD_DATA to /var/lib/herald, unless a line here sets it. Keys do
+            not belong into this file: store them in
             /etc/credstore/herald.admin-key and /etc/credstore/herald.master-key, readable by root only.
             """
         return comment(head)
