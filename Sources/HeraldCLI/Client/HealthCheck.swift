@@ -28,9 +28,9 @@ extension Command {
 
 private enum HealthCheck {
     /// The settings of `herald serve` that define its address.
-    static let ofServe = Option.all.filter {
+    static let ofServe = Settings.flagsOfServe.filter {
         [Option.config, "listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
-    }.map { Command.Flag(name: $0.name, placeholder: $0.placeholder, help: "As for herald serve.") }
+    }
 
     private static let timeoutSeconds = 3
 
