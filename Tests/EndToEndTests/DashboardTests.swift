@@ -1,4 +1,5 @@
 import Glibc
+import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
 import Testing
@@ -87,6 +88,8 @@ struct DashboardTests {
         defer { try? PostgresServer.shared().drop(url) }
         let command = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url]
         let first = try await HeraldProcess.start(command: command)
+        // The second one gets its shards from the first one.
+        _ = try await first.get("/v1/nodes") { $0.data.first?["shards"]?.count == 64 }
         let second = try await HeraldProcess.start(command: command)
         try await drive("nodes.py", "http://127.0.0.1:\(first.port)")
         #expect(first.process.end == nil && second.process.end == nil)
