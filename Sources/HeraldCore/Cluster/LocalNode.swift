@@ -1,7 +1,7 @@
 import HeraldRuntime
 
-/// This process as one of the nodes that share the store and its delegates, or as the only one. It alone reads from the store which
-/// of the two it is. Any thread.
+/// This process as one of the nodes that share the store and its delegates, or as the only one. No other file reads from the store
+/// whether it is shared. Any thread.
 final class LocalNode: Sendable {
     /// How a store is shared.
     struct Sharing: Sendable {
@@ -45,9 +45,10 @@ final class LocalNode: Sendable {
     private let committed: CommittedState
     private let intake: Intake
     private let loops: [DeliveryLoop]
-    private let maxRows: Int
+    /// Rows of waiting deliveries with which a lane begins: see `EventStore.recover`.
+    let maxRows: Int
 
-    /// - Parameter maxRows: rows of waiting deliveries with which a lane begins (`EventStore.recover`).
+    /// - Parameter maxRows: see the property.
     init(
         _ sharing: Sharing, committed: CommittedState, intake: Intake, readers: ReaderPool, loops: [DeliveryLoop],
         maxRows: Int

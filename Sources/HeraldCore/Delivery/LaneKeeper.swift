@@ -252,7 +252,6 @@ extension LaneKeeper.Restored {
     init(_ lane: DeliveryLoop.RestoredLane) {
         self.init(
             position: lane.position, waiting: lane.waiting, backlog: lane.backlog, decided: lane.decided,
-            replays: lane.replays,
-            unannounced: lane.unannounced)
+            replays: lane.replays, unannounced: lane.unannounced)
     }
 }

@@ -19,8 +19,6 @@ public final class Hub: Sendable {
     package let retentionLimits: Retention
     /// The size of a page of the log that lanes or streams read from the store.
     let pageBytes: Int
-    /// Rows of waiting deliveries with which a lane begins; more are left in the store.
-    private let rowsAtStart: Int
     /// The largest size of the events in one list.
     package let maxListBytes: Int
     private let publicationLimits: PublicationLimits
@@ -56,7 +54,6 @@ public final class Hub: Sendable {
         self.clock = clock
         retentionLimits = configuration.retention
         pageBytes = configuration.loop.pageBytes
-        rowsAtStart = configuration.loop.waitingDeliveries / 2
         maxListBytes = configuration.maxListBytes
         publicationLimits = configuration.publicationLimits
         var recovery = try store.recover()
@@ -97,7 +94,8 @@ public final class Hub: Sendable {
                 followed: { [rates] in rates.follow($0.events) },
                 onDurabilityLost: onDurabilityLost))
         node = LocalNode(
-            sharing, committed: committed, intake: intake, readers: readers, loops: loops, maxRows: rowsAtStart)
+            sharing, committed: committed, intake: intake, readers: readers, loops: loops,
+            maxRows: configuration.loop.waitingDeliveries / 2)
         keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, node: node, clock: clock)
@@ -123,7 +121,7 @@ public final class Hub: Sendable {
     private func start(_ recovery: Recovery) throws {
         let first = node.shards.held
         let lanes =
-            first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: rowsAtStart)
+            first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: node.maxRows)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
