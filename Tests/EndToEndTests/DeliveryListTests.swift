@@ -67,8 +67,7 @@ struct DeliveryListTests {
         let listed = try await herald.get(path) { $0.data.count == 5 }
         #expect(listed.data.map { $0["event"]?.string } == wanted)
         #expect(listed.data.allSatisfy { $0["reason"]?.string?.contains("paused") == true })
-        // A node that has just started takes its delegates, and shows nothing of them for a moment.
-        let page = try await herald.get(path + "&limit=2") { $0.data.count == 2 }
+        let page = try await herald.get(path + "&limit=2")
         let cursor = try #require(page.string("next_cursor"))
         #expect(page.data.map { $0["event"]?.string } == Array(wanted[..<2]))
         #expect(

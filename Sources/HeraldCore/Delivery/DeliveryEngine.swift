@@ -202,7 +202,7 @@ final class DeliveryEngine {
         case .page(let after, let page): distributor.pageArrived(after: after, page)
         case .rows(let key, let part, let rows): loader.arrived(key, part, rows)
         case .checkpointEnded(let succeeded):
-            ledger.ended(succeeded: succeeded)
+            ledger.ended(succeeded: succeeded) { starter.isParked($0) }
             if succeeded {
                 loader.checkpointWritten()
                 for lane in ledger.idleFailing { keeper.endOutageOfIdle(lane) }

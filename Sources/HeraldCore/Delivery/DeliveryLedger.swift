@@ -10,6 +10,8 @@ final class DeliveryLedger {
     private let submit: (Checkpoint) -> Void
     private var checkpoints: CheckpointBuilder
     private var touchedLanes: [Lane] = []
+    /// Lanes that may be further behind than the board shows.
+    private var unshown: [Lane] = []
     /// Lanes that were failing and had nothing to send at the last checkpoint.
     private(set) var idleFailing: [Lane] = []
     /// Changes that the board shows once the checkpoint is written. Before that, the store lacks the outcome of events
@@ -40,8 +42,11 @@ final class DeliveryLedger {
 
     // MARK: Changes
 
-    func routed(to sequence: LogPosition) {
+    /// - Parameter isParked: whether a lane waits for a slot.
+    func routed(to sequence: LogPosition, isParked: (Lane) -> Bool) {
         checkpoints.routed(to: sequence, now: now)
+        // A lane without an entry counts as caught up with the board's position, so the entries come first.
+        show(isParked)
         board.routed(to: sequence)
     }
 
@@ -49,6 +54,11 @@ final class DeliveryLedger {
     func hasRow(_ key: DelegateKey) { checkpoints.hasRow(key) }
 
     func touched(_ lane: Lane) {
+        let state = lane.next == nil ? LaneSnapshots.State.busy : .behind
+        if lane.shown < state {
+            lane.shown = state
+            unshown.append(lane)
+        }
         guard lane.touch() else { return }
         touchedLanes.append(lane)
         checkpoints.touch(now: now)
@@ -122,7 +132,29 @@ final class DeliveryLedger {
 
     /// Shows a lane from before the start.
     func show(_ lane: Lane, isParked: Bool) {
-        board.update([(lane.key, entry(lane, isParked))])
+        show([(lane, entry(lane, isParked))])
+    }
+
+    /// Shows the lanes that are further behind than the board shows.
+    private func show(_ isParked: (Lane) -> Bool) {
+        if unshown.isEmpty { return }
+        for lane in unshown { lane.shown = .caughtUp }
+        show(unshown.filter { !$0.isSettled }.map { ($0, entry($0, isParked($0))) })
+        unshown.removeAll(keepingCapacity: true)
+    }
+
+    private func show(_ changes: [(lane: Lane, entry: LaneSnapshots.Entry?)]) {
+        for (lane, entry) in changes { lane.shown = entry?.state ?? .caughtUp }
+        board.update(changes.compactMap { $0.lane.isRemoved ? nil : ($0.lane.key, $0.entry) })
+    }
+
+    /// - Parameter then: the entry when the checkpoint was made. The lane may have fallen behind during the write.
+    private func entry(
+        _ lane: Lane, _ isParked: (Lane) -> Bool, _ then: LaneSnapshots.Entry?
+    ) -> LaneSnapshots.Entry? {
+        guard var then, then.cursor != nil else { return lane.isSettled ? then : entry(lane, isParked(lane)) }
+        if then.next == nil { (then.next, then.ahead) = (lane.next, lane.ahead) }
+        return then
     }
 
     private func entry(_ lane: Lane, _ isParked: Bool) -> LaneSnapshots.Entry? {
@@ -176,14 +208,15 @@ final class DeliveryLedger {
     }
 
     /// Called when the writer has finished a checkpoint.
-    func ended(succeeded: Bool) {
+    /// - Parameter isParked: whether a lane waits for a slot.
+    func ended(succeeded: Bool, isParked: (Lane) -> Bool) {
         guard let written = checkpoints.ended(succeeded: succeeded, now: now), let settled = written.settled
         else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
             statisticsAreLeaving = false
             board.statisticsWritten()
         }
-        board.update(boardChanges.compactMap { $0.lane.isRemoved ? nil : ($0.lane.key, $0.entry) })
+        show(boardChanges.map { lane, then in (lane, entry(lane, isParked, then)) })
         boardChanges.removeAll(keepingCapacity: true)
         if written.shards == checkpoints.shards { board.settled = settled }
     }

@@ -54,7 +54,7 @@ final class EventDistributor {
             for place in matching.any { offer(event, sequence, place) }
             for place in matching.named { offer(event, sequence, place) }
         }
-        ledger.routed(to: log.routed)
+        ledger.routed(to: log.routed) { starter.isParked($0) }
     }
 
     /// Offers the next event of a detour to the lanes on it.

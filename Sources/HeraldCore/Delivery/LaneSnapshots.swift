@@ -19,6 +19,20 @@ package final class LaneSnapshots: Sendable {
 
         /// The receiver as a whole is failing: only probes are sent.
         package var isFailing: Bool { flow.circuit == .open }
+
+        var state: State { next != nil ? .behind : cursor != nil ? .busy : .caughtUp }
+    }
+
+    /// How much of a lane an entry shows.
+    enum State: Int8, Comparable {
+        /// Nothing, or only deliveries that wait for a retry.
+        case caughtUp
+        /// First attempts are open.
+        case busy
+        /// The lane has not read all events.
+        case behind
+
+        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// Lanes that are not at the loop's position in the log, and where they are.
