@@ -17,6 +17,7 @@ final class AddressLimit: Sendable {
 
     /// 0 for none.
     private let limit: Int
+    let proxies: TrustedProxies
     private let clock: Clock
     private let report: @Sendable (RefusalReport) -> Void
     private let state = Mutex(State())
@@ -25,13 +26,17 @@ final class AddressLimit: Sendable {
     private static let reportNanoseconds: Int64 = 60_000_000_000
 
     /// - Parameter limit: 0 for no limit.
-    init(limit: Int, clock: Clock, report: @escaping @Sendable (RefusalReport) -> Void) {
+    init(limit: Int, proxies: TrustedProxies, clock: Clock, report: @escaping @Sendable (RefusalReport) -> Void) {
         self.limit = limit
+        self.proxies = proxies
         self.clock = clock
         self.report = report
     }
 
     private var reserve: Int { max(8, limit / 8) }
+
+    /// Whether a connection may be accepted. Those of a trusted proxy are counted for the clients of its requests.
+    func accepts(_ peer: PeerAddress) -> Bool { proxies.contains(peer) || admits(peer) }
 
     /// Whether a client may connect. Two loops that accept at the same time may both use the last place.
     func admits(_ peer: PeerAddress) -> Bool {

@@ -36,7 +36,12 @@ final class ClientConnection: @unchecked Sendable {
 
     /// Its list holds this connection in turn, until `closed`.
     let loop: ServerLoop
-    let peer: PeerAddress
+    /// The socket's.
+    let address: PeerAddress
+    /// Whether it is a trusted proxy's.
+    let isProxied: Bool
+    /// The client: the socket's address, or, behind a trusted proxy, the client of the current request.
+    var peer: PeerAddress
     /// Valid until `closed`.
     let handle: OpaquePointer
 
@@ -49,10 +54,10 @@ final class ClientConnection: @unchecked Sendable {
     var isUnseen = false
     /// Whether the connection's first request is not complete yet: its deadline counts from the connection's start.
     var isFresh = true
-    /// Whether the place in the limit of its address was given up, or passed on with the socket.
-    var isDetached = false
+    /// Whether it counts towards the limit of its client. A socket that is passed on still counts.
+    var isCounted: Bool
     /// Whether it is counted in the loop's `shares`.
-    var isShared = true
+    var isShared: Bool
     /// Whether it was cut.
     var isClosing = false
     /// Whether it is beyond the limit of its address: only some requests are served.
@@ -96,7 +101,11 @@ final class ClientConnection: @unchecked Sendable {
 
     init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, number: Int) {
         self.loop = loop
+        address = peer
+        isProxied = loop.addresses.proxies.contains(peer)
         self.peer = peer
+        isCounted = !isProxied
+        isShared = !isProxied
         self.handle = handle
         self.number = number
         deadline = 0

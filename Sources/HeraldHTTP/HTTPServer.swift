@@ -28,7 +28,8 @@ package final class HTTPServer: Sendable {
             backlog: configuration.certificate == nil ? ListeningSocket.backlog : HandshakeLoop.backlog)
         port = sockets[0].port
         let addresses = AddressLimit(
-            limit: configuration.maxConnectionsPerAddress, clock: clock, report: configuration.reportRefusals)
+            limit: configuration.maxConnectionsPerAddress, proxies: configuration.trustedProxies, clock: clock,
+            report: configuration.reportRefusals)
         self.addresses = addresses
         do throws(SystemError) {
             streams = try StreamLoop(

@@ -28,6 +28,8 @@ package struct HTTPServerConfiguration: Sendable {
     /// requests that have a reserve (`RequestHandler.mayUseReserve`); beyond that, they are closed at once. 0 for no
     /// limit. An address may also begin a quarter as many TLS handshakes per second.
     package var maxConnectionsPerAddress = 200
+    /// The address of a client behind one of them is the one that the proxy names. It counts for all limits.
+    package var trustedProxies = TrustedProxies()
     /// Called when connections or requests are refused because their address has too many connections, at most once a
     /// minute. On a thread of the server; must not wait.
     package var reportRefusals: @Sendable (RefusalReport) -> Void = { _ in }

@@ -8,7 +8,8 @@ internal import HeraldRuntime
 /// One loop's thread only.
 struct LeavingClients {
     fileprivate struct Client {
-        let peer: PeerAddress
+        /// `nil` if it does not count towards the limit of an address.
+        let peer: PeerAddress?
         let deadline: Int64
         /// The unsent part of the response.
         var unsent: [UInt8]
@@ -38,7 +39,7 @@ struct LeavingClients {
     var isEmpty: Bool { clients.isEmpty }
 
     /// Takes ownership of the descriptor, and of its place in the limit of its address.
-    mutating func add(_ descriptor: Int32, _ peer: PeerAddress, unsent: [UInt8], now: Int64) {
+    mutating func add(_ descriptor: Int32, _ peer: PeerAddress?, unsent: [UInt8], now: Int64) {
         var client = Client(peer: peer, deadline: now + Self.nanoseconds, unsent: unsent, room: maxBytes)
         client.send(on: descriptor)
         let interest: Epoll.Interest = client.unsent.isEmpty ? .read : [.read, .write]
@@ -80,7 +81,7 @@ struct LeavingClients {
 
     private func end(_ descriptor: Int32, _ client: Client) {
         close(descriptor)
-        addresses.closed(client.peer)
+        if let peer = client.peer { addresses.closed(peer) }
     }
 }
 

@@ -34,6 +34,26 @@ package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PeerAddress {
+    /// Parses dotted decimal with four parts, or IPv6 without brackets and zone.
+    init?(text: some Collection<UInt8>) {
+        guard text.count < Int(INET6_ADDRSTRLEN), !text.contains(0) else { return nil }
+        let string = String(decoding: text, as: UTF8.self)
+        var four = in_addr()
+        var six = in6_addr()
+        if inet_pton(AF_INET, string, &four) == 1 {
+            self.init(high: 0, low: 0xffff_0000_0000 | UInt64(UInt32(bigEndian: four.s_addr)))
+        } else if inet_pton(AF_INET6, string, &six) == 1 {
+            self.init(six)
+        } else {
+            return nil
+        }
+    }
+
+    private init(_ ip: in6_addr) {
+        let halves = withUnsafeBytes(of: ip) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+        self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
+    }
+
     /// `nil` for an address of another family.
     init?(_ address: UnsafePointer<sockaddr>?) {
         guard let raw = UnsafeRawPointer(address) else { return nil }
@@ -42,9 +62,7 @@ extension PeerAddress {
             let ip = raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr
             self.init(high: 0, low: 0xffff_0000_0000 | UInt64(UInt32(bigEndian: ip)))
         case AF_INET6:
-            let ip = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-            let halves = withUnsafeBytes(of: ip) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
-            self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
+            self.init(raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr)
         default: return nil
         }
     }

@@ -56,6 +56,10 @@ package final class RequestHead: Sendable {
     package func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         raw.value(of: name).map { raw.bytes[$0] }
     }
+    /// The values of all fields with this name, in order.
+    func allBytes(of name: StaticString) -> [ArraySlice<UInt8>] {
+        raw.values(of: name).map { raw.bytes[$0] }
+    }
     package func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
     /// Invalid UTF-8 is replaced.
     package func value(of name: StaticString) -> String? {
@@ -91,6 +95,19 @@ extension RawHead {
             position = field.value.upperBound
         }
         return nil
+    }
+
+    func values(of name: StaticString) -> [Range<Int>] {
+        if nameLengths & Self.bit(ofLength: name.utf8CodeUnitCount) == 0 { return [] }
+        let bytes = bytes.span
+        var values: [Range<Int>] = []
+        var position = versionEnd
+        while position < bytes.count {
+            let field = Self.field(in: bytes, at: position)
+            if Self.holds(bytes, field.name, name) { values.append(field.value) }
+            position = field.value.upperBound
+        }
+        return values
     }
 
     /// Whether a range, stored in lower case, equals `name` in any case.

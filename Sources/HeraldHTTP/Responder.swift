@@ -8,11 +8,14 @@ internal import Synchronization
 package final class Responder: Sendable {
     private let connection: ClientConnection
     private let request: UInt64
+    private let peer: PeerAddress
     private let isUsed = Atomic(false)
 
     init(_ connection: ClientConnection, request: UInt64) {
         self.connection = connection
         self.request = request
+        // The connection's belongs to the loop's thread.
+        peer = connection.peer
     }
 
     deinit {
@@ -33,7 +36,7 @@ package final class Responder: Sendable {
     package func stream(
         _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
     ) -> Bool {
-        guard let start = StreamStart(connection.loop.streams, connection.peer, headers, rules, delegate) else {
+        guard let start = StreamStart(connection.loop.streams, peer, headers, rules, delegate) else {
             return false
         }
         if isUsed.exchange(true, ordering: .relaxed) { return true }

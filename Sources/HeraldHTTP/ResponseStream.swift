@@ -30,9 +30,9 @@ package final class ResponseStream: @unchecked Sendable {
     /// The index in the loop's list.
     var index = 0
 
-    init(_ loop: StreamLoop, _ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, now: Int64) {
+    init(_ loop: StreamLoop, _ start: StreamStart, _ descriptor: Int32, now: Int64) {
         self.loop = loop
-        self.peer = peer
+        peer = start.peer
         self.descriptor = descriptor
         rules = start.rules
         delegate = start.delegate

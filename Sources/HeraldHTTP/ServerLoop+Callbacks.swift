@@ -64,7 +64,7 @@ private func mhdAccepts(
 ) -> Int32 {
     guard let loop = loop(owner), let peer = PeerAddress(address) else { return 0 }
     if loop.arrival != nil { return 1 }
-    return loop.addresses.admits(peer) ? 1 : 0
+    return loop.addresses.accepts(peer) ? 1 : 0
 }
 
 private func mhdOpened(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?) -> UnsafeMutableRawPointer? {

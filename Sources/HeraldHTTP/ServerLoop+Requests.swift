@@ -15,6 +15,7 @@ extension ServerLoop {
         connection.index = connections.count
         connections.append(connection)
         counters.openConnections.addFromOneThread(1)
+        if connection.isProxied { return connection }
         if arrival == nil { addresses.opened(peer) }
         shares.add(peer)
         makeOwnRoom(for: connection)
@@ -33,7 +34,7 @@ extension ServerLoop {
         }
         mustRunAgain = true
         counters.openConnections.addFromOneThread(-1)
-        if !connection.isDetached { addresses.closed(connection.peer) }
+        if connection.isCounted { addresses.closed(connection.peer) }
         leaveShare(connection)
         if connection.isClosing { closing -= 1 }
     }
@@ -72,6 +73,9 @@ extension ServerLoop {
             return leave(connection, failure(error, of: connection), isToHead: method.elementsEqual("HEAD".utf8))
         }
         connection.wantsEventStream = head.acceptsOnlyEventStream
+        if connection.isProxied, !countClient(of: connection, head) {
+            return leave(connection, failure(.tooManyOfAddress, of: connection), isToHead: head.method == .head)
+        }
         if connection.usesReserve, !mayUseReserve(connection, head) {
             addresses.countRefusal(of: connection.peer)
             return leave(connection, failure(.tooManyOfAddress, of: connection), isToHead: head.method == .head)
@@ -189,6 +193,7 @@ extension ServerLoop {
         connection.finishedAfterRead = lastRead.number
         if connection.phase == .left { return }
         if connection.isWaiting { endWait(of: connection) }
+        if connection.isProxied { forgetClient(of: connection) }
         connection.phase = .idle
         connection.reset()
         connection.since = now

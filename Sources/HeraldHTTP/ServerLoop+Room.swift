@@ -68,8 +68,8 @@ extension ServerLoop {
         }
     }
 
-    /// Places in use by streams over TLS.
-    private var streamConnections: Int { connections.count - closing - shares.total }
+    /// Places in use by streams over TLS, and by trusted proxies between two requests.
+    var streamConnections: Int { connections.count - closing - shares.total }
 
     /// The next one of its client to be closed for this connection.
     private func nextReplaceable(besides connection: ClientConnection) -> Candidate? {
@@ -82,7 +82,7 @@ extension ServerLoop {
             }
             if now < own.nextSearch { return nil }
             let found = connections.compactMap {
-                $0.peer.client == client && $0 !== connection ? candidate($0, isOwn: true) : nil
+                $0.isShared && $0.peer.client == client && $0 !== connection ? candidate($0, isOwn: true) : nil
             }
             own.candidates = found.sorted { $1.precedes($0) }
             if found.isEmpty { own.nextSearch = now + Self.freshNanoseconds }
@@ -123,7 +123,8 @@ extension ServerLoop {
     /// - Parameter isOwn: whether the place is for the same client, whose incomplete requests need no minimum time.
     private func candidate(_ connection: ClientConnection, isOwn: Bool) -> Candidate? {
         if connection.deadline == .max { return nil }
-        let excess = isOwn ? 0 : shares.excess(of: connection.peer, others: streamConnections)
+        let isCounted = !isOwn && connection.isShared
+        let excess = !isCounted ? 0 : shares.excess(of: connection.peer, others: streamConnections)
         var since = connection.since
         let minimum: Int64
         let loss: Candidate.Loss

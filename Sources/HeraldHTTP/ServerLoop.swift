@@ -354,6 +354,6 @@ extension ServerLoop {
         connection.phase = .detached
         // The library polls, is refused, and closes the placeholder.
         MHD_resume_connection(connection.handle)
-        streams.open(start, descriptor, connection.peer)
+        streams.open(start, descriptor)
     }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// this thread.
 package final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
-        case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
+        case open(StreamStart, Int32, writesHead: Bool)
         case perform(@Sendable () -> Void)
         case stop
     }
@@ -79,8 +79,8 @@ package final class StreamLoop: @unchecked Sendable {
 
     /// Takes ownership of the descriptor.
     /// - Parameter writesHead: whether to write the response's header section, too.
-    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, writesHead: Bool = true) {
-        post(.open(start, descriptor, peer, writesHead: writesHead))
+    func open(_ start: StreamStart, _ descriptor: Int32, writesHead: Bool = true) {
+        post(.open(start, descriptor, writesHead: writesHead))
     }
 
     /// Runs `body` on this thread, after earlier calls; never after the server has stopped.
@@ -98,7 +98,7 @@ package final class StreamLoop: @unchecked Sendable {
 
     /// Mail is not read any more, so these sockets must be closed here.
     private func discard() {
-        for case .open(_, let descriptor, _, _) in mailbox.takeAll() { close(descriptor) }
+        for case .open(_, let descriptor, _) in mailbox.takeAll() { close(descriptor) }
     }
 
     /// The system's send buffer of a stream. The total over all streams matters: a few may need much, so that a burst
@@ -137,13 +137,13 @@ package final class StreamLoop: @unchecked Sendable {
 
     private func read(_ mail: Mail) {
         switch mail {
-        case .open(let start, let descriptor, let peer, let writesHead): begin(start, descriptor, peer, writesHead)
+        case .open(let start, let descriptor, let writesHead): begin(start, descriptor, writesHead)
         case .perform(let body): body()
         case .stop: isStopping = true
         }
     }
 
-    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, _ writesHead: Bool) {
+    private func begin(_ start: StreamStart, _ descriptor: Int32, _ writesHead: Bool) {
         prepare(descriptor)
         do throws(SystemError) {
             try epoll.add(descriptor, .hangUp)
@@ -152,7 +152,7 @@ package final class StreamLoop: @unchecked Sendable {
             return
         }
         start.open()
-        let stream = ResponseStream(self, start, descriptor, peer, now: now)
+        let stream = ResponseStream(self, start, descriptor, now: now)
         stream.index = streams.count
         streams.append(stream)
         byDescriptor[descriptor] = stream

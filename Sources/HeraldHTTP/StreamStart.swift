@@ -17,7 +17,7 @@ final class StreamStart: Sendable {
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
     private let loop: StreamLoop
-    private let peer: PeerAddress
+    let peer: PeerAddress
     private let isOpened = Atomic(false)
 
     /// `nil` if there are too many, in all or of this client.

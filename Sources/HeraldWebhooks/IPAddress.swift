@@ -48,7 +48,7 @@ package struct IPAddress: Hashable, Sendable {
     }
 
     /// 4 or 16 bytes in network order.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         func split(_ number: UInt64) -> [UInt8] {
             stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }
         }

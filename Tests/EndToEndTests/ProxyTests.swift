@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Behind a proxy, all clients are one address", .timeLimit(.minutes(5)))
+@Suite("Behind a proxy", .timeLimit(.minutes(5)))
 struct ProxyTests {
     private static let head = "Host: herald.example\r\n"
     private static let post =
@@ -38,6 +38,64 @@ struct ProxyTests {
             return try [status(Self.post), status("GET /readyz HTTP/1.1\r\n\(Self.head)\r\n")]
         }
         #expect(statuses == [202, 200])
+    }
+
+    @Test("a thousand clients of a trusted proxy, 200 of them with streams, are all served")
+    func trusted() async throws {
+        let herald = try await HeraldProcess.start(
+            listen: "0.0.0.0:0",
+            ["--allow-anonymous", "true", "--connections-per-address", "8", "--trusted-proxies", "127.0.0.7"])
+        let port = herald.port
+        let statuses = try await RawHTTP.onThread {
+            func head(_ number: Int) -> String {
+                "\(Self.head)X-Forwarded-For: 198.51.100.1, 10.\(number >> 8).\(number & 255).1\r\n"
+            }
+            let clients = try (0..<1000).map { _ in try RawHTTPClient(port: port, source: 7) }
+            clients[0].send("GET /v1/app-state HTTP/1.1\r\n\(head(0))\r\n")
+            let tag = try #require(try clients[0].readResponse()?.header("etag"))
+            for (number, client) in clients.enumerated() {
+                client.send(
+                    number < 200
+                        ? "GET /v1/events/stream HTTP/1.1\r\n\(head(number))\r\n"
+                        : "GET /v1/app-state?wait=1 HTTP/1.1\r\n\(head(number))If-None-Match: \(tag)\r\n\r\n")
+            }
+            var statuses: [Int: Int] = [:]
+            for (number, client) in clients.enumerated() {
+                // The header section of a stream has no end of a body.
+                let line = try client.read(until: number < 200 ? "\r\n" : "\r\n\r\n")
+                statuses[line.flatMap { Int($0.dropFirst(9).prefix(3)) } ?? 0, default: 0] += 1
+            }
+            for (number, client) in clients.enumerated().dropFirst(200) {
+                client.send(Self.post.replacing(Self.head, with: head(number)))
+                statuses[try client.readResponse()?.status ?? 0, default: 0] += 1
+            }
+            return statuses
+        }
+        #expect(statuses == [200: 200, 304: 800, 202: 800])
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains(#"herald_http_connections_refused_total{cause="address"} 0"#))
+    }
+
+    @Test("the log and the audit log have the address that the trusted proxy names")
+    func addresses() async throws {
+        let herald = try await HeraldProcess.start(["--trusted-proxies", "127.0.0.1"], adminKey: MadeKey.admin.text)
+        let app = try await herald.post("/v1/apps", #"{"name": "shop"}"#, ["Forwarded": #"for="[2001:db8::7]:80""#])
+        #expect(app.status == 201)
+        #expect(try await herald.get("/v1/audit").data.first?["address"]?.string == "2001:db8::7")
+        let wrong = ["Authorization": "Bearer wrong", "X-Forwarded-For": "192.0.2.77"]
+        #expect(try await herald.get("/v1/audit", wrong).status == 401)
+        try await eventually("a line of the log") {
+            herald.process.lines.contains { $0.contains("wrong access keys") && $0.contains("192.0.2.77") }
+        }
+    }
+
+    @Test(
+        "a list that is no list of proxies is refused",
+        arguments: ["10.0.0.0/33", "10.0.0.1/8", "10.0.0.1:80", "0.0.0.0/0", "::/0", "proxy.example"])
+    func lists(list: String) async throws {
+        let found = try await Binary.run(["config", "--trusted-proxies", list])
+        #expect(found.end == .exited(64), "\(found.text)")
+        #expect(found.text.contains("--trusted-proxies"))
     }
 
     @Test("connections beyond the reserve are refused, with one line of the log and a counter")

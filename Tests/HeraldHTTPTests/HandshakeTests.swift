@@ -24,11 +24,14 @@ struct HandshakeTests {
         }
     }
 
-    private func curl(_ fixture: Fixture, _ path: String, source: Int = 1) async throws -> String {
-        let arguments = [
-            "-sS", "--max-time", "60", "--cacert", authorityFile, "--interface", "127.0.0.\(source)",
-            "https://localhost:\(fixture.server.port)\(path)",
-        ]
+    private func curl(
+        _ fixture: Fixture, _ path: String, source: Int = 1, _ more: String...
+    ) async throws -> String {
+        let arguments =
+            [
+                "-sS", "--max-time", "60", "--cacert", authorityFile, "--interface", "127.0.0.\(source)",
+                "https://localhost:\(fixture.server.port)\(path)",
+            ] + more
         return try await ChildProcess.run("curl", arguments).text
     }
 
@@ -62,6 +65,27 @@ struct HandshakeTests {
         #expect(try await curl(fixture, "/other") == "/other")
         fixture.advance(seconds: 1)
         #expect(try await curl(fixture, "/again", source: 5) == "/again")
+    }
+
+    @Test("a trusted proxy may begin any number of handshakes, and names the client of each request")
+    func trustedProxy() async throws {
+        let fixture = try fixture {
+            $0.maxConnectionsPerAddress = 8
+            $0.trustedProxies = TrustedProxies([.init([127, 0, 0, 5], prefixLength: 32)].compactMap { $0 })
+        }
+        let port = fixture.server.port
+        try await RawHTTP.onThread {
+            for _ in 0..<40 {
+                let proxy = try RawHTTPClient(port: port, source: 5)
+                proxy.send("not TLS")
+                _ = try? proxy.readToEnd()
+            }
+        }
+        for source in [5, 6] {
+            let client = try await curl(fixture, "/peer", source: source, "-H", "X-Forwarded-For: 192.0.2.1")
+            #expect(client == (source == 5 ? "192.0.2.1" : "127.0.0.6"))
+        }
+        #expect(fixture.server.statistics.refusedByAddress == 0)
     }
 
     @Test("clients that begin no handshake take none of the connections, and have a deadline")

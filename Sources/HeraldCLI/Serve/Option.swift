@@ -154,7 +154,7 @@ extension Option {
         Option(
             name: "connections-per-address", placeholder: "NUMBER", defaultText: "200; unlimited on loopback",
             help:
-                "Connections of one address, 8 to 10000 or unlimited, without live streams. Raise it for a proxy, whose clients are one address."
+                "Connections of one address, 8 to 10000 or unlimited, without live streams. On loopback 200, too, with --trusted-proxies."
         ) { text, settings throws(Disallowed) in
             let number = text == "unlimited" ? 0 : Int(text)
             guard let number, number == 0 ? text == "unlimited" : (8...10_000).contains(number) else {
@@ -162,6 +162,11 @@ extension Option {
             }
             settings.connectionsPerAddress = number
         },
+        Option(
+            name: "trusted-proxies", placeholder: "LIST", defaultText: "none",
+            help:
+                "Proxies whose Forwarded or X-Forwarded-For names the client, for limits and logs: 10.0.0.5, 10.1.0.0/16, ..."
+        ) { text, settings throws(Disallowed) in settings.trustedProxies = try proxies(text) },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
             help: "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
@@ -314,6 +319,17 @@ extension Option {
                 )
             }
             rules.append(rule)
+        }
+        return rules
+    }
+
+    /// A list that has all addresses would let each client choose its own.
+    private static func proxies(_ text: String) throws(Disallowed) -> [NetworkRule] {
+        let rules = try networks(text)
+        if let wrong = rules.first(where: { $0.port != nil || $0.prefixLength == 0 }) {
+            throw Disallowed(
+                allowed: "addresses or networks of proxies, without ports, such as 10.0.0.5,10.1.0.0/16 (\"\(wrong)\" "
+                    + (wrong.port == nil ? "is all addresses)" : "has a port)"))
         }
         return rules
     }

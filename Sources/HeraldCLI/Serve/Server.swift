@@ -338,8 +338,12 @@ struct Server {
         http.maxStreams = min(descriptors.streams, memory.streams)
         // A year. Not for loopback: it would apply to all other servers with the name `localhost`.
         if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
-        // All clients on one machine, or behind one proxy, have the same address.
-        http.maxConnectionsPerAddress = settings.connectionsPerAddress ?? (settings.listen.isLoopback ? 0 : 200)
+        let proxies = TrustedProxies(
+            settings.trustedProxies.compactMap { .init($0.base.bytes, prefixLength: $0.prefixLength) })
+        http.trustedProxies = proxies
+        // All clients on one machine, or behind a proxy that is not trusted, have the same address.
+        let hasOneAddress = settings.listen.isLoopback && settings.trustedProxies.isEmpty
+        http.maxConnectionsPerAddress = settings.connectionsPerAddress ?? (hasOneAddress ? 0 : 200)
         let ownHosts = ["localhost", "127.0.0.1", "[::1]", settings.listen.host]
         http.allowedHosts = settings.allowedHosts ?? (settings.listen.isLoopback ? ownHosts : [])
         let limit = http.maxConnectionsPerAddress
@@ -348,7 +352,9 @@ struct Server {
                 [
                     "address": report.address.description, "refused": String(report.count),
                     "limit": limit == 0 ? "unlimited" : String(limit),
-                    "to_do": "if it is a proxy, raise --connections-per-address",
+                    "to_do": proxies.contains(report.address)
+                        ? "let the proxy set X-Forwarded-For or Forwarded: it named no client"
+                        : "if it is a proxy, name it in --trusted-proxies, or raise --connections-per-address",
                 ]
             }
         }

@@ -34,6 +34,7 @@ struct Settings {
     var requestsPerSecond: Int?
     /// 0 for no limit; `nil` for the default of the address.
     var connectionsPerAddress: Int?
+    var trustedProxies: [NetworkRule] = []
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     /// Bytes; `nil` for what the system grants.
     var memory: Int?

@@ -24,14 +24,14 @@ extension ServerLoop {
         // The library closes its own descriptor next.
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard own >= 0 else { return }
-        connection.isDetached = true
         let response = failure(.malformed(.requestLine), of: connection)
         counters.countAnswer(response.status)
-        seeOff(own, connection.peer, unsent: response.bytes(wall: wall))
+        seeOff(own, of: connection, unsent: response.bytes(wall: wall))
     }
 
-    private func seeOff(_ descriptor: Int32, _ peer: PeerAddress, unsent: [UInt8]) {
-        leaving.add(descriptor, peer, unsent: unsent, now: now)
+    private func seeOff(_ descriptor: Int32, of connection: ClientConnection, unsent: [UInt8]) {
+        leaving.add(descriptor, connection.isCounted ? connection.peer : nil, unsent: unsent, now: now)
+        connection.isCounted = false
         nextExpiry = min(nextExpiry, now + LeavingClients.nanoseconds)
     }
 
@@ -55,8 +55,7 @@ extension ServerLoop {
         MHD_resume_connection(connection.handle)
         mustRunAgain = true
         if own >= 0 {
-            connection.isDetached = true
-            seeOff(own, connection.peer, unsent: bytes)
+            seeOff(own, of: connection, unsent: bytes)
         }
         return true
     }

@@ -26,11 +26,11 @@ extension ServerLoop {
         // had disconnected.
         _ = herald_mhd_queue(connection.handle, 200, response)
         MHD_resume_connection(connection.handle)
-        connection.isDetached = true
-        addresses.closed(connection.peer)
+        if connection.isCounted { addresses.closed(connection.peer) }
+        connection.isCounted = false
         leaveShare(connection)
         streams.boundUnread(herald_mhd_descriptor(connection.handle))
-        streams.open(start, far, connection.peer, writesHead: false)
+        streams.open(start, far, writesHead: false)
     }
 
     /// Until data arrives or the client disconnects.

@@ -204,7 +204,7 @@ final class HandshakeLoop: @unchecked Sendable {
     }
 
     private func begin(_ descriptor: Int32, _ address: SocketAddress, _ peer: PeerAddress) {
-        guard addresses.admits(peer) else { return reset(descriptor) }
+        guard addresses.accepts(peer) else { return reset(descriptor) }
         let client = client(peer)
         guard client.mayBegin(now: now), makeRoom(for: peer) else {
             addresses.countRefusal(of: peer)
@@ -226,11 +226,16 @@ final class HandshakeLoop: @unchecked Sendable {
         close(descriptor)
     }
 
+    /// A proxy is itself: other addresses of its network are not trusted.
+    private func key(of peer: PeerAddress) -> PeerAddress { addresses.proxies.contains(peer) ? peer : peer.client }
+
     private func client(_ peer: PeerAddress) -> HandshakeClient {
-        if let client = clients[peer.client] { return client }
+        let key = key(of: peer)
+        if let client = clients[key] { return client }
         if clients.count >= Self.maxClients { clients = clients.filter { $0.value.count > 0 } }
-        let client = HandshakeClient(limit: limitOfAddress, now: now)
-        clients[peer.client] = client
+        let client = HandshakeClient(
+            limit: limitOfAddress, isTrusted: addresses.proxies.contains(peer), now: now)
+        clients[key] = client
         return client
     }
 
@@ -238,9 +243,10 @@ final class HandshakeLoop: @unchecked Sendable {
     /// the most does.
     private func makeRoom(for peer: PeerAddress) -> Bool {
         let isFull = handshakes.count >= places
-        guard isFull || shares.excess(of: peer) > 0 else { return true }
+        let client = client(peer)
+        guard isFull || (shares.excess(of: peer) > 0 && !client.isTrusted) else { return true }
         // Its handshakes would be given up for ever newer ones.
-        if clients[peer.client]?.isHeavy == true { return false }
+        if client.isHeavy { return false }
         let most = isFull ? handshakes.values.lazy.map(\.client.count).max() ?? 0 : 0
         let oldest = handshakes.values.lazy
             .filter { isFull ? $0.client.count == most : $0.connection.peer.client == peer.client }

@@ -12,7 +12,7 @@ extension ServerLoop {
             arrival = next
             _ = next.move(to: daemon)
             // Otherwise `add` has taken it, together with its place in the limit of its address.
-            if arrival.take() != nil { addresses.closed(next.peer) }
+            if arrival.take() != nil, next.isCounted { addresses.closed(next.peer) }
         }
         arrivals.removeFirst(count)
     }

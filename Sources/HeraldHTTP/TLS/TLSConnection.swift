@@ -22,6 +22,8 @@ final class TLSConnection: @unchecked Sendable {
 
     let descriptor: Int32
     let peer: PeerAddress
+    /// Whether it counts towards the limit of its address.
+    let isCounted: Bool
     /// Used by the session until its end.
     let certificate: ServerCertificate
     /// When it was accepted, on the monotonic clock.
@@ -43,11 +45,12 @@ final class TLSConnection: @unchecked Sendable {
         self.descriptor = descriptor
         self.address = address
         self.peer = peer
+        isCounted = !addresses.proxies.contains(peer)
         self.certificate = certificate
         self.addresses = addresses
         self.session = session
         since = now
-        addresses.opened(peer)
+        if isCounted { addresses.opened(peer) }
     }
 
     deinit {
@@ -55,7 +58,7 @@ final class TLSConnection: @unchecked Sendable {
         guard let session else { return }
         gnutls_deinit(session)
         close(descriptor)
-        addresses.closed(peer)
+        if isCounted { addresses.closed(peer) }
     }
 
     /// Continues the handshake as far as the client's data allow.
