@@ -51,7 +51,7 @@ struct HeraldCommand {
             complain(error.description)
             exit(error.exitCode)
         } catch {
-            let (code, text) = Server.explain(error)
+            let (code, text) = ExitCode.explain(error)
             complain(text)
             exit(code)
         }

@@ -61,3 +61,10 @@ struct ListeningSocket {
         _ = try systemCall("setsockopt") { Int(setsockopt(descriptor, SOL_SOCKET, option, &value, 4)) }
     }
 }
+
+extension HTTPServer {
+    /// Whether a server could listen there now. Listens for a moment.
+    package static func checkListening(host: String, port: UInt16) throws(HTTPServerError) {
+        for socket in try ListeningSocket.open(host: host, port: port, count: 1) { close(socket.descriptor) }
+    }
+}

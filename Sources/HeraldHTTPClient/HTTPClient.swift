@@ -51,11 +51,18 @@ package final class HTTPClient {
             // libcurl requires a semicolon for a header with an empty value.
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
-        let result = perform(request, list, exchange)
+        // Of any host and port, to the port of the URL.
+        let entry = request.address.map { "::\($0.contains(":") ? "[\($0)]" : $0):" }
+        let connectTo = entry.flatMap { curl_slist_append(nil, $0) }
+        defer { curl_slist_free_all(connectTo) }
+        if entry != nil, connectTo == nil { throw .library }
+        let result = perform(request, list, connectTo, exchange)
         if let error = exchange.error { throw error }
         guard result.code == HERALD_CLIENT_OK || exchange.isEnded else {
             let text = result.text.isEmpty ? String(cString: herald_client_message(result.code)) : result.text
             let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
+            if herald_client_is_connection(result.code) != 0 { throw .connection(text) }
+            if herald_client_is_tls(result.code) != 0 { throw .tls(text) }
             throw isURL ? .url(text) : .failed(text)
         }
         return HTTPResponse(status: exchange.status, head: exchange.head, body: exchange.body)
@@ -63,13 +70,15 @@ package final class HTTPClient {
 
     /// All pointers live until the transfer has ended.
     private func perform(
-        _ request: HTTPRequest, _ headers: UnsafeMutablePointer<curl_slist>?, _ exchange: Exchange
+        _ request: HTTPRequest, _ headers: UnsafeMutablePointer<curl_slist>?,
+        _ connectTo: UnsafeMutablePointer<curl_slist>?, _ exchange: Exchange
     ) -> (code: Int32, text: String) {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(HERALD_CLIENT_ERROR_SIZE)) { errorText in
             errorText.initialize(repeating: 0)
             var settings = herald_client_request()
             settings.headers = headers
-            settings.direct = request.isToThisMachine ? 1 : 0
+            settings.connect_to = connectTo
+            settings.direct = request.isToThisMachine || connectTo != nil ? 1 : 0
             settings.unverified = configuration.isUnverified ? 1 : 0
             settings.timeout = request.timeoutSeconds * 1000
             settings.error_text = errorText.baseAddress

@@ -9,6 +9,8 @@ package struct HTTPRequest: Sendable {
     package var body: [UInt8]?
     /// For the whole exchange; 0 for no limit.
     package var timeoutSeconds = 120
+    /// An IP address to connect to, without a proxy; `nil` for that of the URL's host.
+    package var address: String?
 
     package init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
         self.method = method
@@ -57,7 +59,11 @@ package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertibl
     case tooLarge(limit: Int)
     /// No data arrived for this number of seconds.
     case silent(seconds: Int)
-    /// The connection failed or was lost, with libcurl's message.
+    /// No connection was made, with libcurl's message.
+    case connection(String)
+    /// The TLS handshake failed: mostly because the certificate is not valid for the host. With libcurl's message.
+    case tls(String)
+    /// The connection was lost, or the exchange failed otherwise, with libcurl's message.
     case failed(String)
 
     package var description: String {
@@ -66,7 +72,7 @@ package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertibl
         case .url(let text): text
         case .tooLarge(let limit): "the response is longer than \(limit >> 20) MiB"
         case .silent(let seconds): "nothing came for \(seconds) s"
-        case .failed(let text): text
+        case .connection(let text), .tls(let text), .failed(let text): text
         }
     }
 }

@@ -87,9 +87,24 @@ final class LockFile {
         }
     }
 
-    private static func lines(_ descriptor: Int32) -> [String] {
+    fileprivate static func lines(_ descriptor: Int32) -> [String] {
         var bytes = [UInt8](repeating: 0, count: 64)
         let count = max(0, pread(descriptor, &bytes, bytes.count, 0))
         return String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}
+
+extension SQLiteStore {
+    /// The process that has a data folder open; `nil` if none has. Changes nothing.
+    package static func holder(ofFolder path: String) -> String? {
+        let folder = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return nil }
+        defer { Glibc.close(folder) }
+        // A server that starts at this moment is refused; the lock ends with the descriptor.
+        guard flock(folder, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else { return nil }
+        let lock = openat(folder, "herald.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard lock >= 0 else { return "another process" }
+        defer { Glibc.close(lock) }
+        return LockFile.lines(lock).first.map { "process \($0)" } ?? "another process"
     }
 }

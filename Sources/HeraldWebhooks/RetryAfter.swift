@@ -1,5 +1,5 @@
 /// The value of a `Retry-After` header.
-enum RetryAfter {
+package enum RetryAfter {
     static let most = 86_400
 
     /// Seconds from `now` (seconds since 1970), at most a day; `nil` if the text is neither a whole number nor an HTTP
@@ -16,7 +16,7 @@ enum RetryAfter {
 
     /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the only form that current HTTP senders
     /// may generate.
-    private static func date(_ text: String) -> Int64? {
+    package static func date(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), text.hasSuffix(" GMT") else { return nil }
         guard [4, 7, 11, 16].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),

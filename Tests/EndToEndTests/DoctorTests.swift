@@ -4,7 +4,7 @@ import Testing
 @testable import HeraldCLI
 
 @Suite("The libraries")
-struct DoctorTests {
+struct LibraryFaultTests {
     private func faults(_ name: String, _ version: String) -> [String] {
         LibraryFault.found(in: [Library(name: name, version: version)]).map(\.fault.source)
     }
@@ -27,17 +27,81 @@ struct DoctorTests {
         #expect(faults("OpenSSL", "3.0.19").isEmpty)
         #expect(faults("OpenSSL", "unknown").isEmpty)
     }
+}
 
-    @Test("herald doctor prints every library with its version, and says which faults are avoided")
-    func command() async throws {
-        let found = try await Binary.run(["doctor"])
+@Suite("herald doctor", .timeLimit(.minutes(5)))
+struct DoctorTests {
+    @Test("it prints every library with its version, a line for each check, and what to do below it")
+    func text() async throws {
+        let folder = TemporaryFolder()
+        let found = try await Binary.run(
+            ["doctor", "--listen", "127.0.0.1:0", "--data", folder.path + "/a/b"])
         let libraries = Library.all
         #expect(libraries.count == 8)
         for library in libraries {
             #expect(library.version.first?.isNumber == true, "\(library)")
             #expect(found.text.contains("\(library.name) \(library.version)"))
         }
-        let isBad = LibraryFault.found(in: libraries).contains { $0.fault.remedy == nil }
-        #expect(found.end == .exited(isBad ? 1 : 0))
+        #expect(found.text.contains("\nok      port        the system chooses one\n"))
+        #expect(found.text.contains("\nfailure folder      \(folder.path)/a/b cannot be created"))
+        #expect(found.text.contains("\n                    to do: mkdir -p \(folder.path)/a\n"))
+        #expect(found.end == .exited(2))
+    }
+
+    @Test("the exit code is that of the worst finding")
+    func exitCodes() {
+        var report = Report()
+        #expect(report.exitCode == 0)
+        report.add(.ok("a", ""))
+        #expect(report.exitCode == 0)
+        report.add(.warning("b", "", "c"))
+        #expect(report.exitCode == 1)
+        report.add(.failure("d", "", "e"))
+        #expect(report.exitCode == 2)
+        report.add(.ok("f", ""))
+        #expect(report.exitCode == 2)
+    }
+
+    @Test("a running server is no failure: its port and its folder are in use by itself")
+    func running() async throws {
+        let folder = TemporaryFolder()
+        let data = folder.path + "/data"
+        let herald = try await HeraldProcess.start(
+            command: ["serve", "--listen", "127.0.0.1:0", "--data", data, "--log-format", "json"], folder: folder)
+        let found = try await Findings(["--listen", "127.0.0.1:\(herald.port)", "--data", data])
+        #expect(found.state(of: "port") == "ok")
+        #expect(found.state(of: "folder") == "ok")
+        let other = try await Findings(["--listen", "127.0.0.1:\(herald.port)", "--data", data + "2"])
+        #expect(other.state(of: "port") == "failure")
+        #expect(try await herald.get("/healthz").status == 200)
+    }
+
+    @Test(
+        "random keys are strong, and those of examples weak",
+        arguments: [
+            ("change-me-change-me-change-me", true), ("password-password-password", true),
+            ("aaaaaaaaaaaaaaaaaaaaaaaaaaaa", true), ("12345678901234567890", true), ("herald-admin-secret-key", true),
+            ("abcdabcdabcdabcdabcdabcd", true), ("3q2Zp0vJm8XcT5wKd7Rf9sLb1NhY4uGe6aQiWxOy", false),
+            ("f3a9c4417be05d628ce91b7034d2fa58", false), (MadeKey.admin.text, true),
+        ])
+    func strength(key: String, isWeak: Bool) {
+        #expect(KeyStrength.isWeak(key) == isWeak)
+    }
+
+    @Test("a folder is on the file system of the longest mount point")
+    func mounts() {
+        let mounts = """
+            overlay / overlay rw 0 0
+            tmpfs /tmp tmpfs rw 0 0
+            server:/a /data\\040of/all nfs4 rw 0 0
+            tmpfs /srv tmpfs rw 0 0
+            /dev/sda1 /srv ext4 rw 0 0
+            """
+        #expect(FileSystem.type(of: "/var", mounts: mounts) == "overlay")
+        #expect(FileSystem.type(of: "/tmp", mounts: mounts) == "tmpfs")
+        #expect(FileSystem.type(of: "/tmpx", mounts: mounts) == "overlay")
+        #expect(FileSystem.type(of: "/data of/all/x", mounts: mounts) == "nfs4")
+        #expect(FileSystem.type(of: "/srv/x", mounts: mounts) == "ext4")
+        #expect(FileSystem.type(of: "/", mounts: "") == nil)
     }
 }

@@ -67,9 +67,10 @@ def until(what, condition):
 
 
 def main():
-    libraries = subprocess.run(command("doctor"), capture_output=True, text=True)
-    if libraries.returncode != 0:
-        fail(f"doctor: {libraries.stdout}{libraries.stderr}")
+    doctor = subprocess.run(command("doctor"), capture_output=True, text=True)
+    # Warnings about this machine are no faults of the binary.
+    if doctor.returncode not in (0, 1) or "warning libraries" in doctor.stdout:
+        fail(f"doctor: {doctor.stdout}{doctor.stderr}")
     receiver = Program("receiver", "--tls", "--port", "0", "--brief")
     url = receiver.find(r"https://\S+").group(0)
     authority = receiver.find(r"(/\S+\.pem)").group(1)

@@ -11,6 +11,7 @@ struct herald_client_request {
     const void *body;           // not copied; NULL for none
     long body_count;
     struct curl_slist *headers; // not copied
+    struct curl_slist *connect_to; // where to connect, instead of the URL's host; not copied; NULL for the host
     const char *user_agent;
     const char *ca_file;        // NULL for the system's
     int direct;                 // whether to bypass the proxies of the environment
@@ -28,6 +29,13 @@ static const int HERALD_CLIENT_ERROR_SIZE = CURL_ERROR_SIZE;
 static const int HERALD_CLIENT_OK = CURLE_OK;
 static const int HERALD_CLIENT_BAD_URL = CURLE_URL_MALFORMAT;
 static const int HERALD_CLIENT_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
+static inline int herald_client_is_connection(int code) {
+    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
+}
+static inline int herald_client_is_tls(int code) {
+    return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
+           code == CURLE_SSL_CIPHER || code == CURLE_SSL_CACERT_BADFILE;
+}
 
 static inline int herald_client_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
 
@@ -60,6 +68,7 @@ static inline int herald_client_perform(CURLM *connections, const struct herald_
         HERALD_SET(CURLOPT_SSL_VERIFYPEER, 0L);
         HERALD_SET(CURLOPT_SSL_VERIFYHOST, 0L);
     }
+    if (request->connect_to) HERALD_SET(CURLOPT_CONNECT_TO, request->connect_to);
     if (request->direct) HERALD_SET(CURLOPT_PROXY, "");
     HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -43,17 +43,42 @@ static inline int herald_tls_is_chain(const unsigned char *chain, unsigned lengt
     return count > 0;
 }
 
-// When the first certificate expires, in seconds since 1970; -1 if it does not say.
-static inline long long herald_tls_expiration(gnutls_certificate_credentials_t credentials) {
+// The first certificate, to be freed with gnutls_x509_crt_deinit; NULL if there is none.
+static inline gnutls_x509_crt_t herald_tls_first(gnutls_certificate_credentials_t credentials) {
     gnutls_datum_t raw;
     gnutls_x509_crt_t certificate;
-    long long time = -1;
-    if (gnutls_certificate_get_crt_raw(credentials, 0, 0, &raw) < 0) return -1;
-    if (gnutls_x509_crt_init(&certificate) < 0) return -1;
-    if (gnutls_x509_crt_import(certificate, &raw, GNUTLS_X509_FMT_DER) >= 0)
-        time = (long long)gnutls_x509_crt_get_expiration_time(certificate);
+    if (gnutls_certificate_get_crt_raw(credentials, 0, 0, &raw) < 0) return NULL;
+    if (gnutls_x509_crt_init(&certificate) < 0) return NULL;
+    if (gnutls_x509_crt_import(certificate, &raw, GNUTLS_X509_FMT_DER) >= 0) return certificate;
+    gnutls_x509_crt_deinit(certificate);
+    return NULL;
+}
+
+// When the first certificate expires, in seconds since 1970; -1 if it does not say.
+static inline long long herald_tls_expiration(gnutls_certificate_credentials_t credentials) {
+    gnutls_x509_crt_t certificate = herald_tls_first(credentials);
+    if (!certificate) return -1;
+    long long time = (long long)gnutls_x509_crt_get_expiration_time(certificate);
     gnutls_x509_crt_deinit(certificate);
     return time;
+}
+
+// Since when the first certificate is valid, in seconds since 1970; -1 if it does not say.
+static inline long long herald_tls_activation(gnutls_certificate_credentials_t credentials) {
+    gnutls_x509_crt_t certificate = herald_tls_first(credentials);
+    if (!certificate) return -1;
+    long long time = (long long)gnutls_x509_crt_get_activation_time(certificate);
+    gnutls_x509_crt_deinit(certificate);
+    return time;
+}
+
+// Whether the first certificate is for a host name or an IP address.
+static inline int herald_tls_covers(gnutls_certificate_credentials_t credentials, const char *name) {
+    gnutls_x509_crt_t certificate = herald_tls_first(credentials);
+    if (!certificate) return 0;
+    int covers = gnutls_x509_crt_check_hostname(certificate, name) != 0;
+    gnutls_x509_crt_deinit(certificate);
+    return covers;
 }
 
 // The priorities above, for any number of sessions, to be freed with gnutls_priority_deinit; NULL without memory.

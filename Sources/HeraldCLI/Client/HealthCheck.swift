@@ -26,7 +26,7 @@ extension Command {
         })
 }
 
-private enum HealthCheck {
+enum HealthCheck {
     /// The settings of `herald serve` that define its address.
     static let ofServe = Settings.flagsOfServe.filter {
         [Option.config, "listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
@@ -59,7 +59,30 @@ private enum HealthCheck {
         guard answer.status == 200 else { throw Problem(answer, to: client).error }
     }
 
+    /// Whether a Herald server responds at the address of these settings.
+    static func isServed(_ settings: Settings) -> Bool {
+        guard let response = try? request(settings).1.get(), response.status == 200 || response.status == 503 else {
+            return false
+        }
+        let type = response.header("content-type") ?? ""
+        return type.hasPrefix("application/json") || type.hasPrefix("application/problem+json")
+    }
+
     private static func ask(_ settings: Settings) throws(CommandError) {
+        let (target, result) = request(settings)
+        let status: Int
+        do throws(HTTPClientError) {
+            status = try result.get().status
+        } catch {
+            throw CommandError(description: "\(target) does not respond: \(error).", exitCode: ExitCode.refused)
+        }
+        guard status == 200 else {
+            throw CommandError(
+                description: "\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
+        }
+    }
+
+    private static func request(_ settings: Settings) -> (Endpoint, Result<HTTPResponse, HTTPClientError>) {
         let listen = settings.listen
         let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
         let target = Endpoint(host: host, port: listen.port)
@@ -73,15 +96,9 @@ private enum HealthCheck {
         // A server with allowed hosts refuses requests for its address.
         if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
         request.timeoutSeconds = timeoutSeconds
-        let status: Int
-        do throws(HTTPClientError) {
-            status = try HTTPClient(configuration).send(request).status
-        } catch {
-            throw CommandError(description: "\(target) does not respond: \(error).", exitCode: ExitCode.refused)
-        }
-        guard status == 200 else {
-            throw CommandError(
-                description: "\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
-        }
+        return (
+            target,
+            Result { () throws(HTTPClientError) in try HTTPClient(configuration).send(request) }
+        )
     }
 }

@@ -24,7 +24,7 @@ enum MaintenanceCommand {
         } catch let error as MoveError {
             throw CommandError(description: error.description, exitCode: code(error.kind))
         } catch {
-            let (code, text) = Server.explain(error)
+            let (code, text) = ExitCode.explain(error)
             throw CommandError(description: text, exitCode: code)
         }
     }

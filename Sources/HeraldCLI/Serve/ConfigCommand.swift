@@ -37,11 +37,12 @@ extension Settings {
     }
 
     /// The settings that `herald serve` would have with the flags of this call.
-    init(_ call: Invocation) throws(CommandError) {
+    init(_ call: Invocation, collectsMistakes: Bool = false) throws(CommandError) {
         let arguments = Self.flags.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
         do throws(SettingsError) {
             try self.init(
-                arguments: arguments, environment: Environment.current, credentials: Environment.credentials)
+                arguments: arguments, environment: Environment.current, credentials: Environment.credentials,
+                collectsMistakes: collectsMistakes)
         } catch {
             throw CommandError(description: error.description)
         }

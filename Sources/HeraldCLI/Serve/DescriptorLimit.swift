@@ -16,6 +16,8 @@ struct DescriptorLimit {
     /// Fewer are worth a line in the log.
     private static let few = 1024
 
+    static let advice = "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n"
+
     var isFew: Bool { granted < Self.few }
 
     /// Raises the soft limit to the hard limit.

@@ -95,28 +95,3 @@ extension Log {
         }
     }
 }
-
-extension Command {
-    static let doctor = Command(
-        name: "doctor", summary: "print the versions of the libraries, and their known faults",
-        details: """
-            A fault that Herald avoids is listed, and needs no action. Distributions also repair faults without a new version: the
-            list has none that Debian has repaired like this. `herald serve` logs those that it cannot avoid at its start, and all of
-            them with `--log-level debug`.
-
-            Exit codes: 0 nothing is to do; 1 a library has a fault that Herald cannot avoid.
-            """,
-        examples: ["herald doctor"],
-        action: .run { _ throws(CommandError) in
-            let libraries = Library.all
-            for library in libraries { try Output.line("\(library.name) \(library.version)") }
-            let faults = LibraryFault.found(in: libraries)
-            for (library, fault) in faults {
-                let mark = fault.remedy == nil ? "BAD " : "ok  "
-                let remedy = fault.remedy.map { "avoided: \($0)" } ?? "install a later version"
-                try Output.line("\(mark) \(library.name): \(fault.what); \(remedy); \(fault.source)")
-            }
-            guard faults.contains(where: { $0.fault.remedy == nil }) else { return }
-            throw CommandError(description: "A library has a fault that Herald cannot avoid.", exitCode: 1)
-        })
-}

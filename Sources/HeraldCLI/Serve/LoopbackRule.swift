@@ -5,7 +5,8 @@ import Synchronization
 /// requires a key. As soon as there is a key, there may be tenants who reach the server through a proxy of this machine,
 /// and loopback is where its databases and the inner side of the proxy are.
 final class LoopbackRule: Sendable {
-    private let isPossible: Bool
+    /// Whether callbacks may reach this machine until a key exists.
+    let isPossible: Bool
     private let keys = Mutex<KeyRing?>(nil)
 
     init(_ settings: Settings) {

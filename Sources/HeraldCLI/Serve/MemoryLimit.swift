@@ -4,11 +4,16 @@ import Glibc
 enum MemoryLimit {
     /// - Parameter root: where `proc` and `sys` are; another folder in tests.
     static func found(root: String = "", machine: Int = machineBytes) -> Int {
-        let limit = groups(root).compactMap { lowest(in: root + $0.mount, under: $0.path, file: $0.file) }.min()
-        // Version 1 states "no limit" as a huge number.
-        if let limit, limit < machine { return limit }
+        if let limit = ofGroup(root: root, machine: machine) { return limit }
         // Others need some of the machine's, too.
         return machine / 4 * 3 / (1 << 20) * (1 << 20)
+    }
+
+    /// The limit of the control group; `nil` if it has none.
+    static func ofGroup(root: String = "", machine: Int = machineBytes) -> Int? {
+        let limit = groups(root).compactMap { lowest(in: root + $0.mount, under: $0.path, file: $0.file) }.min()
+        // Version 1 states "no limit" as a huge number.
+        return limit.flatMap { $0 < machine ? $0 : nil }
     }
 
     static var machineBytes: Int { max(0, sysconf(Int32(_SC_PHYS_PAGES))) * max(0, sysconf(Int32(_SC_PAGESIZE))) }

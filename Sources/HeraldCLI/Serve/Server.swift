@@ -71,7 +71,7 @@ struct Server {
             }
             return loss == nil ? 0 : ExitCode.inputOutput
         } catch {
-            let (code, text) = explain(error)
+            let (code, text) = ExitCode.explain(error)
             log.error("not started", ["reason": text])
             return code
         }
@@ -94,7 +94,8 @@ struct Server {
         do {
             resolver = Resolver()
             loopback = LoopbackRule(settings)
-            let guardian = Self.addressGuard(settings, loopback, port: http.port)
+            let guardian = Self.addressGuard(
+                settings, port: http.port, allowsLoopback: { [loopback] in loopback.allowsCallbacks })
             var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: guardian)
             sending.capacity = min(descriptors.callbacks, memory.callbacks)
             sending.maxConnections = sending.capacity * 2
@@ -166,7 +167,7 @@ struct Server {
                 [
                     "granted": String(descriptors.granted), "connections": String(descriptors.connections),
                     "streams": String(descriptors.streams), "callbacks": String(descriptors.callbacks),
-                    "to_do": "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n",
+                    "to_do": DescriptorLimit.advice,
                 ])
         }
         if !settings.unknownVariables.isEmpty {
@@ -221,6 +222,11 @@ struct Server {
                 "access": isOpen ? "no key required" : "key required",
                 "version": heraldVersion,
             ])
+        // A log in JSON is for programs, on a terminal, too.
+        if isatty(STDERR_FILENO) == 1, settings.logFormat == .human {
+            let welcome = Welcome(settings, port: http.port, shown: bootstrapKey?.text, needsKey: !isOpen)
+            Output.note(welcome.text(isPublic: !settings.listen.isLoopback))
+        }
     }
 
     private var url: String {
@@ -385,11 +391,14 @@ struct Server {
         }
     }
 
-    private static func addressGuard(_ settings: Settings, _ loopback: LoopbackRule, port: UInt16) -> AddressGuard {
+    /// - Parameter allowsLoopback: whether callbacks may reach this machine without a setting.
+    static func addressGuard(
+        _ settings: Settings, port: UInt16, allowsLoopback: @escaping @Sendable () -> Bool
+    ) -> AddressGuard {
         let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
         return AddressGuard(
             allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
-            denyHosts: settings.denyHosts, allowLoopback: loopback.allowsCallbacks, setting: "--allow-networks",
+            denyHosts: settings.denyHosts, allowLoopback: allowsLoopback(), setting: "--allow-networks",
             ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 }

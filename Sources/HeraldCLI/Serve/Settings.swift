@@ -53,6 +53,9 @@ struct Settings {
     /// Variables that begin with `HERALD_` and are no settings: misspelled, or made by another program. Kubernetes makes some
     /// for a service called `herald`.
     private(set) var unknownVariables: [String] = []
+    /// The errors, if they are collected: `herald doctor` shows all of them.
+    private(set) var mistakes: [SettingsError] = []
+    private var collectsMistakes = false
 
     init() {
         retention.bytes = 10 << 30
@@ -62,11 +65,13 @@ struct Settings {
     /// - Parameters:
     ///   - environment: the variables that begin with `HERALD_`.
     ///   - credentials: the folder of the credentials that systemd provides; `nil` if there is none.
+    ///   - collectsMistakes: whether an error is added to `mistakes` and its setting ignored, instead of being thrown.
     /// - Throws: the first error, with the setting, the value and the valid values.
     init(
-        arguments: [String], environment: [String: String], credentials: String? = nil
+        arguments: [String], environment: [String: String], credentials: String? = nil, collectsMistakes: Bool = false
     ) throws(SettingsError) {
         self.init()
+        self.collectsMistakes = collectsMistakes
         read = (arguments, environment, credentials)
         let options = Option.all
         var reader = ArgumentReader(arguments[...])
@@ -78,7 +83,7 @@ struct Settings {
             }
         }
         file = flags.last { $0.option.name == Option.config }?.text ?? environment[Option.variable(Option.config)]
-        if let file { try readFile(file) }
+        if let file { try collect { settings throws(SettingsError) in try settings.readFile(file) } }
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
                 if !Self.variablesOfOtherCommands.contains(variable) { unknownVariables.append(variable) }
@@ -88,9 +93,20 @@ struct Settings {
         }
         for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
         if let credentials { try readCredentials(in: credentials) }
-        try checkStore(Set(flags.map(\.option.name)))
-        if (tlsCertificate == nil) != (tlsKey == nil) {
-            throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
+        let names = Set(flags.map(\.option.name))
+        try collect { settings throws(SettingsError) in try settings.checkStore(names) }
+        try collect { settings throws(SettingsError) in
+            guard (settings.tlsCertificate == nil) != (settings.tlsKey == nil) else { return }
+            throw .halfOfTLS(missing: settings.tlsKey == nil ? "key" : "certificate")
+        }
+    }
+
+    private mutating func collect(_ body: (inout Settings) throws(SettingsError) -> Void) throws(SettingsError) {
+        do throws(SettingsError) {
+            try body(&self)
+        } catch {
+            guard collectsMistakes else { throw error }
+            mistakes.append(error)
         }
     }
 
@@ -112,10 +128,14 @@ struct Settings {
             guard let option = Option.all.first(where: { $0.variable == entry.variable }), option.name != Option.config
             else {
                 if Self.variablesOfOtherCommands.contains(entry.variable) { continue }
-                throw .unknown(place, suggestion: Suggestion.nearest(entry.variable, Option.all.map(\.variable)))
+                let nearest = Suggestion.nearest(entry.variable, Option.all.map(\.variable))
+                try collect { _ throws(SettingsError) in throw .unknown(place, suggestion: nearest) }
+                continue
             }
             if option.isSecret, let problem = SecretFile.problem(file.path) {
-                throw .file("\(file.path) has a secret, \(entry.variable), and \(problem)")
+                let text = "\(file.path) has a secret, \(entry.variable), and \(problem)"
+                try collect { _ throws(SettingsError) in throw .file(text) }
+                continue
             }
             try set(option, entry.value, .file(line: entry.line), named: place)
         }
@@ -172,10 +192,12 @@ struct Settings {
         _ option: Option, _ text: String, _ source: Source, named name: String
     ) throws(SettingsError) {
         given[option.name] = (text, source)
-        do throws(Option.Disallowed) {
-            try option.set(text, &self)
-        } catch {
-            throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
+        try collect { settings throws(SettingsError) in
+            do throws(Option.Disallowed) {
+                try option.set(text, &settings)
+            } catch {
+                throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
+            }
         }
     }
 }

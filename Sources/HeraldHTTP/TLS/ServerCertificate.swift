@@ -7,6 +7,8 @@ import Glibc
 package final class ServerCertificate: @unchecked Sendable {
     /// When the first certificate expires, in seconds since 1970 UTC.
     package let expiration: Int64
+    /// Since when the first certificate is valid, in seconds since 1970 UTC.
+    package let activation: Int64
     /// As a NUL-terminated text, because libmicrohttpd requires a certificate.
     let chainText: UnsafeMutablePointer<CChar>
     let keyText: UnsafeMutablePointer<CChar>
@@ -31,6 +33,7 @@ package final class ServerCertificate: @unchecked Sendable {
         guard let loaded else { throw .notAKey("there is no memory") }
         credentials = loaded
         expiration = herald_tls_expiration(loaded)
+        activation = herald_tls_activation(loaded)
         chainText = Self.text(chain)
         keyText = Self.text(key)
     }
@@ -41,6 +44,9 @@ package final class ServerCertificate: @unchecked Sendable {
         keyText.deallocate()
         chainText.deallocate()
     }
+
+    /// Whether clients that connect to this host name or address accept the first certificate's names.
+    package func covers(_ name: String) -> Bool { herald_tls_covers(credentials, name) != 0 }
 
     private static func text(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar> {
         let text = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)

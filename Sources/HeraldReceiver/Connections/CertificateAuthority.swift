@@ -46,11 +46,15 @@ package final class CertificateAuthority: @unchecked Sendable {
         package let pin: String
     }
 
-    /// - Parameter names: host names and addresses.
-    package func makeIdentity(names: [String] = ["localhost", "127.0.0.1", "::1"]) throws(ReceiverError) -> Identity {
+    /// - Parameters:
+    ///   - names: host names and addresses.
+    ///   - isExpired: whether it expired a day ago.
+    package func makeIdentity(
+        names: [String] = ["localhost", "127.0.0.1", "::1"], isExpired: Bool = false
+    ) throws(ReceiverError) -> Identity {
         guard let key = herald_new_key() else { throw .tlsFailed("making a key") }
         defer { EVP_PKEY_free(key) }
-        let certificate = try sign(key, names: names, isExpired: false)
+        let certificate = try sign(key, names: names, isExpired: isExpired)
         defer { X509_free(certificate) }
         return Identity(
             certificate: Self.text { herald_certificate_text(certificate, $0, $1) },

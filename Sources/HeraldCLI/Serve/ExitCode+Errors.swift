@@ -2,8 +2,8 @@ import HeraldCore
 import HeraldHTTP
 import HeraldSQLite
 
-extension Server {
-    /// The exit code and the message for a failed start.
+extension ExitCode {
+    /// The exit code and the message for a failed start or command.
     static func explain(_ error: any Error) -> (code: Int32, text: String) {
         switch error {
         case let error as StoreError:

@@ -1,0 +1,122 @@
+import Glibc
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+// Access keys and the certificate. Wrong permissions of their files are errors of the settings.
+extension Doctor {
+    mutating func checkKeys() {
+        let isPublic = !settings.listen.isLoopback
+        if let key = settings.adminKey {
+            if KeyStrength.isWeak(key) {
+                add(
+                    .warning(
+                        "keys", "the admin key can be guessed",
+                        "replace it with a random one, as `openssl rand -base64 32` prints it"))
+            } else {
+                add(.ok("keys", "the admin key is a setting"))
+            }
+        } else if settings.given.keys.contains(where: { $0.hasPrefix("admin-key") }) {
+            // The error of the setting says what is wrong with it.
+        } else if isPublic, settings.allowAnonymous {
+            add(
+                .warning(
+                    "keys", "without a key, every client that reaches \(settings.listen) has full access",
+                    "set HERALD_ADMIN_KEY or --admin-key-file, and remove --allow-anonymous"))
+        } else if isPublic {
+            add(.ok("keys", "without a key in the database, the server creates one at its start"))
+        } else {
+            add(.ok("keys", "without a key in the database, all users of this machine have access"))
+        }
+        let file = settings.data + "/admin-key"
+        if settings.store == nil, access(file, F_OK) == 0 {
+            add(.warning("keys", "\(file) still has the first admin key", "note the key elsewhere, then: rm \(file)"))
+        }
+    }
+
+    // MARK: TLS
+
+    private static let day: Int64 = 86_400
+
+    mutating func checkTLS() {
+        guard let files = settings.tls else {
+            return add(.ok("tls", "plain HTTP: no certificate is set"))
+        }
+        do throws(TLSFilesError) {
+            checkTime(try files.load())
+        } catch {
+            add(.failure("tls", error.description, error.advice(files)))
+        }
+    }
+
+    private mutating func checkTime(_ certificate: ServerCertificate) {
+        let now = Clock.system.wall() / 1000
+        let end = Timestamp(milliseconds: certificate.expiration * 1000).description
+        let renewal = "renew it, and send HUP to a running server"
+        if certificate.activation > now {
+            let start = Timestamp(milliseconds: certificate.activation * 1000).description
+            add(.failure("tls", "the certificate is valid from \(start) on", "use another one, or set the clock"))
+        } else if certificate.expiration <= now {
+            add(.failure("tls", "the certificate expired at \(end)", renewal))
+        } else if certificate.expiration - now < 14 * Self.day {
+            add(.warning("tls", "the certificate expires at \(end)", renewal))
+        } else {
+            add(.ok("tls", "the key belongs to the certificate, which is valid until \(end)"))
+        }
+        let missing = (settings.allowedHosts ?? []).filter { !certificate.covers(Self.bare($0)) }
+        if !missing.isEmpty {
+            let names = missing.joined(separator: ",")
+            add(
+                .warning(
+                    "tls", "the certificate is not for \(names), which --allowed-hosts has",
+                    "use a certificate for these names, too, or remove them from --allowed-hosts"))
+        }
+    }
+
+    /// An address without its brackets.
+    private static func bare(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+}
+
+extension TLSFilesError {
+    fileprivate func advice(_ files: TLSFiles) -> String {
+        switch self {
+        case .unreadable: return "name PEM files that the user of the server can read"
+        case .exposed(let path, _): return "chmod 600 \(path)"
+        case .unusable(let certificate, let key, let error):
+            switch error {
+            case .notACertificate: return "openssl x509 -inform DER -in \(certificate) -out NEW writes it as PEM"
+            case .notAKey: return "name the file of the private key in --tls-key"
+            case .encryptedKey: return "openssl pkey -in \(key) -out NEW writes it without its password; chmod 600 NEW"
+            case .mismatch:
+                return
+                    "name the key of this certificate in --tls-key: `openssl x509 -noout -pubkey -in \(certificate)` and "
+                    + "`openssl pkey -pubout -in KEY` print the same for the right one"
+            }
+        }
+    }
+}
+
+/// An estimate of how hard a key is to guess. Random keys are never weak.
+enum KeyStrength {
+    private static let leastBits = 80.0
+    /// In lower case, as people write them into examples.
+    private static let words = ["change", "secret", "password", "admin", "herald", "example", "test", "1234", "abcd"]
+
+    static func isWeak(_ key: String) -> Bool {
+        var rest = key.lowercased()
+        for word in words {
+            while let range = rest.firstRange(of: word) { rest.removeSubrange(range) }
+        }
+        return bits(rest) < leastBits
+    }
+
+    /// The entropy of the distribution of the characters.
+    private static func bits(_ text: String) -> Double {
+        let counts = text.utf8.reduce(into: [UInt8: Int]()) { $0[$1, default: 0] += 1 }
+        let total = Double(text.utf8.count)
+        return counts.values.reduce(0) { $0 - Double($1) * log2(Double($1) / total) }
+    }
+}

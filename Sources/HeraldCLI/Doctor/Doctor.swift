@@ -1,0 +1,196 @@
+import Glibc
+import HeraldCore
+import HeraldHTTP
+import HeraldPostgres
+import HeraldRuntime
+import HeraldSQLite
+
+/// The checks of `herald doctor`, in the order in which a server needs their subjects.
+struct Doctor {
+    let settings: Settings
+    private(set) var report = Report()
+
+    init(_ settings: Settings) { self.settings = settings }
+
+    /// - Parameter url: the URL of a delegate, to be checked as well.
+    mutating func run(url: String?) {
+        checkSettings()
+        let holder = checkStore()
+        checkPort(isRunning: holder != nil)
+        checkDescriptors()
+        checkMemory()
+        checkKeys()
+        checkTLS()
+        if let url { checkDelegate(url) } else { checkNameServers() }
+        checkLibraries()
+    }
+
+    mutating func add(_ finding: Finding) { report.add(finding) }
+
+    // MARK: Settings
+
+    private mutating func checkSettings() {
+        for mistake in settings.mistakes {
+            add(.failure("settings", mistake.description, mistake.advice))
+        }
+        for variable in settings.unknownVariables {
+            let nearest = Suggestion.nearest(variable, Option.all.map(\.variable))
+            add(
+                .warning(
+                    "settings", "the variable \(variable) is no setting, and ignored",
+                    nearest.map { "rename it to \($0), or remove it" }
+                        ?? "remove it; `herald config` lists all settings"))
+        }
+        guard settings.mistakes.isEmpty, settings.unknownVariables.isEmpty else { return }
+        let file = settings.file.map { " of \($0), flags and variables" } ?? ""
+        add(.ok("settings", "\(settings.given.count) are given\(file); `herald config` prints all"))
+    }
+
+    // MARK: The store
+
+    /// - Returns: the process that has the data folder open.
+    private mutating func checkStore() -> String? {
+        guard let url = settings.store else {
+            checkClock(of: nil)
+            return checkFolder()
+        }
+        do throws(StoreError) {
+            let found = try PostgresCheck(url: url)
+            add(.ok("database", "\(found.label) can be used"))
+            checkClock(of: found)
+        } catch {
+            add(
+                .failure(
+                    "database", error.description,
+                    "check the address in \(Option.variable("store")), that the server runs and lets this machine in: "
+                        + "`psql` with the same address shows more"))
+        }
+        return nil
+    }
+
+    private mutating func checkClock(of database: PostgresCheck?) {
+        guard let database else { return }
+        let range = database.clockOffset
+        let offset = range.contains(0) ? 0 : range.lowerBound > 0 ? range.lowerBound : range.upperBound
+        addClock(offset: offset, comparedWith: "the clock of the database")
+    }
+
+    /// - Parameter offset: how far the other clock is ahead, in milliseconds.
+    mutating func addClock(offset: Int64, comparedWith other: String) {
+        let seconds = offset.magnitude / 1000
+        let text = "this machine's is \(seconds) s \(offset > 0 ? "behind" : "ahead of") \(other)"
+        let advice = "set the clock that is wrong: `timedatectl set-ntp true` or chrony keeps it right"
+        if seconds >= 240 {
+            // Of Standard Webhooks.
+            return add(
+                .failure("clock", text + "; receivers refuse signatures that are 300 s old or in the future", advice))
+        }
+        if seconds >= 5 { return add(.warning("clock", text, advice)) }
+        add(.ok("clock", "equals \(other) within 5 s"))
+    }
+
+    // MARK: The port
+
+    /// - Parameter isRunning: whether another process has the data folder open.
+    private mutating func checkPort(isRunning: Bool) {
+        let listen = settings.listen
+        do throws(HTTPServerError) {
+            try HTTPServer.checkListening(host: listen.host, port: listen.port)
+            add(.ok("port", listen.port == 0 ? "the system chooses one" : "\(listen) is free"))
+        } catch {
+            guard case .cannotListen(_, _, let reason) = error else {
+                return add(.failure("port", error.description, "name an address of this machine with --listen"))
+            }
+            switch reason.code {
+            case EADDRINUSE where HealthCheck.isServed(settings):
+                if isRunning || settings.store != nil {
+                    return add(.ok("port", "a Herald server listens on \(listen)"))
+                }
+                add(
+                    .failure(
+                        "port", "another Herald server, with another data folder, listens on \(listen)",
+                        "choose another port with --listen, or stop that server"))
+            case EADDRINUSE:
+                add(
+                    .failure(
+                        "port", "another program listens on \(listen)",
+                        "choose another port with --listen, or end that program: "
+                            + "`ss -ltnp 'sport = :\(listen.port)'` shows it"))
+            case EACCES:
+                add(
+                    .failure(
+                        "port", "\(listen) is reserved for root",
+                        "choose a port from 1024 on with --listen, or set AmbientCapabilities=CAP_NET_BIND_SERVICE in "
+                            + "the unit of systemd"))
+            default:
+                add(.failure("port", error.description, "name an address of this machine with --listen: `ip address`"))
+            }
+        }
+    }
+
+    // MARK: The machine
+
+    private mutating func checkDescriptors() {
+        let limit = DescriptorLimit(
+            granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: settings.deliveryLoops)
+        let parts =
+            "\(limit.connections) connections, \(limit.streams) streams, \(limit.callbacks) callbacks of a thread"
+        let text = "\(limit.granted) file descriptors: \(parts)"
+        add(limit.isFew ? .warning("descriptors", text, DescriptorLimit.advice) : .ok("descriptors", text))
+    }
+
+    private mutating func checkMemory() {
+        let most = MemoryLimit.ofGroup() ?? MemoryLimit.machineBytes
+        let place = MemoryLimit.ofGroup() == nil ? "machine" : "control group"
+        func text(_ bytes: Int) -> String { "\(bytes >> 20)MiB" }
+        if let wanted = settings.memory, wanted > most {
+            let fitting = max(MemoryPlan.minimum, MemoryLimit.found())
+            return add(
+                .failure(
+                    "memory",
+                    "--memory is \(text(wanted)), but the \(place) has \(text(most)): the system would kill "
+                        + "the server", "set --memory \(text(fitting)), or give it more memory"))
+        }
+        do throws(CommandError) {
+            let plan = try MemoryPlan(settings)
+            let size = text(plan.total)
+            add(.ok("memory", plan.isScarce ? "\(size): caches and queues are smaller than with 1GiB" : size))
+        } catch {
+            add(.failure("memory", error.description, "raise the limit of the \(place) to at least 48MiB"))
+        }
+    }
+
+    // MARK: Libraries
+
+    private mutating func checkLibraries() {
+        let libraries = Library.all
+        add(.ok("libraries", libraries.map { "\($0.name) \($0.version)" }.joined(separator: ", ")))
+        for (library, fault) in LibraryFault.found(in: libraries) {
+            let text = "\(library.name): \(fault.what); \(fault.source)"
+            add(
+                fault.remedy.map { .ok("libraries", "\(text); avoided: \($0)") }
+                    ?? .warning("libraries", text, "install a later version of \(library.name)"))
+        }
+    }
+}
+
+extension SettingsError {
+    /// The advice. The description says what is wrong, and mostly also what is right.
+    fileprivate var advice: String {
+        switch self {
+        case .unknown(_, let suggestion): suggestion.map { "write \($0)" } ?? "remove it"
+        case .disallowed(_, _, let allowed): Self.command(in: allowed) ?? "set it to \(allowed)"
+        case .file(let text): Self.command(in: text) ?? "repair the file"
+        case .halfOfTLS(let missing): "set --tls-\(missing) FILE, too"
+        case .twoStores: "remove --data or --store"
+        case .backupsOfStore: "remove --backup-folder"
+        case .secret(_, let variable): "set \(variable) instead"
+        case .notAnOption, .noValue: "`herald serve --help` lists the settings"
+        }
+    }
+
+    /// `SecretFile` names the command that repairs the permissions.
+    private static func command(in text: String) -> String? {
+        text.firstRange(of: "chmod ").map { String(text[$0.lowerBound...]) }
+    }
+}
