@@ -9,7 +9,7 @@ package final class HTTPServer: Sendable {
     /// The port that it listens on, also if the system chose it.
     package let port: UInt16
     private let loops: [ServerLoop]
-    /// With TLS.
+    /// With TLS or the PROXY protocol.
     private let handshakes: HandshakeLoop?
     private let streams: StreamLoop
     private let addresses: AddressLimit
@@ -24,8 +24,8 @@ package final class HTTPServer: Sendable {
         signal(SIGPIPE, SIG_IGN)
         let sockets = try ListeningSocket.open(
             host: configuration.host, port: configuration.port,
-            count: configuration.certificate == nil ? configuration.loops : 1,
-            backlog: configuration.certificate == nil ? ListeningSocket.backlog : HandshakeLoop.backlog)
+            count: configuration.hasAcceptingThread ? 1 : configuration.loops,
+            backlog: configuration.hasAcceptingThread ? HandshakeLoop.backlog : ListeningSocket.backlog)
         port = sockets[0].port
         let addresses = AddressLimit(
             limit: configuration.maxConnectionsPerAddress, proxies: configuration.trustedProxies, clock: clock,
@@ -39,25 +39,25 @@ package final class HTTPServer: Sendable {
             for socket in sockets { close(socket.descriptor) }
             throw .system(error)
         }
-        // Of TLS, connections come from the thread of the handshakes, which has the only socket.
-        let certificate = configuration.certificate
-        let count = certificate == nil ? sockets.count : configuration.loops
+        // Otherwise connections come from the thread of the handshakes, which has the only socket.
+        let loopsAccept = !configuration.hasAcceptingThread
+        let count = loopsAccept ? sockets.count : configuration.loops
         var loops: [ServerLoop] = []
         do throws(HTTPServerError) {
             for index in 0..<count {
-                let socket = certificate == nil ? sockets[index] : nil
+                let socket = loopsAccept ? sockets[index] : nil
                 loops.append(
                     try ServerLoop(
                         configuration, socket, handler: handler, addresses: addresses, streams: streams, clock: clock))
             }
-            handshakes = try certificate.map { certificate throws(HTTPServerError) in
-                try HandshakeLoop(
-                    configuration, certificate, sockets[0], loops: loops, addresses: addresses, clock: clock)
-            }
+            handshakes =
+                loopsAccept
+                ? nil
+                : try HandshakeLoop(configuration, sockets[0], loops: loops, addresses: addresses, clock: clock)
         } catch {
             // The failed loop has closed its socket, and the loops before it close theirs.
             for socket in sockets.dropFirst(loops.count + 1) { close(socket.descriptor) }
-            if certificate != nil, loops.count < count { close(sockets[0].descriptor) }
+            if !loopsAccept, loops.count < count { close(sockets[0].descriptor) }
             throw error
         }
         self.loops = loops

@@ -30,6 +30,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxConnectionsPerAddress = 200
     /// The address of a client behind one of them is the one that the proxy names. It counts for all limits.
     package var trustedProxies = TrustedProxies()
+    /// Whether the trusted proxies begin each connection with the header of the PROXY protocol. One without it is closed.
+    package var readsProxyHeaders = false
     /// Called when connections or requests are refused because their address has too many connections, at most once a
     /// minute. On a thread of the server; must not wait.
     package var reportRefusals: @Sendable (RefusalReport) -> Void = { _ in }
@@ -57,6 +59,9 @@ package struct HTTPServerConfiguration: Sendable {
 }
 
 extension HTTPServerConfiguration {
+    /// Whether a thread of its own accepts connections, for their handshakes or headers.
+    var hasAcceptingThread: Bool { certificate != nil || readsProxyHeaders }
+
     /// Over TLS a stream keeps its connection.
     var possibleStreams: Int { certificate == nil ? maxStreams : min(maxStreams, max(1, maxConnections * 3 / 8)) }
 

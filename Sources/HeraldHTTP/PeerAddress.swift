@@ -34,6 +34,14 @@ package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PeerAddress {
+    /// - Parameter bytes: 4 or 16 bytes in network order; `nil` for any other number.
+    init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        let all = (bytes.count == 4 ? [UInt8](repeating: 0, count: 10) + [0xff, 0xff] : []) + bytes
+        func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        self.init(high: number(all[..<8]), low: number(all[8...]))
+    }
+
     /// Parses dotted decimal with four parts, or IPv6 without brackets and zone.
     init?(text: some Collection<UInt8>) {
         guard text.count < Int(INET6_ADDRSTRLEN), !text.contains(0) else { return nil }

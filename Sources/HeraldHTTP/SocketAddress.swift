@@ -28,6 +28,31 @@ struct SocketAddress: Sendable {
         self.port = port
     }
 
+    /// Without a port.
+    init(_ peer: PeerAddress) {
+        if peer.isIPv4 {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(truncatingIfNeeded: peer.low).bigEndian
+            copy(address)
+        } else {
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            withUnsafeMutableBytes(of: &address.sin6_addr) {
+                $0.storeBytes(of: peer.high.bigEndian, as: UInt64.self)
+                $0.storeBytes(of: peer.low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            }
+            copy(address)
+        }
+    }
+
+    private mutating func copy<Address>(_ address: Address) {
+        length = socklen_t(MemoryLayout<Address>.size)
+        withUnsafeMutableBytes(of: &storage) { storage in
+            withUnsafeBytes(of: address) { storage.copyMemory(from: $0) }
+        }
+    }
+
     /// The address that a socket is bound to.
     init(of descriptor: Int32) throws(SystemError) {
         _ = try systemCall("getsockname") {

@@ -10,13 +10,13 @@ package struct TrustedProxies: Sendable {
         ///   - address: 4 or 16 bytes in network order; `nil` for any other number.
         ///   - prefixLength: the number of leading bits that are compared.
         package init?(_ address: [UInt8], prefixLength: Int) {
-            guard [4, 16].contains(address.count), (0...address.count * 8).contains(prefixLength) else { return nil }
-            let all = (address.count == 4 ? [UInt8](repeating: 0, count: 10) + [0xff, 0xff] : []) + address
+            guard let start = PeerAddress(bytes: address), (0...address.count * 8).contains(prefixLength) else {
+                return nil
+            }
             let length = prefixLength + (16 - address.count) * 8
             // Shifting by the full width gives 0, which is correct here.
             mask = PeerAddress(high: ~(UInt64.max >> UInt64(length)), low: ~(UInt64.max >> UInt64(max(length - 64, 0))))
-            func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-            base = PeerAddress(high: number(all[..<8]) & mask.high, low: number(all[8...]) & mask.low)
+            base = PeerAddress(high: start.high & mask.high, low: start.low & mask.low)
         }
 
         func contains(_ address: PeerAddress) -> Bool {

@@ -90,6 +90,26 @@ struct ProxyTests {
     }
 
     @Test(
+        "with --proxy-protocol a trusted proxy sends a header and others do not, and the setting needs trusted proxies")
+    func proxyProtocol() async throws {
+        let herald = try await HeraldProcess.start(
+            listen: "0.0.0.0:0",
+            ["--allow-anonymous", "true", "--trusted-proxies", "127.0.0.7", "--proxy-protocol", "true"])
+        let port = herald.port
+        let statuses = try await RawHTTP.onThread {
+            try ["PROXY TCP4 192.0.2.9 127.0.0.1 4660 80\r\n", ""].map { header in
+                let client = try RawHTTPClient(port: port, source: header.isEmpty ? 6 : 7)
+                client.send(header + Self.post)
+                return try client.readResponse()?.status
+            }
+        }
+        #expect(statuses == [202, 202])
+        #expect(try await herald.get("/healthz").status == 200)
+        let alone = try await Binary.run(["config", "--proxy-protocol", "true"])
+        #expect(alone.end == .exited(64) && alone.text.contains("--trusted-proxies"), "\(alone.text)")
+    }
+
+    @Test(
         "a list that is no list of proxies is refused",
         arguments: ["10.0.0.0/33", "10.0.0.1/8", "10.0.0.1:80", "0.0.0.0/0", "::/0", "proxy.example"])
     func lists(list: String) async throws {

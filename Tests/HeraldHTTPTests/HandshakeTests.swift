@@ -25,7 +25,7 @@ struct HandshakeTests {
     }
 
     private func curl(
-        _ fixture: Fixture, _ path: String, source: Int = 1, _ more: String...
+        _ fixture: Fixture, _ path: String, source: Int = 1, _ more: [String] = []
     ) async throws -> String {
         let arguments =
             [
@@ -82,10 +82,23 @@ struct HandshakeTests {
             }
         }
         for source in [5, 6] {
-            let client = try await curl(fixture, "/peer", source: source, "-H", "X-Forwarded-For: 192.0.2.1")
+            let client = try await curl(fixture, "/peer", source: source, ["-H", "X-Forwarded-For: 192.0.2.1"])
             #expect(client == (source == 5 ? "192.0.2.1" : "127.0.0.6"))
         }
         #expect(fixture.server.statistics.refusedByAddress == 0)
+    }
+
+    @Test("the header of the PROXY protocol comes before the handshake")
+    func proxyHeader() async throws {
+        let fixture = try fixture {
+            $0.readsProxyHeaders = true
+            $0.trustedProxies = TrustedProxies([.init([127, 0, 0, 5], prefixLength: 32)].compactMap { $0 })
+        }
+        // curl names its own address, which is that of the proxy: so the other header counts.
+        let headers = ["-H", "X-Forwarded-For: 192.0.2.1"]
+        #expect(try await curl(fixture, "/peer", source: 5, ["--haproxy-protocol"] + headers) == "192.0.2.1")
+        #expect(try await curl(fixture, "/peer", source: 6, headers) == "127.0.0.6")
+        #expect(try await !curl(fixture, "/peer", source: 5, headers).contains("192.0.2.1"))
     }
 
     @Test("clients that begin no handshake take none of the connections, and have a deadline")

@@ -184,6 +184,7 @@ extension SettingsError {
         case .halfOfTLS(let missing): "set --tls-\(missing) FILE, too"
         case .twoStores: "remove --data or --store"
         case .backupsOfStore: "remove --backup-folder"
+        case .noProxies: "set --trusted-proxies, or remove --proxy-protocol"
         case .secret(_, let variable): "set \(variable) instead"
         case .notAnOption, .noValue: "`herald serve --help` lists the settings"
         }

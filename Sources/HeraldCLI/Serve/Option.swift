@@ -118,8 +118,7 @@ extension Option {
             help:
                 "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
         ) { text, settings throws(Disallowed) in
-            guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
-            settings.allowAnonymous = flag
+            settings.allowAnonymous = try flag(text)
         },
         Option(
             name: "admin-key", placeholder: "KEY", defaultText: "none",
@@ -167,6 +166,10 @@ extension Option {
             help:
                 "Proxies whose Forwarded or X-Forwarded-For names the client, for limits and logs: 10.0.0.5, 10.1.0.0/16, ..."
         ) { text, settings throws(Disallowed) in settings.trustedProxies = try proxies(text) },
+        Option(
+            name: "proxy-protocol", placeholder: "true|false", defaultText: "false",
+            help: "The trusted proxies begin each connection with the header of the PROXY protocol, version 1 or 2."
+        ) { text, settings throws(Disallowed) in settings.proxyProtocol = try flag(text) },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
             help: "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
@@ -303,6 +306,11 @@ extension Option {
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
+    }
+
+    private static func flag(_ text: String) throws(Disallowed) -> Bool {
+        guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
+        return flag
     }
 
     private static func file(_ text: String) throws(Disallowed) -> String {

@@ -347,6 +347,7 @@ struct Server {
         let proxies = TrustedProxies(
             settings.trustedProxies.compactMap { .init($0.base.bytes, prefixLength: $0.prefixLength) })
         http.trustedProxies = proxies
+        http.readsProxyHeaders = settings.proxyProtocol
         // All clients on one machine, or behind a proxy that is not trusted, have the same address.
         let hasOneAddress = settings.listen.isLoopback && settings.trustedProxies.isEmpty
         http.maxConnectionsPerAddress = settings.connectionsPerAddress ?? (hasOneAddress ? 0 : 200)

@@ -35,6 +35,7 @@ struct Settings {
     /// 0 for no limit; `nil` for the default of the address.
     var connectionsPerAddress: Int?
     var trustedProxies: [NetworkRule] = []
+    var proxyProtocol = false
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     /// Bytes; `nil` for what the system grants.
     var memory: Int?
@@ -95,6 +96,9 @@ struct Settings {
         if let credentials { try readCredentials(in: credentials) }
         let names = Set(flags.map(\.option.name))
         try collect { settings throws(SettingsError) in try settings.checkStore(names) }
+        try collect { settings throws(SettingsError) in
+            if settings.proxyProtocol, settings.trustedProxies.isEmpty { throw .noProxies }
+        }
         try collect { settings throws(SettingsError) in
             guard (settings.tlsCertificate == nil) != (settings.tlsKey == nil) else { return }
             throw .halfOfTLS(missing: settings.tlsKey == nil ? "key" : "certificate")
@@ -211,6 +215,8 @@ enum SettingsError: Error, CustomStringConvertible {
     case halfOfTLS(missing: String)
     case twoStores
     case backupsOfStore
+    /// The PROXY protocol without trusted proxies.
+    case noProxies
     case file(String)
 
     var description: String {
@@ -222,6 +228,8 @@ enum SettingsError: Error, CustomStringConvertible {
             "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
         case .noValue(let name, let usage): "\(name) needs a value: \(usage)"
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        case .noProxies:
+            "--proxy-protocol is for trusted proxies, and there are none: name them in --trusted-proxies."
         case .file(let text): text
         case .halfOfTLS(let missing):
             "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."

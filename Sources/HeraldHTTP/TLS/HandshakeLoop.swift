@@ -5,7 +5,8 @@ internal import HeraldRuntime
 internal import Synchronization
 
 /// The one thread that accepts TLS connections and makes their handshakes, so that they delay no established
-/// connection. A complete one is given to a loop of the server.
+/// connection. A complete one is given to a loop of the server. Before that it reads the headers of the PROXY protocol,
+/// also of connections without TLS.
 ///
 /// A handshake costs the server a signature, and an attacker nothing. So clients take turns, and the one whose handshakes
 /// have cost least is first; those whose handshakes cost much have a quarter of a processor together; each client has a
@@ -40,8 +41,8 @@ final class HandshakeLoop: @unchecked Sendable {
     /// The number of clients that are remembered.
     private static let maxClients = 65_536
 
-    /// Used for new connections.
-    let certificate: Mutex<ServerCertificate>
+    /// Used for new connections; `nil` without TLS.
+    let certificate: Mutex<ServerCertificate?>
     let isAccepting = Atomic(true)
     private let listener: ListeningSocket
     private let loops: [ServerLoop]
@@ -61,6 +62,8 @@ final class HandshakeLoop: @unchecked Sendable {
 
     private var now: Int64
     private var handshakes: [Int32: Handshake] = [:]
+    /// `nil` if no proxy sends headers.
+    private var greetings: ProxyGreetings?
     /// The clients of ready handshakes, in the order in which they became ready.
     private var readyClients: [HandshakeClient] = []
     private var clients: [PeerAddress: HandshakeClient] = [:]
@@ -78,16 +81,18 @@ final class HandshakeLoop: @unchecked Sendable {
 
     /// Takes ownership of the socket.
     init(
-        _ configuration: HTTPServerConfiguration, _ certificate: ServerCertificate, _ listener: ListeningSocket,
-        loops: [ServerLoop], addresses: AddressLimit, clock: Clock
+        _ configuration: HTTPServerConfiguration, _ listener: ListeningSocket, loops: [ServerLoop],
+        addresses: AddressLimit, clock: Clock
     ) throws(HTTPServerError) {
         self.listener = listener
         self.loops = loops
         self.addresses = addresses
         self.clock = clock
-        self.certificate = Mutex(certificate)
+        certificate = Mutex(configuration.certificate)
+        greetings = configuration.readsProxyHeaders ? ProxyGreetings() : nil
         handshakeNanoseconds = Int64(configuration.requestDeadlineSeconds) * 1_000_000_000
-        limitOfAddress = configuration.maxConnectionsPerAddress
+        // Without TLS there is no work in a handshake.
+        limitOfAddress = configuration.certificate == nil ? 0 : configuration.maxConnectionsPerAddress
         places = min(1024, max(16, configuration.maxConnections / 4))
         shares = AddressShares(places: places, factor: 2)
         now = clock.monotonic()
@@ -140,18 +145,20 @@ final class HandshakeLoop: @unchecked Sendable {
             for descriptor in events {
                 if descriptor == wakeup.descriptor { wakeup.clear() }
                 if descriptor == listener.descriptor, isListening { accept() }
-                beReady(descriptor)
+                if greetings?.contains(descriptor) == true { greet(descriptor) } else { beReady(descriptor) }
             }
             takeTurns()
             if now >= nextSweep { sweep() }
         }
         stopAccepting()
         handshakes = [:]
+        for descriptor in greetings?.descriptors(until: .max) ?? [] { refuseGreeting(descriptor) }
     }
 
     private var milliseconds: Int32 {
         if !readyClients.isEmpty { return isBlocked || isResting ? 5 : 0 }
-        return handshakes.isEmpty && isListening && clients.isEmpty ? -1 : isListening ? 1_000 : 50
+        let isIdle = handshakes.isEmpty && clients.isEmpty && greetings?.count ?? 0 == 0
+        return isIdle && isListening ? -1 : isListening ? 1_000 : 50
     }
 
     /// The loops have no room for complete ones.
@@ -191,9 +198,40 @@ final class HandshakeLoop: @unchecked Sendable {
                 close(descriptor)
                 continue
             }
-            begin(descriptor, address, peer)
+            if greetings != nil, addresses.proxies.contains(peer) {
+                awaitHeader(descriptor, peer)
+            } else {
+                begin(descriptor, address, peer)
+            }
         }
     }
+
+    // MARK: The PROXY protocol
+
+    private func awaitHeader(_ descriptor: Int32, _ peer: PeerAddress) {
+        if let oldest = greetings?.oldest, greetings?.count ?? 0 >= places { refuseGreeting(oldest) }
+        guard (try? epoll.add(descriptor, .read)) != nil else { return reset(descriptor) }
+        greetings?.add(descriptor, peer, now: now)
+    }
+
+    private func greet(_ descriptor: Int32) {
+        switch greetings?.read(descriptor) {
+        case .reads: break
+        case .done(let client):
+            try? epoll.remove(descriptor)
+            begin(descriptor, SocketAddress(client), client)
+        case .failed, nil: refuseGreeting(descriptor)
+        }
+    }
+
+    /// Closes a connection without a valid header. It gets no response, because its protocol is not known.
+    private func refuseGreeting(_ descriptor: Int32) {
+        greetings?.remove(descriptor)
+        try? epoll.remove(descriptor)
+        close(descriptor)
+    }
+
+    // MARK: Begin
 
     /// There is no descriptor for another connection, so the system would report the new ones all the time.
     private func pause() {
@@ -213,10 +251,11 @@ final class HandshakeLoop: @unchecked Sendable {
         let certificate = certificate.withLock { $0 }
         guard let connection = TLSConnection(descriptor, address, peer, certificate, priorities, addresses, now: now)
         else { return }
-        guard (try? epoll.add(descriptor, .read)) != nil else { return }
+        if certificate != nil, (try? epoll.add(descriptor, .read)) == nil { return }
         client.count += 1
         shares.add(peer)
         handshakes[descriptor] = Handshake(connection: connection, client: client)
+        if certificate == nil { beReady(descriptor) }
     }
 
     /// Closes the connection of a client that waits for nothing yet, and without a trace in the system.
@@ -341,6 +380,9 @@ final class HandshakeLoop: @unchecked Sendable {
         }
         for (descriptor, handshake) in handshakes where now - handshake.connection.since >= handshakeNanoseconds {
             end(descriptor)
+        }
+        for descriptor in greetings?.descriptors(until: now - handshakeNanoseconds) ?? [] {
+            refuseGreeting(descriptor)
         }
         for (address, client) in clients {
             client.halveCost()

@@ -3,8 +3,8 @@ internal import CHeraldMicrohttpdErrors
 import Glibc
 internal import Synchronization
 
-/// A client's TLS connection until libmicrohttpd has it. Owns the socket, the session, and the connection's place in the
-/// limit of its address.
+/// A client's connection until libmicrohttpd has it, with TLS or without. Owns the socket, the session, and the
+/// connection's place in the limit of its address.
 ///
 /// `@unchecked Sendable`: one thread after the other uses it, first that of the handshakes, then that of a loop.
 final class TLSConnection: @unchecked Sendable {
@@ -24,23 +24,28 @@ final class TLSConnection: @unchecked Sendable {
     let peer: PeerAddress
     /// Whether it counts towards the limit of its address.
     let isCounted: Bool
-    /// Used by the session until its end.
-    let certificate: ServerCertificate
+    /// Used by the session until its end; `nil` without TLS.
+    let certificate: ServerCertificate?
     /// When it was accepted, on the monotonic clock.
     let since: Int64
     private let address: SocketAddress
     private let addresses: AddressLimit
     private var session: gnutls_session_t?
+    private var isMoved = false
     private var waiting: Waiting?
 
     /// Takes ownership of the descriptor, also if it fails. `nil` without memory.
     init?(
-        _ descriptor: Int32, _ address: SocketAddress, _ peer: PeerAddress, _ certificate: ServerCertificate,
+        _ descriptor: Int32, _ address: SocketAddress, _ peer: PeerAddress, _ certificate: ServerCertificate?,
         _ priorities: gnutls_priority_t, _ addresses: AddressLimit, now: Int64
     ) {
-        guard let session = herald_tls_begin(descriptor, priorities, certificate.credentials) else {
-            close(descriptor)
-            return nil
+        var session: gnutls_session_t?
+        if let certificate {
+            session = herald_tls_begin(descriptor, priorities, certificate.credentials)
+            guard session != nil else {
+                close(descriptor)
+                return nil
+            }
         }
         self.descriptor = descriptor
         self.address = address
@@ -55,14 +60,15 @@ final class TLSConnection: @unchecked Sendable {
 
     deinit {
         waiting?.count.subtract(1, ordering: .relaxed)
-        guard let session else { return }
-        gnutls_deinit(session)
+        if isMoved { return }
+        if let session { gnutls_deinit(session) }
         close(descriptor)
         if isCounted { addresses.closed(peer) }
     }
 
     /// Continues the handshake as far as the client's data allow.
     func shakeHands() -> Progress {
+        if certificate == nil { return .done }
         guard let session else { return .failed }
         return switch Int(herald_tls_handshake(session)) {
         case HERALD_TLS_DONE: .done
@@ -80,7 +86,9 @@ final class TLSConnection: @unchecked Sendable {
 
     /// Gives the socket and the session to the library, which closes both if it fails.
     func move(to daemon: OpaquePointer) -> Bool {
-        guard let session = session.take() else { return false }
-        return address.withPointer { herald_mhd_add(daemon, descriptor, $0, $1, UnsafeMutableRawPointer(session)) } != 0
+        if isMoved { return false }
+        isMoved = true
+        let session = session.take().map { UnsafeMutableRawPointer($0) }
+        return address.withPointer { herald_mhd_add(daemon, descriptor, $0, $1, session) } != 0
     }
 }
