@@ -2,6 +2,7 @@ package import HeraldCore
 package import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
+import Synchronization
 
 /// The REST API of a hub: handles the requests of `HTTPServer`.
 package final class HeraldService: RequestHandler, CallServices {
@@ -41,14 +42,14 @@ package final class HeraldService: RequestHandler, CallServices {
     let seal: NumberSeal
     let deadlines: ReadDeadlines
     private let pool: WorkPool
-    let origins: OriginRules
+    private let originRules: Mutex<OriginRules>
 
     package init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         deadlines = ReadDeadlines(hub: hub)
         maxBodyBytes = configuration.maxBodyBytes
         pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
-        origins = OriginRules(configuration.corsOrigins)
+        originRules = Mutex(OriginRules(configuration.corsOrigins))
         let access = AccessControl(
             hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond,
             reportWrongKeys: configuration.reportWrongKeys)
@@ -96,6 +97,11 @@ package final class HeraldService: RequestHandler, CallServices {
             return mayBeOutdated(error) ? .admitted(OutdatedCall(self, peer)) : .refused(refusal(error, head, peer))
         }
     }
+
+    var origins: OriginRules { originRules.withLock { $0 } }
+
+    /// The origins of other sites whose pages may use the API from now on. Any thread.
+    package func allow(origins: [String]) { originRules.withLock { $0 = OriginRules(origins) } }
 
     func originFields(for head: RequestHead) -> [Response.Field] { origins.fields(for: head) }
 

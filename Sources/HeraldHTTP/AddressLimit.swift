@@ -15,8 +15,8 @@ final class AddressLimit: Sendable {
         var nextReport = Int64.min
     }
 
-    /// 0 for none.
-    private let limit: Int
+    /// 0 for none. It may change, so connections are counted without a limit, too.
+    private let atomicLimit: Atomic<Int>
     let proxies: TrustedProxies
     private let clock: Clock
     private let report: @Sendable (RefusalReport) -> Void
@@ -27,30 +27,36 @@ final class AddressLimit: Sendable {
 
     /// - Parameter limit: 0 for no limit.
     init(limit: Int, proxies: TrustedProxies, clock: Clock, report: @escaping @Sendable (RefusalReport) -> Void) {
-        self.limit = limit
+        atomicLimit = Atomic(limit)
         self.proxies = proxies
         self.clock = clock
         self.report = report
     }
 
-    private var reserve: Int { max(8, limit / 8) }
+    /// 0 for none. A lower one closes no connections. Any thread.
+    var limit: Int {
+        get { atomicLimit.load(ordering: .relaxed) }
+        set { atomicLimit.store(newValue, ordering: .relaxed) }
+    }
+
+    private static func reserve(_ limit: Int) -> Int { max(8, limit / 8) }
 
     /// Whether a connection may be accepted. Those of a trusted proxy are counted for the clients of its requests.
     func accepts(_ peer: PeerAddress) -> Bool { proxies.contains(peer) || admits(peer) }
 
     /// Whether a client may connect. Two loops that accept at the same time may both use the last place.
     func admits(_ peer: PeerAddress) -> Bool {
-        if limit == 0 || state.withLock({ $0.counts[peer.client, default: 0] < limit + reserve }) { return true }
+        let limit = limit
+        if limit == 0 || count(of: peer) < limit + Self.reserve(limit) { return true }
         countRefusal(of: peer)
         return false
     }
 
     func opened(_ peer: PeerAddress) {
-        if limit > 0 { state.withLock { $0.counts[peer.client, default: 0] += 1 } }
+        state.withLock { $0.counts[peer.client, default: 0] += 1 }
     }
 
     func closed(_ peer: PeerAddress) {
-        if limit == 0 { return }
         state.withLock { state in
             let count = state.counts[peer.client, default: 0] - 1
             state.counts[peer.client] = count > 0 ? count : nil
@@ -59,8 +65,11 @@ final class AddressLimit: Sendable {
 
     /// How many connections the client has beyond the limit; 0 if none.
     func excess(of peer: PeerAddress) -> Int {
-        limit == 0 ? 0 : max(0, state.withLock { $0.counts[peer.client, default: 0] } - limit)
+        let limit = limit
+        return limit == 0 ? 0 : max(0, count(of: peer) - limit)
     }
+
+    private func count(of peer: PeerAddress) -> Int { state.withLock { $0.counts[peer.client, default: 0] } }
 
     /// A connection or a request was refused because of its client's other connections.
     func countRefusal(of peer: PeerAddress) {
@@ -73,7 +82,7 @@ final class AddressLimit: Sendable {
             defer { state.unreported = 0 }
             return state.unreported
         }
-        if let unreported { report(RefusalReport(address: peer, count: unreported)) }
+        if let unreported { report(RefusalReport(address: peer, count: unreported, limit: limit)) }
     }
 
     /// Since the start.
@@ -86,4 +95,6 @@ package struct RefusalReport: Sendable {
     package let address: PeerAddress
     /// Since the previous report.
     package let count: Int
+    /// The connections that an address may have; 0 for any number.
+    package let limit: Int
 }

@@ -33,8 +33,7 @@ package final class HTTPServer: Sendable {
         self.addresses = addresses
         do throws(SystemError) {
             streams = try StreamLoop(
-                maxStreams: configuration.possibleStreams, dividesPlaces: configuration.maxConnectionsPerAddress > 0,
-                clock: clock)
+                maxStreams: configuration.possibleStreams, addresses: addresses, clock: clock)
         } catch {
             for socket in sockets { close(socket.descriptor) }
             throw .system(error)
@@ -107,6 +106,12 @@ package final class HTTPServer: Sendable {
     /// certificate. Any thread.
     package func replaceCertificate(_ certificate: ServerCertificate) {
         handshakes?.certificate.withLock { $0 = certificate }
+    }
+
+    /// Changes two settings of the configuration while the server runs. Connections that are open stay open. Any thread.
+    package func change(allowedHosts: [String], maxConnectionsPerAddress: Int) {
+        addresses.limit = maxConnectionsPerAddress
+        for loop in loops { loop.post(.allowedHosts(allowedHosts)) }
     }
 
     package var statistics: HTTPServerStatistics {

@@ -19,12 +19,13 @@ final class ServerLoop: @unchecked Sendable {
         case arrival(TLSConnection)
         case stopAccepting(done: Wakeup?)
         case pulse(@Sendable () -> Void)
+        case allowedHosts([String])
         case stop
     }
 
     let configuration: HTTPServerConfiguration
     let handler: any RequestHandler
-    let rules: HeadRules
+    private(set) var rules: HeadRules
     let addresses: AddressLimit
     let streams: StreamLoop
     let counters = LoopCounters()
@@ -240,6 +241,8 @@ final class ServerLoop: @unchecked Sendable {
             stopAccepting()
             done?.signal()
         case .pulse(let body): body()
+        case .allowedHosts(let hosts):
+            rules = HeadRules(allowedHosts: hosts, maxBodyBytes: configuration.maxBodyBytes)
         case .stop:
             stopAccepting()
             isStopping = true

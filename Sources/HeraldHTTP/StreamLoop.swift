@@ -17,8 +17,8 @@ package final class StreamLoop: @unchecked Sendable {
     /// An unconnected socket: replaces a client's socket in the library.
     let placeholder: Int32
     private let maxStreams: Int
-    /// Whether an address has a share of the streams, and not all of them.
-    private let dividesPlaces: Bool
+    /// With a limit, an address has a share of the streams, and not all of them.
+    private let addresses: AddressLimit
     private let clock: Clock
     private let epoll: Epoll
     private let wakeup: Wakeup
@@ -38,9 +38,9 @@ package final class StreamLoop: @unchecked Sendable {
     private var nextLook: Int64 = 0
     private var isStopping = false
 
-    init(maxStreams: Int, dividesPlaces: Bool, clock: Clock) throws(SystemError) {
+    init(maxStreams: Int, addresses: AddressLimit, clock: Clock) throws(SystemError) {
         self.maxStreams = maxStreams
-        self.dividesPlaces = dividesPlaces
+        self.addresses = addresses
         places = Mutex(AddressShares(places: maxStreams, factor: 4))
         self.clock = clock
         now = clock.monotonic()
@@ -69,7 +69,7 @@ package final class StreamLoop: @unchecked Sendable {
     func takePlace(for peer: PeerAddress) -> Bool {
         places.withLock { places in
             places.add(peer)
-            if places.total <= maxStreams, !dividesPlaces || places.excess(of: peer) == 0 { return true }
+            if places.total <= maxStreams, addresses.limit == 0 || places.excess(of: peer) == 0 { return true }
             places.remove(peer)
             return false
         }

@@ -70,6 +70,54 @@ struct SettingsFileTests {
         #expect(shown.end == .exited(0) && shown.text.contains("***") && !shown.text.contains("twenty-char"))
     }
 
+    @Test("HUP changes the allowed hosts, the origins and the limit of an address while the server runs")
+    func reloadOfRules() async throws {
+        let folder = TemporaryFolder()
+        let path = try file("", in: folder)
+        let herald = try await HeraldProcess.start(
+            listen: "0.0.0.0:0", ["--config", path, "--allow-anonymous", "true"])
+        func reload(_ text: String, _ count: Int) async throws {
+            _ = try file(text, in: folder)
+            herald.process.signal(SIGHUP)
+            try await eventually("the file was read") { herald.log("settings reloaded").count == count }
+        }
+        let port = herald.port
+        func status(_ fields: String, host: String = "localhost", method: String = "GET") async throws -> Int? {
+            try await RawHTTP.onThread {
+                let client = try RawHTTPClient(port: port, source: 7)
+                client.send("\(method) /v1/events HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
+                return try client.readResponse()?.status
+            }
+        }
+        let page = "Origin: https://shop.example\r\nContent-Length: 0\r\n"
+        #expect(try await status("", host: "other.example") == 200)
+        #expect(try await status(page, method: "POST") == 403)
+        try await reload("HERALD_ALLOWED_HOSTS=localhost\nHERALD_CORS_ORIGINS=https://shop.example\n", 1)
+        // The loop reads its mail before it reads a request that comes later.
+        #expect(try await status("", host: "other.example") == 421)
+        #expect(try await status(page, method: "POST") != 403)
+        try await reload("HERALD_CONNECTIONS_PER_ADDRESS=8\n", 2)
+        #expect(try await status("", host: "other.example") == 200)
+        #expect(try await status(page, method: "POST") == 403)
+        func refusals() async throws -> Int {
+            let line = try await herald.get("/metrics").text.split(separator: "\n")
+                .first { $0.hasPrefix(#"herald_http_connections_refused_total{cause="address"}"#) }
+            return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
+        }
+        #expect(try await refusals() == 0)
+        try await RawHTTP.onThread {
+            let first = try RawHTTPClient(port: port, source: 6)
+            first.send("GET /v1/app-state HTTP/1.1\r\nHost: a\r\n\r\n")
+            let tag = try #require(try first.readResponse()?.header("etag"))
+            let clients = try (0..<40).map { _ in try RawHTTPClient(port: port, source: 7) }
+            for client in clients {
+                client.send("GET /v1/app-state?wait=60 HTTP/1.1\r\nHost: a\r\nIf-None-Match: \(tag)\r\n\r\n")
+            }
+            for client in clients.suffix(10) { _ = try? client.readToEnd() }
+        }
+        #expect(try await refusals() > 0)
+    }
+
     @Test("HUP reads it again: the log level changes at once, and the log names what needs a restart")
     func reload() async throws {
         let folder = TemporaryFolder()

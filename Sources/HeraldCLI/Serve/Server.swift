@@ -269,6 +269,12 @@ struct Server {
             (settings.tlsCertificate, settings.tlsKey) = (new.tlsCertificate, new.tlsKey)
             changed.subtract(["tls-certificate", "tls-key"])
         }
+        settings.allowedHosts = new.allowedHosts
+        settings.connectionsPerAddress = new.connectionsPerAddress
+        settings.corsOrigins = new.corsOrigins
+        http.change(allowedHosts: settings.servedHosts, maxConnectionsPerAddress: settings.addressLimit)
+        service.allow(origins: settings.corsOrigins)
+        changed.subtract(["allowed-hosts", "connections-per-address", "cors-origins"])
         if changed.isEmpty { return log.info("settings reloaded") }
         log.warning(
             "settings reloaded; some that have changed need a restart",
@@ -348,17 +354,13 @@ struct Server {
             settings.trustedProxies.compactMap { .init($0.base.bytes, prefixLength: $0.prefixLength) })
         http.trustedProxies = proxies
         http.readsProxyHeaders = settings.proxyProtocol
-        // All clients on one machine, or behind a proxy that is not trusted, have the same address.
-        let hasOneAddress = settings.listen.isLoopback && settings.trustedProxies.isEmpty
-        http.maxConnectionsPerAddress = settings.connectionsPerAddress ?? (hasOneAddress ? 0 : 200)
-        let ownHosts = ["localhost", "127.0.0.1", "[::1]", settings.listen.host]
-        http.allowedHosts = settings.allowedHosts ?? (settings.listen.isLoopback ? ownHosts : [])
-        let limit = http.maxConnectionsPerAddress
+        http.maxConnectionsPerAddress = settings.addressLimit
+        http.allowedHosts = settings.servedHosts
         http.reportRefusals = { report in
             log.write(.warning, "connections refused: their address has too many") {
                 [
                     "address": report.address.description, "refused": String(report.count),
-                    "limit": limit == 0 ? "unlimited" : String(limit),
+                    "limit": report.limit == 0 ? "unlimited" : String(report.limit),
                     "to_do": proxies.contains(report.address)
                         ? "let the proxy set X-Forwarded-For or Forwarded: it named no client"
                         : "if it is a proxy, name it in --trusted-proxies, or raise --connections-per-address",

@@ -185,6 +185,17 @@ struct Settings {
         "HERALD_NEW_MASTER_KEY_FILE",
     ]
 
+    /// Connections of one address; 0 for no limit. All clients on one machine, or behind a proxy that is not trusted, have
+    /// the same address.
+    var addressLimit: Int {
+        connectionsPerAddress ?? (listen.isLoopback && trustedProxies.isEmpty ? 0 : 200)
+    }
+
+    /// Names that the `Host` of a request may have; empty for any.
+    var servedHosts: [String] {
+        allowedHosts ?? (listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]", listen.host] : [])
+    }
+
     var deliveryLoops: Int { max(1, threads - 2) }
 
     /// `nil` for plain HTTP.

@@ -49,7 +49,8 @@ final class HandshakeLoop: @unchecked Sendable {
     private let addresses: AddressLimit
     private let clock: Clock
     private let handshakeNanoseconds: Int64
-    private let limitOfAddress: Int
+    /// Without TLS there is no work in a handshake.
+    private let limitsHandshakes: Bool
     /// The number of handshakes in progress, and of complete ones that wait for their loop.
     private let places: Int
     private let waiting = TLSConnection.Waiting()
@@ -91,8 +92,7 @@ final class HandshakeLoop: @unchecked Sendable {
         certificate = Mutex(configuration.certificate)
         greetings = configuration.readsProxyHeaders ? ProxyGreetings() : nil
         handshakeNanoseconds = Int64(configuration.requestDeadlineSeconds) * 1_000_000_000
-        // Without TLS there is no work in a handshake.
-        limitOfAddress = configuration.certificate == nil ? 0 : configuration.maxConnectionsPerAddress
+        limitsHandshakes = configuration.certificate != nil
         places = min(1024, max(16, configuration.maxConnections / 4))
         shares = AddressShares(places: places, factor: 2)
         now = clock.monotonic()
@@ -273,7 +273,7 @@ final class HandshakeLoop: @unchecked Sendable {
         if let client = clients[key] { return client }
         if clients.count >= Self.maxClients { clients = clients.filter { $0.value.count > 0 } }
         let client = HandshakeClient(
-            limit: limitOfAddress, isTrusted: addresses.proxies.contains(peer), now: now)
+            limit: limitsHandshakes ? addresses.limit : 0, isTrusted: addresses.proxies.contains(peer), now: now)
         clients[key] = client
         return client
     }
