@@ -78,6 +78,7 @@ package final class HTTPClient {
             var settings = herald_client_request()
             settings.headers = headers
             settings.connect_to = connectTo
+            settings.proxy_header = request.sendsProxyHeader ? 1 : 0
             settings.direct = request.isToThisMachine || connectTo != nil ? 1 : 0
             settings.unverified = configuration.isUnverified ? 1 : 0
             settings.timeout = request.timeoutSeconds * 1000

@@ -11,6 +11,8 @@ package struct HTTPRequest: Sendable {
     package var timeoutSeconds = 120
     /// An IP address to connect to, without a proxy; `nil` for that of the URL's host.
     package var address: String?
+    /// Whether the connection begins with the header of the PROXY protocol, with the addresses of the connection itself.
+    package var sendsProxyHeader = false
 
     package init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
         self.method = method

@@ -306,6 +306,15 @@ struct DoctorSetupTests {
         #expect(found.state(of: "database") == "failure")
         #expect(found.advice(on: "database").contains("HERALD_STORE"))
         #expect(!"\(found.checks)".contains("hidden"))
+        let server = try PostgresServer.shared()
+        let url = try server.makeDatabase()
+        defer { server.drop(url) }
+        let right = try await Findings(["--listen", "127.0.0.1:0"], ["HERALD_STORE": url])
+        #expect(right.state(of: "database") == "ok", "\(right.text(of: "database"))")
+        #expect(right.state(of: "clock") == "ok")
+        #expect(right.state(of: "folder") == nil)
+        // It has changed nothing.
+        #expect(try server.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'herald'", url) == "0")
     }
 }
 

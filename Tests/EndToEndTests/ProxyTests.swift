@@ -105,6 +105,13 @@ struct ProxyTests {
         }
         #expect(statuses == [202, 202])
         #expect(try await herald.get("/healthz").status == 200)
+        // Its own health check sends a header if it comes from a trusted address.
+        for proxies in ["127.0.0.0/8", "127.0.0.7"] {
+            let rules = ["--trusted-proxies", proxies, "--proxy-protocol", "true"]
+            let other = try await HeraldProcess.start(rules)
+            let health = try await Binary.run(["health", "--listen", "127.0.0.1:\(other.port)"] + rules)
+            #expect(health.end == .exited(0), "\(health.text)")
+        }
         let alone = try await Binary.run(["config", "--proxy-protocol", "true"])
         #expect(alone.end == .exited(64) && alone.text.contains("--trusted-proxies"), "\(alone.text)")
     }

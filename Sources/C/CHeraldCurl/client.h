@@ -14,6 +14,7 @@ struct herald_client_request {
     struct curl_slist *connect_to; // where to connect, instead of the URL's host; not copied; NULL for the host
     const char *user_agent;
     const char *ca_file;        // NULL for the system's
+    int proxy_header;           // whether to begin the connection with the header of the PROXY protocol
     int direct;                 // whether to bypass the proxies of the environment
     int unverified;             // whether to accept any certificate
     long timeout;               // milliseconds in total; 0 for no limit
@@ -69,6 +70,7 @@ static inline int herald_client_perform(CURLM *connections, const struct herald_
         HERALD_SET(CURLOPT_SSL_VERIFYHOST, 0L);
     }
     if (request->connect_to) HERALD_SET(CURLOPT_CONNECT_TO, request->connect_to);
+    if (request->proxy_header) HERALD_SET(CURLOPT_HAPROXYPROTOCOL, 1L);
     if (request->direct) HERALD_SET(CURLOPT_PROXY, "");
     HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

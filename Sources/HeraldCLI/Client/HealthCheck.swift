@@ -29,7 +29,9 @@ extension Command {
 enum HealthCheck {
     /// The settings of `herald serve` that define its address.
     static let ofServe = Settings.flagsOfServe.filter {
-        [Option.config, "listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
+        [
+            Option.config, "listen", "allowed-hosts", "tls-certificate", "tls-key", "trusted-proxies", "proxy-protocol",
+        ].contains($0.name)
     }
 
     private static let timeoutSeconds = 3
@@ -96,6 +98,7 @@ enum HealthCheck {
         // A server with allowed hosts refuses requests for its address.
         if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
         request.timeoutSeconds = timeoutSeconds
+        request.sendsProxyHeader = settings.expectsHeader(from: host)
         return (
             target,
             Result { () throws(HTTPClientError) in try HTTPClient(configuration).send(request) }

@@ -191,6 +191,13 @@ struct Settings {
         connectionsPerAddress ?? (listen.isLoopback && trustedProxies.isEmpty ? 0 : 200)
     }
 
+    /// Whether a connection from this address begins with the header of the PROXY protocol. A connection to an address of
+    /// this machine comes from the same address.
+    func expectsHeader(from host: String) -> Bool {
+        guard proxyProtocol, let address = IPAddress(host == "localhost" ? "127.0.0.1" : host) else { return false }
+        return trustedProxies.contains { $0.contains(address) }
+    }
+
     /// Names that the `Host` of a request may have; empty for any.
     var servedHosts: [String] {
         allowedHosts ?? (listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]", listen.host] : [])

@@ -18,6 +18,7 @@ struct Welcome {
 
     let address: String
     let key: Key
+    private let sendsHeader: Bool
 
     /// - Parameters:
     ///   - port: the one that the server listens on.
@@ -28,6 +29,7 @@ struct Welcome {
         let host = ["0.0.0.0": "localhost", "::": "localhost"][settings.listen.host] ?? settings.listen.host
         let scheme = settings.tls == nil ? "http" : "https"
         address = "\(scheme)://\(Endpoint(host: settings.allowedHosts?.first ?? host, port: port))"
+        sendsHeader = settings.expectsHeader(from: host)
         if let shown {
             key = .shown(shown)
         } else if let file = settings.given["admin-key-file"], settings.given["admin-key"] == nil {
@@ -45,7 +47,7 @@ struct Welcome {
 
             Dashboard  \(address)/
             Admin key  \(words(isPublic: isPublic))
-            Next       curl --json '{"type": "hello"}'\(authorization) \(address)/v1/events
+            Next       curl --json '{"type": "hello"}'\(options) \(address)/v1/events
 
 
         """
@@ -61,15 +63,17 @@ struct Welcome {
         }
     }
 
-    private var authorization: String {
+    private var options: String {
         let value: String
         switch key {
-        case .none: return ""
+        case .none: return header
         case .shown(let text): value = text
         case .variable: value = "$\(Option.variable("admin-key"))"
         case .file(let path): value = "$(cat '\(path.replacing("'", with: #"'\''"#))')"
         case .stored: value = "$HERALD_KEY"
         }
-        return " -H \"Authorization: Bearer \(value)\""
+        return " -H \"Authorization: Bearer \(value)\"" + header
     }
+
+    private var header: String { sendsHeader ? " --haproxy-protocol" : "" }
 }
