@@ -118,6 +118,7 @@ final class DeliveryEngine {
     ///   an outcome or is woken.
     func turn() -> Int64? {
         timers.beginTurn()
+        starter.beginTurn()
         starter.ageSlots()
         starter.abortWhenDue()
         fireTimers()

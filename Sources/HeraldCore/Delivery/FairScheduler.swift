@@ -131,6 +131,12 @@ final class FairScheduler {
         return shares[chosen.index]?.nextLane(eligible)
     }
 
+    /// Whether no app with queued lanes has fewer open requests than this one.
+    func mayOvertake(_ index: Int) -> Bool {
+        guard let open = shares[index]?.open else { return false }
+        return shares.allSatisfy { $0.map { !$0.hasLane(.all) || $0.open >= open } ?? true }
+    }
+
     /// Counts a request of the app as open.
     func began(_ index: Int) { shares[index]?.open += 1 }
 

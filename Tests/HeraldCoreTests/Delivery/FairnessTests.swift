@@ -54,6 +54,67 @@ struct FairnessTests {
         #expect(ofBacklog <= 2 * AttemptStarter.maxStarts, "\(ofBacklog) beside \(before.count) that were open")
     }
 
+    @Test("an event for one delegate does not wait until an earlier one has reached 500 others")
+    func fanOut() throws {
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
+        bench.set(WebhookDelegate(2_000) { $0.events = [.exact("one.x")] })
+        bench.publish(1, type: "many.x")
+        // The engine lets the sender work after a few starts.
+        #expect(bench.engine.turn() == bench.clock.now)
+        let started = bench.open.count
+        #expect(started <= AttemptStarter.maxStartsPerTurn)
+        bench.publish(1, type: "one.x")
+        _ = bench.engine.turn()
+        #expect(bench.open(2_000) == [2])
+        // The queue is not held up.
+        #expect(bench.open.count >= 2 * started - 1)
+        bench.deliverAll()
+        #expect(bench.delivered == 501)
+    }
+
+    @Test("lanes that are caught up start at most every second attempt while others are queued")
+    func alternation() throws {
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
+        for key: DelegateKey in 2_001...2_100 { bench.set(WebhookDelegate(key) { $0.events = [.exact("one.x\(key)")] }) }
+        bench.publish(1, type: "many.x")
+        _ = bench.engine.turn()
+        var key: DelegateKey = 2_000
+        for _ in 0..<5 {
+            for _ in 0..<20 {
+                key += 1
+                bench.publish(1, type: "one.x\(key)")
+            }
+            bench.clock.advance(nanoseconds: Slots.youngAge)
+            let before = bench.open.count { $0.delegate <= 500 }
+            _ = bench.engine.turn()
+            #expect(bench.open.count { $0.delegate <= 500 } - before >= 16)
+        }
+    }
+
+    @Test("an app does not overtake the queue of another one that has fewer open requests")
+    func otherApps() throws {
+        let other = AppKey(rawValue: 7)
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key, app: other) { $0.events = [.exact("hung.x")] }) }
+        for key: DelegateKey in 201...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
+        bench.set(WebhookDelegate(1_000, app: other) { $0.events = [.exact("one.x")] })
+        // The requests of app 7 stay open.
+        bench.publish(1, type: "hung.x", app: other)
+        bench.turn()
+        bench.clock.advance(nanoseconds: 10 * Slots.youngAge)
+        bench.publish(1, type: "many.x")
+        _ = bench.engine.turn()
+        bench.publish(1, type: "one.x", app: other)
+        _ = bench.engine.turn()
+        #expect(bench.open(1_000).isEmpty)
+        bench.turn()
+        bench.finish()
+        bench.deliverAll()
+        #expect(bench.delivered == 401)
+    }
+
     @Test("first attempts precede late retries, which get every fourth turn")
     func firstTries() throws {
         let bench = try EngineBench()
