@@ -225,7 +225,8 @@ final class AttemptStarter {
         guard lane.next == nil, !lane.isGone,
             lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) })
         else { return }
-        if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine(lane), mayHaveSlot(lane),
+        if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine(lane),
+            mayHaveSlot(lane),
             !slots.isBusyWithUnproven || isProven(lane), hasBytes(event, sequence, lane), origins.mayStart(lane)
         {
             if !line.isEmpty { mayOvertake = false }

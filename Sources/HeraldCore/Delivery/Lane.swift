@@ -19,7 +19,7 @@ final class Lane {
     private(set) var isRemoved = false
     /// Changed since the last checkpoint.
     private var isTouched = false
-    /// What the board shows, or will show before it shows that the loop has read further.
+    /// The state that the board shows, or will show before it shows that the loop has read further.
     var shown = LaneSnapshots.State.caughtUp
     /// Its shard is being given away: nothing is started any more.
     var isLeaving = false

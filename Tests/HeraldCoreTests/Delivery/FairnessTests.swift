@@ -77,7 +77,9 @@ struct FairnessTests {
     func alternation() throws {
         let bench = try EngineBench()
         for key: DelegateKey in 1...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
-        for key: DelegateKey in 2_001...2_100 { bench.set(WebhookDelegate(key) { $0.events = [.exact("one.x\(key)")] }) }
+        for key: DelegateKey in 2_001...2_100 {
+            bench.set(WebhookDelegate(key) { $0.events = [.exact("one.x\(key)")] })
+        }
         bench.publish(1, type: "many.x")
         _ = bench.engine.turn()
         var key: DelegateKey = 2_000
@@ -97,7 +99,9 @@ struct FairnessTests {
     func otherApps() throws {
         let other = AppKey(rawValue: 7)
         let bench = try EngineBench()
-        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key, app: other) { $0.events = [.exact("hung.x")] }) }
+        for key: DelegateKey in 1...100 {
+            bench.set(WebhookDelegate(key, app: other) { $0.events = [.exact("hung.x")] })
+        }
         for key: DelegateKey in 201...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
         bench.set(WebhookDelegate(1_000, app: other) { $0.events = [.exact("one.x")] })
         // The requests of app 7 stay open.
