@@ -4,7 +4,7 @@ package import HeraldCore
 package enum DeliveryStatement: Int, CaseIterable, Sendable {
     case addReplay, removeReplay, countReplays, replays, removeOldStatistics, statistics, recipients,
         attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, countOfAll, countOfDelegate,
-        dueRows, rowsOfSubject, rowsOfEvents
+        countsOfApp, dueRows, rowsOfSubject, rowsOfEvents
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -44,6 +44,12 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         case .countOfAll: "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_by_state")))"
         case .countOfDelegate:
             "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_of_delegate"))) AND delegate = ?5"
+        // For each delegate a range of the index, so that the rows of other apps cost nothing.
+        case .countsOfApp:
+            """
+            SELECT key, (SELECT count(*) \(Self.ofKey(dialect))), (SELECT max(event) \(Self.ofKey(dialect)))
+            FROM delegates WHERE app = ?1 AND deleted_at IS NULL AND EXISTS (SELECT 1 \(Self.ofKey(dialect)))
+            """
         case .dueRows:
             Self.rows(
                 dialect.indexed(by: "waiting_by_time"), "(due_at, event) > (?3, ?4)", orderedBy: "due_at, event")
@@ -68,6 +74,10 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         SELECT \(WaitingDelivery.columnsWithSubject) \(listed(index)) AND (event, delegate) < (?5, ?6) \(more)
         ORDER BY event DESC, delegate DESC LIMIT ?7
         """
+    }
+
+    private static func ofKey(_ dialect: SQLDialect) -> String {
+        "FROM waiting \(dialect.indexed(by: "waiting_of_delegate")) WHERE delegate = key AND state = ?2"
     }
 
     /// A part of the rows of one delegate.
@@ -174,6 +184,19 @@ extension SharedReader {
             count += Int(try first(statement, values) { $0.figure(0) } ?? 0)
         }
         return count
+    }
+}
+
+extension SharedReader {
+    package func countDeliveries(
+        app: AppKey, _ state: WaitingDelivery.State
+    ) throws(StoreError) -> [DeliveryCount] {
+        let values: [ColumnValue] = [.integer(app.rawValue), .integer(Int64(state.rawValue))]
+        return try rows(.delivery(.countsOfApp), values) { row throws(StoreError) in
+            DeliveryCount(
+                delegate: try row.natural(0, "delegate"), deliveries: Int(row.figure(1)),
+                newest: try row.natural(2, "position"))
+        }
     }
 }
 

@@ -18,12 +18,21 @@ from selenium.webdriver.common.keys import Keys
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
 
 
+class Raw(str):
+    """A body that is sent as it is."""
+
+
+def raw(server, path):
+    with urllib.request.urlopen(server + path, timeout=20) as answer:
+        return answer.read()
+
+
 def call(server, method, path, body=None):
-    data = None if body is None else json.dumps(body).encode()
+    data = None if body is None else (body if isinstance(body, Raw) else json.dumps(body)).encode()
     request = urllib.request.Request(server + path, data, {"Content-Type": "application/json"}, method=method)
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
 

@@ -7,7 +7,7 @@ Exits 0 when all holds; else the traceback says what does not.
 
 import sys
 
-from browser import Browser, call
+from browser import Browser, Raw, call, raw
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -147,6 +147,72 @@ def the_tail_does_not_jump(page):
     page.wait(lambda: "must be a type" in page.text("main"))
 
 
+def a_burst_adds_only_new_rows(page):
+    page.open("#/events")
+    page.wait(lambda: page.all("tbody tr"))
+    page.script("""window.added = 0;
+        new MutationObserver((changes) => changes.forEach((each) => added += each.addedNodes.length))
+            .observe(document.querySelector("main"), {childList: true, subtree: true})""")
+    for batch in range(3):
+        call(page.server, "POST", "/v1/events", [{"type": "burst.one", "data": batch * 100 + number} for number in range(100)])
+    page.wait(lambda: page.texts("tbody tr:first-child td.data") == ["299"])
+    # A few more are the button for older events.
+    assert page.script("return added") <= 310, page.script("return added")
+    assert len(page.all("tbody tr")) == 200
+
+
+def stored_numbers_are_shown_as_they_are(page):
+    text = '{"big":8202522731445525542,"huge":1e400,"one":1.0}'
+    event = call(page.server, "POST", "/v1/events", Raw('{"type": "number.big", "data": %s}' % text))["id"]
+    page.open("#/events?type=number.*")
+    page.wait(lambda: page.texts("tbody td.data") == [text])
+    call(page.server, "POST", "/v1/events", Raw('{"type": "number.live", "data": %s}' % text))
+    page.wait(lambda: page.texts("tbody td.data") == [text, text])
+    page.open("#/events/" + event)
+    page.wait(lambda: '"big": 8202522731445525542,' in page.text("pre.body") and '"huge": 1e400,' in page.text("pre.body"))
+    page.click("Raw")
+    page.wait(lambda: page.text("pre.body") == text)
+    made = call(page.server, "POST", "/v1/delegates", Raw(
+        '{"url": "%s/numbers", "events": ["never.*"], "filter": {"data": {"big": [8202522731445525542]}}}' % page.receiver))["id"]
+    page.open("#/delegates/" + made)
+    page.click("Settings")
+    page.click("More settings")
+    page.wait(lambda: "8202522731445525542" in page.find("#field-filter").get_attribute("value"))
+    page.fill("field-filter", '{"data": {"big": [8202522731445525543]}}')
+    page.click("Save")
+    page.see("Saved.")
+    assert b"8202522731445525543" in raw(page.server, "/v1/delegates/" + made)
+    page.escape()
+    call(page.server, "DELETE", "/v1/delegates/" + made)
+
+
+def what_is_given_up_is_shown_first(page):
+    ids = [call(page.server, "POST", "/v1/delegates", {"url": f"{page.receiver}/broken/{number}", "events": ["lost.*"], "retry_schedule": []})["id"]
+           for number in range(2)]
+    well = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/well", "events": ["lost.*"]})["id"]
+    event = call(page.server, "POST", "/v1/events", {"type": "lost.one"})["id"]
+    page.wait(lambda: call(page.server, "GET", "/v1/deliveries/counts")["deliveries"] == 2)
+    page.open("#/")
+    page.see("2 deliveries given up")
+    page.see("last: HTTP 503")
+    page.check_accessibility()
+    page.click("Show them")
+    page.wait(lambda: page.hash() == "#/deliveries?state=exhausted" and len(page.all("tbody tr")) == 2)
+    page.see("HTTP 503")
+    page.check_accessibility()
+    page.open("#/events/" + event)
+    page.wait(lambda: [each.split()[-1] for each in page.texts(".end .state")] == ["exhausted", "exhausted", "delivered"])
+    page.see("2 exhausted, 1 delivered")
+    page.open("#/deliveries?state=exhausted&delegate=" + ids[0])
+    page.wait(lambda: len(page.all("tbody tr")) == 1)
+    page.click("Redeliver all")
+    page.see("Redeliver 1 delivery?")
+    page.press(page.find("dialog.ask"), "Redeliver")
+    page.see("1 of 1 delivery on the way again.")
+    for each in [*ids, well]:
+        call(page.server, "DELETE", "/v1/delegates/" + each)
+
+
 def the_state_is_followed(page):
     page.keys("gs")
     call(page.server, "PUT", "/v1/app-state", {"state": {"data_retrieval": "running"}})
@@ -201,7 +267,7 @@ def the_keyboard_is_enough(page):
 def every_page_fits(page):
     event = call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"]
     delegate = call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][-1]["id"]
-    places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "state?user=42", "post"]
+    places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "deliveries", "state?user=42", "post"]
     for width, theme in ((360, "light"), (360, "dark"), (1280, "dark")):
         page.appear(width, theme)
         for place in places:
@@ -235,7 +301,7 @@ def nothing_went_wrong_meanwhile(page):
     files = page.script(
         "return performance.getEntries().filter(each => each.name.startsWith(location.origin) && !each.name.includes('/v1/')"
         " && !each.name.endsWith('/metrics') && each.decodedBodySize).map(each => [each.name, each.decodedBodySize])")
-    assert sum(size for _, size in files) < 100 * 1024, files
+    assert sum(size for _, size in files) < 130 * 1024, files
     assert any(name.endswith(".css") for name, _ in files) and len(files) > 10, files
 
 
@@ -244,7 +310,8 @@ if __name__ == "__main__":
         for step in (
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
-            the_tail_does_not_jump, the_state_is_followed, the_overview_shows_the_flow, the_keyboard_is_enough,
+            the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
+            what_is_given_up_is_shown_first, the_state_is_followed, the_overview_shows_the_flow, the_keyboard_is_enough,
             every_page_fits, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)

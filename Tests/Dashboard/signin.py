@@ -49,16 +49,43 @@ def a_delegate_is_registered_by_the_session(page):
 def who_signs_out_is_out(page):
     page.open("#/events")
     page.see("No events yet")
+    assert '-H "Authorization: Bearer $HERALD_KEY"' in page.text("pre")
     page.tap("#sign-out")
     page.see("Access key")
     assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
 
 
-def ask(page, path, body):
+def ask(page, path, body, method="POST"):
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key}
-    request = urllib.request.Request(page.server + path, json.dumps(body).encode(), headers)
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(page.server + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.load(answer)
+        return json.loads(answer.read() or b"null")
+
+
+def a_reader_sees_nothing_that_it_may_not_do(page):
+    made = ask(page, "/v1/delegates", {"url": "http://127.0.0.1:9/readers"})["id"]
+    event = ask(page, "/v1/events", {"type": "read.only"})["id"]
+    key = ask(page, "/v1/keys", {"name": "reader", "scopes": ["read"]})["key"]
+    page.fill("access-key", key, enter=True)
+    page.see("Events")
+    for place, words in {"": "Event flow", "delegates": "127.0.0.1:9", "events": "read.only", "events/" + event: "Deliveries",
+                         "deliveries?state=exhausted": "No delivery", "state": "App state", "delegates/" + made: "Given up"}.items():
+        page.open("#/" + place)
+        page.see(words)
+        shown = page.texts("main button, main a.button, dialog button, nav a")
+        for forbidden in ("New delegate", "Publish", "Publish an event", "Redeliver", "Redeliver to all", "Redeliver all", "Test", "Pause events",
+                          "Rotate secret", "Remove", "Save", "Resume", "Probe now"):
+            assert forbidden not in shown, f"{forbidden} at {place}"
+        page.check_accessibility()
+    page.escape()
+    page.wait(lambda: not page.all("dialog"))
+    page.keys("n")
+    assert page.hash() == "#/delegates"
+    page.tap("#sign-out")
+    page.see("Access key")
+    for path in ("/v1/delegates/" + made,):
+        ask(page, path, None, "DELETE")
 
 
 def a_link_opens_the_dashboard_of_its_app(page):
@@ -71,6 +98,9 @@ def a_link_opens_the_dashboard_of_its_app(page):
     page.open("#/delegates")
     page.see("No webhooks yet")
     assert "portal" not in page.script("return location.href")
+    # A link has no scope for publishing, and its user has no key.
+    assert "Publish" not in page.text("nav") and "New delegate" in page.text("main")
+    assert "curl" not in page.text("main")
     page.tap("#sign-out")
     page.see("Access key")
 
@@ -104,7 +134,8 @@ if __name__ == "__main__":
         browser.key = sys.argv[2]
         for step in (
             nothing_is_shown_without_a_key, a_wrong_key_is_refused, the_right_one_opens_the_page_that_was_asked_for,
-            a_delegate_is_registered_by_the_session, who_signs_out_is_out, a_link_opens_the_dashboard_of_its_app,
+            a_delegate_is_registered_by_the_session, who_signs_out_is_out,
+            a_reader_sees_nothing_that_it_may_not_do, a_link_opens_the_dashboard_of_its_app,
             a_link_does_not_replace_a_session_unasked, a_link_that_has_ended_opens_nothing,
         ):
             print(step.__name__.replace("_", " "), flush=True)

@@ -53,6 +53,34 @@ struct DeliveryListTests {
         }
     }
 
+    @Test("deliveries that were given up are counted for each delegate, with their last error")
+    func counts() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(500) }
+        defer { receiver.close() }
+        let none = try await herald.get("/v1/deliveries/counts")
+        #expect(none.integer("deliveries") == 0 && none.integer("delegates") == 0 && none.data.isEmpty)
+        let once = try await herald.register(receiver.url("/once"), #""events": ["a.b"], "retry_schedule": []"#).id
+        let twice = try await herald.register(receiver.url("/twice"), #""retry_schedule": []"#).id
+        let first = try await herald.publish("a.b")
+        _ = try await herald.deliveries(of: first, "exhausted", "exhausted")
+        let second = try await herald.publish("b.c")
+        _ = try await herald.deliveries(of: second, "exhausted")
+
+        let counts = try await herald.get("/v1/deliveries/counts")
+        #expect(counts.integer("deliveries") == 3 && counts.integer("delegates") == 2)
+        #expect(counts.data.map { $0["delegate"]?.string } == [twice, once])
+        #expect(counts.data.map { $0["deliveries"]?.integer } == [2, 1])
+        #expect(counts.data.map { $0["event"]?.string } == [second, first])
+        #expect(counts.data.allSatisfy { $0["status_code"]?.integer == 500 && $0["error"]?.isNull == true })
+        let short = try await herald.get("/v1/deliveries/counts?state=exhausted&limit=1")
+        #expect(short.integer("deliveries") == 3 && short.data.count == 1)
+        #expect(try await herald.get("/v1/deliveries/counts?state=retrying").integer("deliveries") == 0)
+        #expect(try await herald.get("/v1/deliveries/counts?state=delivered").errors == ["state"])
+        let listed = try await herald.get("/v1/deliveries").data
+        #expect(listed.allSatisfy { $0["status_code"]?.integer == 500 && $0["last_attempt_at"]?.timestamp != nil })
+    }
+
     @Test("pending deliveries are listed by delegate and by event")
     func pending() async throws {
         let herald = try await HeraldProcess.start()

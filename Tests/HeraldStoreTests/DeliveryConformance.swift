@@ -102,6 +102,25 @@ struct DeliveryConformance {
         #expect(try reader.countDeliveries(query) == 6, "a page is none of the count's business")
     }
 
+    @Test("are counted for each delegate of one app and state", arguments: StoreKind.allCases)
+    func counts(_ kind: StoreKind) throws {
+        let rows = [
+            row(1, 1, .exhausted), row(1, 3, .exhausted), row(1, 4, .retrying), row(2, 2, .exhausted),
+            row(2, 4, .dropped), row(3, 4, .exhausted),
+        ]
+        let fixture = try fixture(kind, rows)
+        let reader = try fixture.store.makeReader()
+        func count(_ app: AppKey, _ state: WaitingDelivery.State) throws -> [DeliveryCount] {
+            try reader.countDeliveries(app: app, state).sorted { $0.delegate < $1.delegate }
+        }
+        let exhausted = try count(.default, .exhausted)
+        #expect(exhausted.map(\.delegate) == [1, 2] && exhausted.map(\.deliveries) == [2, 1])
+        #expect(exhausted.map(\.newest) == [3, 2])
+        #expect(try count(.default, .dropped) == [DeliveryCount(delegate: 2, deliveries: 1, newest: 4)])
+        #expect(try count(.default, .damaged).isEmpty)
+        #expect(try count(otherApp, .exhausted) == [DeliveryCount(delegate: 3, deliveries: 1, newest: 4)])
+    }
+
     @Test("are made again: due now, with no attempts, marked as replays", arguments: StoreKind.allCases)
     func redeliver(_ kind: StoreKind) throws {
         let fixture = try fixture(kind, [row(1, 1, .exhausted), row(1, 2, .dropped), row(2, 4, .exhausted)])

@@ -12,6 +12,9 @@ static const unsigned char openapi_yaml[] = {
 static const unsigned char problems_md[] = {
 #embed "../../HeraldAPI/Server/problems.md"
 };
+static const unsigned char access_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/access.js"
+};
 static const unsigned char api_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/api.js"
 };
@@ -26,6 +29,9 @@ static const unsigned char charts_js[] = {
 };
 static const unsigned char delegates_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/delegates.js"
+};
+static const unsigned char deliveries_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/deliveries.js"
 };
 static const unsigned char dom_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/dom.js"
@@ -94,11 +100,13 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("openapi.json", openapi_json),
     FILE_NAMED("openapi.yaml", openapi_yaml),
     FILE_NAMED("problems.md", problems_md),
+    FILE_NAMED("access.js", access_js),
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),
     FILE_NAMED("attempt.js", attempt_js),
     FILE_NAMED("charts.js", charts_js),
     FILE_NAMED("delegates.js", delegates_js),
+    FILE_NAMED("deliveries.js", deliveries_js),
     FILE_NAMED("dom.js", dom_js),
     FILE_NAMED("drawer.js", drawer_js),
     FILE_NAMED("events.js", events_js),

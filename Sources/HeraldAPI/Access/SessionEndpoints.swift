@@ -53,6 +53,7 @@ struct SessionEndpoints: Sendable {
             answer.member("key_required", access.isRequired)
             answer.member("app", principal.flatMap { hub.committed.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
+            answer.member("portal", principal?.identity == .portalLink)
             answer.array("scopes") { list in
                 for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
                     list.element(scope.rawValue)

@@ -38,9 +38,10 @@ struct DashboardFile: Sendable {
     static let byName = Dictionary(uniqueKeysWithValues: names.map { ($0, DashboardFile($0)) })
 
     private static let names = [
-        "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "dom.js", "drawer.js", "events.js",
-        "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js", "live.js", "nodes.js",
-        "overview.js", "post.js", "secret.js", "signin.js", "state.js", "story.js", "style.css", "svg.js",
+        "access.js", "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "deliveries.js", "dom.js",
+        "drawer.js", "events.js", "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js",
+        "live.js", "nodes.js", "overview.js", "post.js", "secret.js", "signin.js", "state.js", "story.js",
+        "style.css", "svg.js",
     ]
 
     private static let types = [

@@ -68,19 +68,19 @@ struct DelegateEndpoints: Sendable {
     // MARK: Reading
 
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("kind", "status", "event", "limit", "cursor")
+        let query = try call.query("kind", "status", "event", "search", "sort", "limit", "cursor")
         let limit = try query.limit()
         let filter = try DelegateFilter(query)
-        let before = try query.cursor(ofIDs: "dlg_")
+        let order = try DelegateOrder(query)
         // Not on the loop's thread, although the store is not read: a filter may examine every delegate.
         try call.answer(from: hub) { reader in
-            let entries = entries(call.app, filter, before: before, limit: limit + 1)
+            let entries = entries(call.app, filter, order, limit: limit + 1)
             let lanes = entries.prefix(limit).compactMap { entry -> BacklogCounter.Lane? in
                 guard case .webhook(let delegate) = entry else { return nil }
                 return hub.lane(of: delegate).map { (delegate, $0) }
             }
             let backlogs = try BacklogCounter(hub, reader).count(lanes)
-            call.send(page: entries, query, limit: limit, cursor: \.id) { entry, json in
+            call.send(page: entries, query, limit: limit, cursor: { order.cursor(of: $0, hub) }) { entry, json in
                 switch entry {
                 case .webhook(let delegate):
                     json.members(of: delegate, in: hub, backlogs[delegate.key] ?? Backlog())
@@ -92,44 +92,29 @@ struct DelegateEndpoints: Sendable {
         }
     }
 
-    /// Newest first.
-    private func entries(_ app: AppKey, _ filter: DelegateFilter, before: String?, limit: Int) -> [Entry] {
-        var entries: [Entry] = []
+    /// One page more than the registry's own order needs a look at all of them.
+    private func entries(
+        _ app: AppKey, _ filter: DelegateFilter, _ order: DelegateOrder, limit: Int
+    ) -> [DelegateEntry] {
+        var entries: [DelegateEntry] = []
         if filter.includes("webhook") {
-            let found = hub.committed.registry.list(app, before: before, limit: limit) {
-                filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0)))
-            }
-            entries += found.map(Entry.webhook)
+            let found = hub.committed.registry.list(
+                app, before: order.isNewestFirst ? order.last?.id : nil, limit: order.isNewestFirst ? limit : .max
+            ) { filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0))) }
+            entries += found.map(DelegateEntry.webhook)
         }
-        var others: [Entry] = []
         // Objects in the process belong to the operator, so they are listed in `default` only.
         if app == .default && filter.includes("in_memory") && filter.acceptsActive {
-            others += hub.inMemoryDelegates.map(Entry.inMemory)
+            entries += hub.inMemoryDelegates.filter(filter.accepts).map(DelegateEntry.inMemory)
         }
         if filter.includes("stream") && filter.acceptsActive {
-            others += streams.events.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.eventStream)
-            if filter.event == nil {
-                others += streams.attempts.all.filter { $0.interest.app == app }.map(Entry.attemptStream)
+            entries += streams.events.all.filter { $0.interest.app == app && filter.accepts($0) }
+                .map(DelegateEntry.eventStream)
+            if filter.event == nil && filter.search == nil {
+                entries += streams.attempts.all.filter { $0.interest.app == app }.map(DelegateEntry.attemptStream)
             }
         }
-        entries += others.filter { entry in before.map { entry.id < $0 } ?? true }
-        return Array(entries.sorted { $0.id > $1.id }.prefix(limit))
-    }
-
-    private enum Entry {
-        case webhook(WebhookDelegate)
-        case inMemory(InMemoryDelegate)
-        case eventStream(EventStream)
-        case attemptStream(AttemptStream)
-
-        var id: String {
-            switch self {
-            case .webhook(let delegate): delegate.id
-            case .inMemory(let delegate): delegate.id
-            case .eventStream(let stream): stream.id
-            case .attemptStream(let stream): stream.id
-            }
-        }
+        return order.page(of: entries, limit: limit, hub)
     }
 
     private func show(_ call: Call) throws(Problem) {
@@ -156,40 +141,4 @@ struct DelegateEndpoints: Sendable {
         }
         call.send { $0.members(of: delegate) }
     }
-}
-
-/// The filter of a list of delegates.
-private struct DelegateFilter {
-    let kind: String?
-    let status: WebhookStatus?
-    let event: String?
-
-    init(_ query: Query) throws(Problem) {
-        kind = query["kind"]
-        status = query["status"].flatMap(WebhookStatus.init)
-        event = query["event"]
-        if let kind, !["webhook", "stream", "in_memory"].contains(kind) {
-            throw .invalidParameter("kind", "must be webhook, stream or in_memory")
-        }
-        if query["status"] != nil && status == nil {
-            throw .invalidParameter("status", "must be " + WebhookStatus.words)
-        }
-        if let event, !EventType.isValid(event) {
-            throw .invalidParameter("event", "must be an event type, such as auth.logged_in")
-        }
-    }
-
-    func accepts(_ delegate: WebhookDelegate, status shown: WebhookStatus) -> Bool {
-        if let status, status != shown { return false }
-        return event.map(delegate.selection.includes(type:)) ?? true
-    }
-
-    func accepts(_ stream: EventStream) -> Bool {
-        event.map(stream.interest.includes(type:)) ?? true
-    }
-
-    func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }
-
-    /// Delegates other than webhooks are always active.
-    var acceptsActive: Bool { status == nil || status == .active }
 }

@@ -9,6 +9,7 @@ struct DeliveryEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/v1/deliveries", needs: .read, list),
+            Route(.get, "/v1/deliveries/counts", needs: .read, count),
             Route(.post, "/v1/deliveries/redeliver", needs: .manage, redeliver),
             Route(.post, "/v1/deliveries/cancel", needs: .manage, cancel),
         ]
@@ -42,16 +43,21 @@ struct DeliveryEndpoints: Sendable {
         }
     }
 
+    private func count(_ call: Call) throws(Problem) {
+        let query = try call.query("state", "limit")
+        let state = try query.state(of: [.retrying, .exhausted, .dropped]) ?? .exhausted
+        let limit = try query.limit()
+        try call.answer(from: hub) { reader in
+            let counts = try DeliveryCounts(state.stored, of: call.app, limit: limit, hub, reader)
+            call.send { $0.members(of: counts, state) }
+        }
+    }
+
     /// - Parameter states: the valid values of `state`.
     private func selection(
         _ call: Call, _ query: Query, states: [DeliveryState]
     ) throws(Problem) -> DeliverySelection {
-        let state = try query["state"].map { text throws(Problem) in
-            guard let state = DeliveryState(rawValue: text), states.contains(state) else {
-                throw Problem.invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))
-            }
-            return state
-        }
+        let state = try query.state(of: states)
         let delegate = try query["delegate"].map { id throws(Problem) in
             try problem { () throws(HubError) in try hub.webhook(id, of: call.app) }
         }
@@ -104,6 +110,17 @@ struct DeliveryEndpoints: Sendable {
                 return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
             }
         }
+    }
+}
+
+extension Query {
+    /// The parameter `state`.
+    fileprivate func state(of states: [DeliveryState]) throws(Problem) -> DeliveryState? {
+        guard let text = self["state"] else { return nil }
+        guard let state = DeliveryState(rawValue: text), states.contains(state) else {
+            throw .invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))
+        }
+        return state
     }
 }
 

@@ -14,6 +14,32 @@ extension JSONObjectWriter {
         member("replay", row.isReplay)
         member("next_attempt_at", row.nextAttemptAt.map { Timestamp(milliseconds: $0) })
         member("ended_at", row.endedAt.map { Timestamp(milliseconds: $0) })
+        members(ofLast: row.lastAttempt)
+    }
+
+    private mutating func members(ofLast attempt: AttemptRecord?) {
+        member("last_attempt_at", attempt.map { Timestamp(milliseconds: $0.startedAt) })
+        member("status_code", attempt?.status)
+        member("error", attempt?.failure?.rawValue)
+    }
+
+    mutating func members(of counts: DeliveryCounts, _ state: DeliveryState) {
+        member("state", state.rawValue)
+        member("deliveries", counts.deliveries)
+        member("delegates", counts.delegates)
+        array("data") { list in
+            for entry in counts.entries {
+                list.object {
+                    $0.member("delegate", entry.delegate.id)
+                    $0.member("url", entry.delegate.settings.url)
+                    $0.member("description", entry.delegate.settings.description)
+                    $0.member("deliveries", entry.deliveries)
+                    $0.member("event", entry.newest?.id)
+                    $0.member("type", entry.newest?.type)
+                    $0.members(ofLast: entry.lastAttempt)
+                }
+            }
+        }
     }
 
     mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {

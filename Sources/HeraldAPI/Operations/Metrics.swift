@@ -32,7 +32,9 @@ struct Metrics: Sendable {
     /// - Parameter reader: `nil` if the store can't be read; its metrics are omitted then.
     func text(_ reader: (any StoreReader)?) -> [UInt8] {
         var page = MetricsPage()
-        page.gauge("herald_build_info", "The version of this Herald.", .init(("version", version), value: 1))
+        page.gauge(
+            "herald_build_info", "The version of this Herald, and the node, by its id in GET /v1/nodes.",
+            .init(("version", version), ("node", hub.nodeMonitor.node.id), value: 1))
         writeEvents(&page)
         page.counter(
             "herald_events_damaged_total", "Events whose bytes in the database are not those that were stored.",

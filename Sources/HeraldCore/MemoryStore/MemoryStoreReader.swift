@@ -186,6 +186,18 @@ extension MemoryReader {
         store.read { contents in contents.waiting.values.count { query.matches($0, contents) } }
     }
 
+    func countDeliveries(app: AppKey, _ state: WaitingDelivery.State) -> [DeliveryCount] {
+        store.read { contents in
+            var query = DeliveryQuery([state])
+            query.app = app
+            let rows = contents.waiting.values.filter { query.matches($0, contents) }
+            return Dictionary(grouping: rows, by: \.delegate).map { delegate, rows in
+                DeliveryCount(
+                    delegate: delegate, deliveries: rows.count, newest: rows.reduce(0) { max($0, $1.event) })
+            }
+        }
+    }
+
     func replays(_ delegate: DelegateKey) -> [Replay] {
         store.read { contents in
             contents.replays.values.filter { $0.delegate == delegate }.sorted { $0.id < $1.id }

@@ -127,6 +127,19 @@ package struct DeliveryQuery: Sendable {
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
 }
 
+/// The number of a delegate's deliveries in one state.
+package struct DeliveryCount: Equatable, Sendable {
+    package let delegate: DelegateKey
+    package let deliveries: Int
+    /// The newest event among them.
+    package let newest: LogPosition
+    package init(delegate: DelegateKey, deliveries: Int, newest: LogPosition) {
+        self.delegate = delegate
+        self.deliveries = deliveries
+        self.newest = newest
+    }
+}
+
 /// A replay of events for a delegate, beside its lane.
 package struct Replay: Equatable, Sendable {
     /// Increasing, never reused.

@@ -61,6 +61,9 @@ package protocol DeliveryReader: AnyObject {
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
     /// The number of matching deliveries, ignoring `before` and `limit`.
     func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int
+    /// The deliveries of an app in one state, counted for each delegate that has some, in no order. Deleted delegates are
+    /// left out. The work depends on the app's delegates and rows only.
+    func countDeliveries(app: AppKey, _ state: WaitingDelivery.State) throws(StoreError) -> [DeliveryCount]
     /// Replays of a delegate that have not ended, oldest first.
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
     /// Slots that begin at `start` or later, oldest first.

@@ -11,9 +11,11 @@ package struct DeliveryRow: Sendable {
     /// Milliseconds since 1970 UTC.
     package let nextAttemptAt: Int64?
     package let endedAt: Int64?
+    /// `nil` if there was none, or if it was removed.
+    package let lastAttempt: AttemptRecord?
 
     /// A delivery with a row in the store.
-    package init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
+    package init(_ delivery: WaitingDelivery, _ event: Event?, _ lastAttempt: AttemptRecord?, _ hub: Hub) {
         let delegate = hub.committed.registry.delegate(key: delivery.delegate)
         let lane = delegate.flatMap { hub.lane(of: $0) }
         let state = DeliveryState(delivery.state)
@@ -27,6 +29,7 @@ package struct DeliveryRow: Sendable {
         let isTold = delegate?.shownStatus(lane) == .active
         nextAttemptAt = state == .retrying && isTold ? delivery.dueAt : nil
         endedAt = state == .retrying ? nil : delivery.dueAt
+        self.lastAttempt = lastAttempt
     }
 
     /// A delivery without any attempt.
@@ -39,6 +42,7 @@ package struct DeliveryRow: Sendable {
         isReplay = false
         nextAttemptAt = nil
         endedAt = nil
+        lastAttempt = nil
     }
 }
 

@@ -41,8 +41,9 @@ package struct DeliverySelection: Sendable {
         wanted.limit = limit
         let found = try reader.deliveries(wanted)
         let events = try EventHeads(found.map(\.event), reader)
-        return found.map {
-            (DeliveryKey(delegate: $0.delegate, event: $0.event), DeliveryRow($0, events[$0.event], hub))
+        return try found.map {
+            let last = try reader.lastAttempt($0.delegate, $0.event)
+            return (DeliveryKey(delegate: $0.delegate, event: $0.event), DeliveryRow($0, events[$0.event], last, hub))
         }
     }
 

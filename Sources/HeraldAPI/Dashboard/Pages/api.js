@@ -1,5 +1,7 @@
 // The only module that sends requests to the server: to the public API.
 
+import { read, stored, write } from "./json.js";
+
 /// An error response of the server (RFC 9457).
 export class Problem extends Error {
   constructor(document, status) {
@@ -10,12 +12,14 @@ export class Problem extends Error {
   }
 }
 
-const session = "/v1/session";
+// Paths are relative to the page, which may be below a path of a proxy.
+const session = "v1/session";
 
-async function send(method, path, body, headers = {}) {
+/// - Parameter shape: where the response has values that are shown as they are stored.
+async function send(method, path, body, headers = {}, shape = undefined) {
   const options = { method, headers: { ...headers }, cache: "no-store" };
   if (body !== undefined) {
-    options.body = typeof body === "string" ? body : JSON.stringify(body);
+    options.body = typeof body === "string" ? body : write(body);
     options.headers["Content-Type"] = "application/json";
   }
   let response;
@@ -28,7 +32,7 @@ async function send(method, path, body, headers = {}) {
   const isJSON = response.headers.get("Content-Type")?.includes("json");
   let answer = text;
   try {
-    if (isJSON) answer = JSON.parse(text);
+    if (isJSON) answer = read(text, response.ok ? shape : undefined);
   } catch {
     throw new Problem({ detail: "The response of the server was cut off." }, response.status);
   }
@@ -37,14 +41,14 @@ async function send(method, path, body, headers = {}) {
   return { answer, etag: response.headers.get("ETag"), status: response.status };
 }
 
-const get = async (path) => (await send("GET", path)).answer;
+const get = async (path, shape) => (await send("GET", path, undefined, {}, shape)).answer;
 const post = async (path, body) => (await send("POST", path, body)).answer;
 const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
 };
-const delegate = (id) => `/v1/delegates/${encodeURIComponent(id)}`;
-const event = (id) => `/v1/events/${encodeURIComponent(id)}`;
+const delegate = (id) => `v1/delegates/${encodeURIComponent(id)}`;
+const event = (id) => `v1/events/${encodeURIComponent(id)}`;
 
 /// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which does not match the service's own.
 export function matches(pattern, type) {
@@ -52,29 +56,23 @@ export function matches(pattern, type) {
   return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
 }
 
+/// The data of an event is shown as it is stored.
+export const eventShape = { data: stored };
+
 export const api = {
   session: () => get(session),
   signIn: (credentials) => send("POST", session, credentials),
   appOf: async (credentials) => (await post(session + "?dry_run=true", credentials)).app,
   signOut: () => send("DELETE", session),
 
-  metrics: () => get("/metrics"),
-  nodes: () => get("/v1/nodes"),
-  moves: () => get("/v1/nodes/moves"),
+  metrics: () => get("metrics"),
+  nodes: () => get("v1/nodes"),
+  moves: () => get("v1/nodes/moves"),
 
-  /// At most `most` delegates, newest first, and whether there are more.
-  async delegates(filter = {}, most = 1000) {
-    const found = [];
-    let cursor = null;
-    do {
-      const page = await get("/v1/delegates" + query({ ...filter, limit: 200, cursor }));
-      found.push(...page.data);
-      cursor = page.next_cursor;
-    } while (cursor && found.length < most);
-    return { data: found, more: cursor !== null };
-  },
-  delegate: (id) => send("GET", delegate(id)),
-  register: (settings) => send("POST", "/v1/delegates", settings),
+  /// One page of at most 200 delegates.
+  delegates: (filter = {}) => get("v1/delegates" + query({ limit: 200, ...filter })),
+  delegate: (id) => send("GET", delegate(id), undefined, {}, { filter: stored }),
+  register: (settings) => send("POST", "v1/delegates", settings),
   change: (id, patch, etag) => send("PATCH", delegate(id), patch, etag ? { "If-Match": etag } : {}),
   remove: (id) => send("DELETE", delegate(id)),
   pause: (id) => post(delegate(id) + "/pause"),
@@ -86,17 +84,23 @@ export const api = {
 
   /// A page may be empty before the end of the search. Then this reads the next one, up to a limit.
   async events(filter = {}) {
-    let page = await get("/v1/events" + query(filter));
+    const shape = { data: [eventShape] };
+    let page = await get("v1/events" + query(filter), shape);
     for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {
-      page = await get("/v1/events" + query({ ...filter, cursor: page.next_cursor }));
+      page = await get("v1/events" + query({ ...filter, cursor: page.next_cursor }), shape);
     }
     return page;
   },
-  event: (id) => get(event(id)),
+  event: (id) => get(event(id), eventShape),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
-  post: (text) => post("/v1/events", text),
-  dryRun: (text) => post("/v1/events?dry_run=true", text),
+  post: (text) => post("v1/events", text),
+  dryRun: (text) => post("v1/events?dry_run=true", text),
 
-  appState: () => get("/v1/app-state"),
-  authStatus: (user) => get(`/v1/auth/${encodeURIComponent(user)}`),
+  /// Deliveries that wait or did not succeed.
+  deliveries: (filter = {}) => get("v1/deliveries" + query(filter)),
+  counts: (state, limit) => get("v1/deliveries/counts" + query({ state, limit })),
+  /// Sends deliveries again, or cancels them: `action` is `redeliver` or `cancel`.
+  changeAll: (action, filter, isDryRun) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: isDryRun || null })),
+  appState: () => get("v1/app-state", { state: stored }),
+  authStatus: (user) => get(`v1/auth/${encodeURIComponent(user)}`, { user: stored }),
 };

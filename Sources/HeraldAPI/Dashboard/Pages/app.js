@@ -1,6 +1,7 @@
 // Chooses the page: the part of the URL after `#`. Each page is a function that fills an element, until its signal is
 // aborted.
 
+import { may } from "./access.js";
 import { h, notice } from "./dom.js";
 import { whenSignedIn } from "./signin.js";
 
@@ -11,6 +12,7 @@ const pages = [
     load: async () => (await import("./delegates.js")).delegates },
   { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", load: async () => (await import("./story.js")).story },
   { path: /^\/events$/, place: "#/events", title: "Events", load: async () => (await import("./events.js")).events },
+  { path: /^\/deliveries$/, place: "#/deliveries", title: "Deliveries", load: async () => (await import("./deliveries.js")).deliveries },
   { path: /^\/state$/, place: "#/state", title: "State", load: async () => (await import("./state.js")).state },
   { path: /^\/post$/, place: "#/post", title: "Publish an event", load: async () => (await import("./post.js")).post },
 ];
@@ -81,16 +83,17 @@ themeButton.addEventListener("click", () => {
 // MARK: Keyboard
 
 const shortcuts = [
-  ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g s", "state"],
-  ["g p", "publish an event"], ["Esc", "close"], ["?", "this help"],
+  ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g l", "deliveries"],
+  ["g s", "state"], ["g p", "publish an event"], ["Esc", "close"], ["?", "this help"],
 ];
-const places = { o: "#/", d: "#/delegates", e: "#/events", s: "#/state", p: "#/post" };
+const needs = { n: "manage", "g p": "publish" };
+const places = { o: "#/", d: "#/delegates", e: "#/events", l: "#/deliveries", s: "#/state", p: "#/post" };
 let isGoing = false;
 
 function help() {
   const dialog = h("dialog", { class: "ask", "aria-label": "Keyboard", onclose: () => dialog.remove() },
     h("h2", null, "Keyboard"),
-    h("dl", { class: "keys" }, shortcuts.map(([key, words]) => [h("dt", null, h("kbd", null, key)), h("dd", null, words)])),
+    h("dl", { class: "keys" }, shortcuts.filter(([key]) => !needs[key] || may(needs[key])).map(([key, words]) => [h("dt", null, h("kbd", null, key)), h("dd", null, words)])),
     h("form", { method: "dialog", class: "actions" }, h("button", null, "Close")));
   document.body.append(dialog);
   dialog.showModal();
@@ -103,7 +106,7 @@ document.addEventListener("keydown", (event) => {
   const place = isGoing ? places[event.key] : null;
   isGoing = event.key === "g";
   if (place) location.hash = place;
-  else if (event.key === "n") location.hash = "#/delegates/new";
+  else if (event.key === "n" && may("manage")) location.hash = "#/delegates/new";
   else if (event.key === "?") help();
   else if (event.key === "/") {
     const search = main.querySelector("input[type=search]");

@@ -1,15 +1,14 @@
 // One attempt: an HTTP request, its phases and its response.
 
 import { h, s } from "./dom.js";
-import { state, duration, clock } from "./format.js";
+import { state, duration, clock, failure } from "./format.js";
 
 const phases = ["lookup", "connect", "tls", "first_byte"];
 
 /// - Parameter isLinked: whether it links to its event.
 export function attempt(each, isLinked) {
-  const answer = each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " ");
   return h("li", null, h("details", { "data-key": each.id ?? "test" }, h("summary", { "data-key": "summary" + (each.id ?? "test") },
-    state(each.outcome), h("span", null, answer), h("span", { class: "muted" }, duration(each.duration_ms)),
+    state(each.outcome), h("span", null, failure(each)), h("span", { class: "muted" }, duration(each.duration_ms)),
     each.started_at && clock(each.started_at), each.attempt > 1 && h("span", { class: "muted" }, `attempt ${each.attempt}`),
     each.replay && h("span", { class: "muted" }, "again")),
   h("div", { class: "inside" },

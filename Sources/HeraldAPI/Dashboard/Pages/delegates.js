@@ -1,53 +1,55 @@
 // The list of delegates, and over it the drawer of one delegate.
 
+import { curl, may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, plural } from "./format.js";
 import { drawer, registration } from "./drawer.js";
 
-const shownAtOnce = 200;
+const pageSize = 100;
 const states = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
-const orders = {
-  state: (left, right) => states.indexOf(left.status) - states.indexOf(right.status) || lag(right) - lag(left),
-  name: (left, right) => name(left).localeCompare(name(right)),
-  lag: (left, right) => lag(right) - lag(left),
-  newest: (left, right) => right.created_at.localeCompare(left.created_at),
-};
 const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 
 export function delegates(root, { parameter, signal }) {
-  let all = [];
-  let isThereMore = false;
+  let found = [];
+  let next = null;
+  // The pages that the user has asked for, the first one included.
+  let pages = 1;
   const statistics = new Map();
-  const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", oninput: draw });
+  const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: again });
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
   const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
-  const sort = select("sort", "Sort", { state: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
+  const sort = select("sort", "Sort", { status: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
   const list = h("div", { class: "list", "aria-live": "off" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Delegates"), h("a", { class: "button primary", href: "#/delegates/new" }, "New delegate")),
+  root.append(h("div", { class: "head" }, h("h1", null, "Delegates"), may("manage") && h("a", { class: "button primary", href: "#/delegates/new" }, "New delegate")),
     h("div", { class: "filters", role: "search" }, search, kind, status, sort), list);
 
   function select(id, label, options) {
-    return h("select", { id, "aria-label": label, onchange: draw }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
+    return h("select", { id, "aria-label": label, onchange: again }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
   }
 
   function draw() {
-    const words = search.value.toLowerCase();
-    const found = all.filter((each) => (!kind.value || each.kind === kind.value) && (!status.value || each.status === status.value)
-      && [each.id, each.url, each.description, ...(each.events ?? [])].some((text) => text?.toLowerCase().includes(words)));
-    found.sort(orders[sort.value]);
-    if (all.every((each) => each.kind === "in_memory") && !words && !kind.value && !status.value) {
+    const isFiltered = search.value.trim() || kind.value || status.value;
+    if (!isFiltered && !next && found.every((each) => each.kind === "in_memory")) {
       return show(list, teach(), found.length > 0 && table(found));
     }
     show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
-      h("p", { class: "muted", role: "status" }, plural(found.length, "delegate"),
-        found.length > shownAtOnce ? `, the first ${shownAtOnce} shown` : "", isThereMore ? "; there are more than were read" : ""));
+      h("p", { class: "muted", role: "status" }, next ? `The first ${plural(found.length, "delegate")}` : plural(found.length, "delegate")),
+      next && h("button", { type: "button", "data-key": "more", onclick: () => {
+        pages += 1;
+        refresh();
+      } }, "More delegates"));
+  }
+
+  function again() {
+    pages = 1;
+    refresh();
   }
 
   const table = (found) => h("table", null,
-    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", null, found.slice(0, shownAtOnce).map(row)));
+    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Attempts, last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", null, found.map(row)));
 
   function row(each) {
     const numbers = statistics.get(each.id)?.last_hour;
@@ -58,21 +60,27 @@ export function delegates(root, { parameter, signal }) {
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
       h("td", { class: "number", "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
-      h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
+      h("td", { class: "number", "data-label": "attempts, last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)} succeeded` : "–"),
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
   }
 
+  // The server searches and sorts: the browser has only the pages that are shown.
   const refresh = keep(async () => {
-    const found = await api.delegates();
-    const isFirst = all.length === 0;
-    [all, isThereMore] = [found.data, found.more];
+    const filter = { search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize };
+    const isFirst = found.length === 0;
+    let [all, cursor] = [[], null];
+    for (let page = 0; page < pages && (page === 0 || cursor); page += 1) {
+      const answer = await api.delegates({ ...filter, cursor });
+      [all, cursor] = [[...all, ...answer.data], answer.next_cursor];
+    }
+    [found, next] = [all, cursor];
     draw();
     if (isFirst) countUp();
   }, 3000, signal, (error) => show(list, h("p", { class: "error" }, error.message)));
 
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
-    for (const { id } of all.filter((each) => each.kind === "webhook").slice(0, 40)) {
+    for (const { id } of found.filter((each) => each.kind === "webhook").slice(0, 40)) {
       if (signal.aborted) return;
       statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
     }
@@ -94,4 +102,4 @@ delegates.update = (root, id) => {
 };
 
 const teach = () => empty("No webhooks yet", "Register the URL of a program that needs the events. `herald receiver` is one to try things out.",
-  `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`);
+  may("manage") && curl("v1/delegates", `--json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`));

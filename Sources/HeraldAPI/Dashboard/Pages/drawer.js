@@ -1,5 +1,6 @@
 // One delegate, or a new one, in a drawer over the list.
 
+import { may } from "./access.js";
 import { api, matches } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
 import { follow, keep } from "./live.js";
@@ -97,7 +98,7 @@ export function drawer(id, changed, signal) {
     drawHead(delegate, numbers);
     if (isWebhook && !edited) {
       edit();
-      follow("/v1/attempts/stream", () => ({ delegate: id }), refresh, controller.signal);
+      follow("v1/attempts/stream", () => ({ delegate: id }), refresh, controller.signal);
     }
     show(attempts, isWebhook && h("h3", null, "Attempts"),
       latest.data.length > 0 ? h("ol", { class: "attempts" }, latest.data.map((each) => attempt(each, true)))
@@ -114,11 +115,12 @@ export function drawer(id, changed, signal) {
         ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
         ["Limited by", flow(delegate.flow)],
         ["Refused types", refused(delegate.flow)],
-        ["Delivered, last hour", count(numbers.last_hour.delivered)], ["Failed, last hour", count(numbers.last_hour.failed)],
+        ["Given up", numbers.pending.exhausted > 0 ? h("a", { href: `#/deliveries?state=exhausted&delegate=${delegate.id}` }, count(numbers.pending.exhausted)) : "0"],
+        ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
       h("p", { class: "muted mono small" }, delegate.id),
-      numbers && h("div", { class: "actions" },
+      numbers && may("manage") && h("div", { class: "actions" },
         button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
         button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
@@ -183,7 +185,7 @@ export function drawer(id, changed, signal) {
         if (error.status === 412) edited.showErrors([], meanwhile);
         else edited.showErrors(error.errors ?? [], error.message);
       }
-    } }, edited.element, h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));
+    } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));
     const wasOpen = settings.querySelector("details")?.open ?? false;
     settings.replaceChildren(h("details", { class: "settings", open: wasOpen }, h("summary", null, "Settings"), form));
     settings.append(h("p", { class: "muted small" }, "Changed ", moment(delegate.updated_at), ", registered ", moment(delegate.created_at), "."));

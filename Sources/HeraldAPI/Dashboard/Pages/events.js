@@ -1,11 +1,13 @@
 // The log as a live list that does not scroll while the user reads.
 
-import { api } from "./api.js";
+import { curl, may } from "./access.js";
+import { api, eventShape } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 
-const most = 500;
+/// The rows of a live list: more of them than fit on a screen only cost time.
+const most = 200;
 const pageSize = 100;
 
 export function events(root, { query, signal }) {
@@ -25,7 +27,11 @@ export function events(root, { query, signal }) {
   } }, "Pause");
   const fresh = h("div", { class: "fresh", role: "status" });
   const list = h("div", { class: "list" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Events"), h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
+  const body = h("tbody");
+  const table = h("table", { class: "events" },
+    h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
+  const foot = h("div");
+  root.append(h("div", { class: "head" }, h("h1", null, "Events"), may("publish") && h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
     h("form", { class: "filters", role: "search", onsubmit: filter, onchange: filter }, type, subject, pause), fresh, list);
 
   /// The filters are part of the URL.
@@ -75,7 +81,7 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  follow("/v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
+  follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)), eventShape);
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
@@ -92,18 +98,39 @@ export function events(root, { query, signal }) {
     if (shown.length === 0) {
       const isFiltered = query.get("type") || about;
       return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
-        `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
+        may("publish") && curl("v1/events", `--json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`)));
     }
-    show(list, h("table", { class: "events" },
-      h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", null, shown.map(row))),
-    older && shown.length < 5 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
+    if (!table.isConnected) list.replaceChildren(table, foot);
+    arrange(body, shown.flatMap(rowsOf));
+    show(foot, older && shown.length < 25 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
   }
-
-  const row = (each) => [h("tr", null,
-    h("td", null, clock(each.time)),
-    h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": each.id }, each.type)),
-    h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain", "data-key": "subject" + each.id }, cut(each.subject, 32))),
-    h("td", { class: "mono clip muted data" }, cut(JSON.stringify(each.data), 120))),
-  each.isGap && h("tr", { class: "gap" }, h("td", { colspan: 4 }, "more came here than could be followed"))];
 }
+
+/// Adds and removes only what is not there already.
+function arrange(body, rows) {
+  let next = body.firstChild;
+  for (const row of rows) {
+    if (row === next) next = next.nextSibling;
+    else body.insertBefore(row, next);
+  }
+  while (next) {
+    const gone = next;
+    next = next.nextSibling;
+    gone.remove();
+  }
+}
+
+/// An event never changes, so that its row is built once.
+const built = new WeakMap();
+
+function rowsOf(each) {
+  if (!built.has(each)) built.set(each, row(each));
+  return built.get(each);
+}
+
+const row = (each) => [h("tr", null,
+  h("td", null, clock(each.time)),
+  h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": each.id }, each.type)),
+  h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain", "data-key": "subject" + each.id }, cut(each.subject, 32))),
+  h("td", { class: "mono clip muted data" }, cut(each.data?.text ?? "", 120))),
+each.isGap && h("tr", { class: "gap" }, h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

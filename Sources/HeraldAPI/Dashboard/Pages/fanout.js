@@ -7,7 +7,7 @@ import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 const most = 12;
 
 /// Draws into `root`; if the counts have changed since the last time, a dot moves along the ribbon.
-export function fanout(root, types, seats, delegates) {
+export function fanout(root, types, seats, delegates, isMore) {
   const left = fold(types);
   const right = fold(delegates);
   const total = Math.max(1e-9, types.reduce((sum, each) => sum + each.rate, 0));
@@ -21,10 +21,10 @@ export function fanout(root, types, seats, delegates) {
     h("ul", { class: "side", "aria-label": "Event types" }, left.shown.map(type),
       left.rest > 0 && h("li", null, h("a", { href: "#/events", "data-key": "types" }, `and ${left.rest} more`))),
     ribbons(left, (each) => ({ weight: each.rate / total, tone: "flow", moves: moved.has(each.type) }), false),
-    hub(seats, delegates, total),
+    hub(seats, delegates, total, isMore),
     ribbons(right, (each) => ({ weight: each.flow / total, tone: tone(each.status), moves: moved.size > 0 && each.flow > 0 }), true),
     h("ul", { class: "side told", "aria-label": "Delegates" }, right.shown.map(delegate),
-      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, `and ${right.rest} more`))));
+      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, isMore ? "and many more" : `and ${right.rest} more`))));
   picture.style.setProperty("--rows", rows);
   show(root, picture);
 }
@@ -43,11 +43,11 @@ function delegate(each) {
     h("span", { class: "muted" }, each.lag.events > 0 ? `${backlog(each.lag)} behind` : "up to date")));
 }
 
-const hub = (seats, delegates, total) => h("div", { class: "hub" },
+const hub = (seats, delegates, total, isMore) => h("div", { class: "hub" },
   h("span", { class: "disc", "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
     s("circle", { cx: 5, cy: 12, r: 2.6 }),
     s("path", { d: "M10 7.5a6.4 6.4 0 0 1 0 9M13.6 4.6a10.5 10.5 0 0 1 0 14.8M17.2 1.8a14.4 14.4 0 0 1 0 20.4" }))),
-  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, ` to ${plural(delegates.length, "delegate")}`)),
+  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, ` to ${isMore ? "more than " : ""}${plural(delegates.length, "delegate")}`)),
   h("details", { class: "seats", "data-key": "seats" },
     h("summary", { "data-key": "seats-summary" }, h("span", { "aria-hidden": "true", class: "dots" }, seats.slice(0, 8).map(() => "●").join(" ")), ` ${seats.length} inside`),
     h("ul", null, seats.map((each) => h("li", null, each.description)))));

@@ -1,7 +1,7 @@
 // The settings of a delegate as a form: the fields, how they are parsed, and where their errors appear.
 
 import { h } from "./dom.js";
-import { mistake } from "./json.js";
+import { Stored, indented, mistake } from "./json.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
 const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: (list) => list.join("\n") };
@@ -15,7 +15,7 @@ const pairs = {
 const text = { read: (value) => value, write: (value) => value };
 const number = { read: (value) => (Number.isFinite(Number(value)) ? Number(value) : value), write: String };
 const numbers = { read: (value) => words.read(value).map(number.read), write: (list) => list.join(", ") };
-const json = { read: (value) => JSON.parse(value), write: (value) => JSON.stringify(value, null, 2) };
+const json = { read: (value) => new Stored(value), write: (value) => indented(value.text) };
 const choice = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 

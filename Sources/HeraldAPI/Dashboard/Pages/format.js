@@ -1,6 +1,7 @@
 // Texts and shapes for values.
 
 import { h } from "./dom.js";
+import { indented } from "./json.js";
 
 /// Each state has a shape, a color and a word.
 const states = {
@@ -39,8 +40,15 @@ export function duration(milliseconds) {
   return `${Math.round(seconds / 86400)} d`;
 }
 
+/// The last status or error of a delivery; empty if there is none.
+export const failure = (each) => (each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " "));
+
 /// A reason as a separate sentence.
 export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
+
+// Formatters are expensive to make, and a list has hundreds of times.
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 /// A relative time, with the exact one in the title.
 export function moment(text) {
@@ -48,12 +56,18 @@ export function moment(text) {
   const difference = Date.parse(text) - Date.now();
   const words = Math.abs(difference) < 1500 ? "now"
     : difference < 0 ? `${duration(-difference)} ago` : `in ${duration(difference)}`;
-  return h("time", { datetime: text, title: new Date(text).toLocaleString() }, words);
+  return h("time", { datetime: text, title: exact.format(new Date(text)) }, words);
 }
 
-/// The time of day, to the millisecond.
-export const clock = (text) => h("time", { datetime: text, title: new Date(text).toLocaleString(), class: "mono" },
-  new Date(text).toLocaleTimeString("en-GB") + "." + text.slice(20, 23));
+/// The time of day, to the millisecond, after the date if it is not today.
+export function clock(text) {
+  const [time, now] = [new Date(text), new Date()];
+  const two = (value) => String(value).padStart(2, "0");
+  const day = time.toDateString() === now.toDateString() ? ""
+    : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
+  return h("time", { datetime: text, title: exact.format(time), class: "mono" },
+    day + timeOfDay.format(time) + "." + text.slice(20, 23));
+}
 
 /// Long texts are truncated in the middle; the whole is in the title.
 export function cut(text, length) {
@@ -83,11 +97,5 @@ export function address(url, length = 48) {
     h("span", { class: "muted" }, cut(url.slice(origin.length), length)));
 }
 
-/// Formatted JSON; other text is unchanged.
-export function pretty(value) {
-  try {
-    return JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2);
-  } catch {
-    return String(value);
-  }
-}
+/// A stored value with line breaks.
+export const pretty = (value) => indented(value.text);

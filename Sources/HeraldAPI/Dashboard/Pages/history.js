@@ -1,19 +1,22 @@
-// Samples of /metrics over the last 15 minutes, as rates. Counters start again at 0 with the server.
+// Samples of /metrics over the last 15 minutes, as rates. Counters are those of one node, and start again at 0 with it.
 
 const span = 15 * 60 * 1000;
+/// After this time without a sample, a node counts no more.
+const memory = 30 * 1000;
 
 export class History {
   points = [];
-  #last = null;
+  /// By node, because a load balancer sends each request to another one: the last sample, and the rates since the one before.
+  #nodes = new Map();
 
   /// A page of metrics in the text format of Prometheus.
   add(text, now = Date.now()) {
     const sample = read(text, now);
-    if (this.#last) {
-      const point = difference(this.#last, sample);
-      if (point) this.points.push(point);
-    }
-    this.#last = sample;
+    const last = this.#nodes.get(sample.node)?.sample;
+    const change = last ? difference(last, sample) : null;
+    this.#nodes.set(sample.node, { sample, change });
+    for (const [node, each] of this.#nodes) if (each.sample.time < now - memory) this.#nodes.delete(node);
+    if (change) this.points.push(total([...this.#nodes.values()].map((each) => each.change).filter(Boolean), now));
     this.points = this.points.filter((each) => each.time > now - span);
   }
 }
@@ -29,32 +32,38 @@ function read(text, time) {
     .map(([key, value]) => ({ bound: Number(/le="([^"]+)"/.exec(key)[1].replace("+Inf", "Infinity")), value }));
   return {
     time, buckets,
+    node: [...values.keys()].find((key) => key.startsWith("herald_build_info")) ?? "",
     events: sum("herald_events_published_total"),
     succeeded: values.get('herald_attempts_total{outcome="succeeded"}') ?? 0,
     failed: values.get('herald_attempts_total{outcome="failed"}') ?? 0,
   };
 }
 
-/// The rates between two samples; `null` if the server was restarted, or unreachable for long.
+/// The rates of a node between two samples; `null` if it was restarted.
 function difference(before, after) {
   const seconds = (after.time - before.time) / 1000;
-  const events = after.events - before.events;
-  const succeeded = after.succeeded - before.succeeded;
-  const failed = after.failed - before.failed;
+  const [events, succeeded, failed] = ["events", "succeeded", "failed"].map((key) => after[key] - before[key]);
   if (seconds <= 0 || events < 0 || succeeded < 0 || failed < 0) return null;
-  const attempts = succeeded + failed;
+  const growth = after.buckets.map(({ bound, value }, index) => ({ bound, value: (value - (before.buckets[index]?.value ?? 0)) / seconds }));
+  return { events: events / seconds, succeeded: succeeded / seconds, failed: failed / seconds, growth };
+}
+
+/// The rates of all nodes together.
+function total(nodes, time) {
+  const sum = (key) => nodes.reduce((all, each) => all + each[key], 0);
+  const attempts = sum("succeeded") + sum("failed");
+  const growth = nodes[0].growth.map(({ bound }, index) => ({ bound, value: nodes.reduce((all, each) => all + (each.growth[index]?.value ?? 0), 0) }));
   return {
-    time: after.time,
-    events: events / seconds,
-    deliveries: succeeded / seconds,
-    success: attempts > 0 ? (100 * succeeded) / attempts : null,
-    latency: percentile(before.buckets, after.buckets, 0.95),
+    time,
+    events: sum("events"),
+    deliveries: sum("succeeded"),
+    success: attempts > 0 ? (100 * sum("succeeded")) / attempts : null,
+    latency: percentile(growth, 0.95),
   };
 }
 
 /// In milliseconds, from the growth of the histogram; within a bucket a uniform distribution is assumed.
-function percentile(before, after, share) {
-  const counts = after.map(({ bound, value }, index) => ({ bound, value: value - (before[index]?.value ?? 0) }));
+function percentile(counts, share) {
   const total = counts.at(-1)?.value ?? 0;
   if (total <= 0) return null;
   const index = counts.findIndex(({ value }) => value >= share * total);

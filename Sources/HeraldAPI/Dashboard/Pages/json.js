@@ -1,4 +1,53 @@
-// Finds the first error in a JSON text, because browsers report it differently, or not at all.
+// Reads JSON where the browser's parser is not enough: it rounds large numbers, and reports errors differently or not at all.
+
+/// A JSON value as the server stores it. A parsed number may be another one: 2^53 + 1 is rounded, and 1e400 becomes infinite.
+export class Stored {
+  constructor(text) { this.text = text; }
+  get value() { return JSON.parse(this.text); }
+  toString() { return this.text; }
+  /// For comparing. `write` is what sends it.
+  toJSON() { return this.text; }
+}
+
+/// In a shape: the value remains as it is stored.
+export const stored = Symbol("stored");
+
+/// Parses a JSON text. `shape` shows where the stored values are: `{ data: [{ data: stored }] }` for a page of events.
+export const read = (text, shape) => (shape === undefined ? JSON.parse(text) : new Reader(text).read(shape));
+
+/// The JSON text of a value that may contain stored ones.
+export function write(value) {
+  if (value instanceof Stored) return value.text;
+  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value).filter(([, each]) => each !== undefined);
+  return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${write(each)}`).join(",")}}`;
+}
+
+/// The members of an object as stored values; `null` if the text is of another value.
+export function members(text) {
+  const reader = new Reader(text);
+  return text.trimStart().startsWith("{") ? Object.entries(reader.read(new Proxy({}, { get: () => stored }))) : null;
+}
+
+const token = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
+
+/// The same text with line breaks and indentation: no token changes.
+export function indented(text) {
+  const tokens = text.match(token) ?? [];
+  let [result, depth] = ["", 0];
+  const line = () => "\n" + "  ".repeat(depth);
+  tokens.forEach((each, index) => {
+    if (each === "}" || each === "]") {
+      depth -= 1;
+      result += (/^[{[]$/.test(tokens[index - 1]) ? "" : line()) + each;
+    } else if (each === "{" || each === "[") {
+      depth += 1;
+      result += each + (/^[}\]]$/.test(tokens[index + 1]) ? "" : line());
+    } else result += each === "," ? each + line() : each === ":" ? ": " : each;
+  });
+  return result;
+}
 
 /// The first error as `{line, column, words}`; `null` if the text is valid JSON.
 export function mistake(text) {
@@ -39,6 +88,41 @@ class Reader {
     return true;
   }
 
+  /// The next value, in this shape.
+  read(shape) {
+    this.space();
+    const start = this.place;
+    if (Array.isArray(shape) && this.text[start] === "[") {
+      const list = [];
+      this.take("[");
+      this.members("]", () => list.push(this.read(shape[0])));
+      return list;
+    }
+    if (shape && typeof shape === "object" && !Array.isArray(shape) && this.text[start] === "{") {
+      const entries = [];
+      this.take("{");
+      this.members("}", () => {
+        const name = this.name();
+        entries.push([name, this.read(shape[name])]);
+      });
+      return Object.fromEntries(entries);
+    }
+    this.value();
+    const text = this.text.slice(start, this.place);
+    return shape === stored ? new Stored(text) : JSON.parse(text);
+  }
+
+  /// The name of a member, and the colon.
+  name() {
+    this.space();
+    const start = this.place;
+    if (this.text[start] !== '"') this.fail("expected a name in quotation marks");
+    this.string();
+    const text = this.text.slice(start, this.place);
+    if (!this.take(":")) this.fail("expected a colon after the name");
+    return text.includes("\\") ? JSON.parse(text) : text.slice(1, -1);
+  }
+
   value() {
     this.space();
     if (this.place >= this.text.length) this.fail("a value is missing");
@@ -56,16 +140,13 @@ class Reader {
   }
 
   member() {
-    this.space();
-    if (this.text[this.place] !== '"') this.fail("expected a name in quotation marks");
-    this.string();
-    if (!this.take(":")) this.fail("expected a colon after the name");
+    this.name();
     this.value();
   }
 
   string() {
     this.place += 1;
-    this.skip(/([^"\\\u0000-\u001f]|\\(["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y);
+    this.skip(/([^"\\\u0000-\u001f]+|\\(["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y);
     if (this.text[this.place] === '"') this.place += 1;
     else this.fail(this.text[this.place] === "\\" ? "this escape does not exist" : "the text in quotation marks does not end");
   }

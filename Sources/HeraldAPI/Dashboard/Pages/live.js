@@ -1,6 +1,7 @@
 // Keeps a visible page up to date.
 
 import { notice } from "./dom.js";
+import { read } from "./json.js";
 
 let isLost = false;
 
@@ -16,7 +17,7 @@ function tell(lost) {
 /// returns the stream's parameters. When the connection breaks, the browser resumes it; if that is impossible, `start`
 /// is called again. `take` is called with a few entries at a time, newest first, and with none when the stream starts:
 /// from there on nothing is missed.
-export function follow(path, start, take, signal, failed) {
+export function follow(path, start, take, signal, failed = () => {}, shape = undefined) {
   let source = null;
   let timer = null;
   let turn = 0;
@@ -43,7 +44,7 @@ export function follow(path, start, take, signal, failed) {
     }
     let batch = [];
     source.onmessage = ({ data }) => {
-      if (batch.push(JSON.parse(data)) === 1) setTimeout(() => {
+      if (batch.push(read(data, shape)) === 1) setTimeout(() => {
         if (!isOver()) take(batch.reverse());
         batch = [];
       }, 100);

@@ -1,15 +1,17 @@
 // The overview: the flow of events, four charts, problems that need attention, and the nodes if there are several.
 
+import { curl, may } from "./access.js";
 import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, duration, sentence, plural, backlog } from "./format.js";
+import { state, name, address, count, duration, sentence, plural, backlog, failure } from "./format.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
 import { History } from "./history.js";
 import { nodes } from "./nodes.js";
 
 const history = new History();
+const mostCards = 50;
 const order = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
 
 export function overview(root, { signal }) {
@@ -32,15 +34,17 @@ export function overview(root, { signal }) {
   });
 
   const refresh = keep(async () => {
-    const [delegates, recent] = await Promise.all([api.delegates(), api.events({ limit: 200 })]);
+    // The first page has what the picture shows; the other one all kinds of trouble, wherever it is in the list.
+    const [delegates, inside, ill, lost, recent] = await Promise.all([api.delegates({ kind: "webhook", sort: "status" }), api.delegates({ kind: "in_memory" }),
+      api.delegates({ kind: "webhook", status: order.filter((each) => each !== "active").join(","), sort: "status", limit: mostCards }),
+      api.counts("exhausted", mostCards), api.events({ limit: 200 })]);
     const types = flow(recent.data);
-    const webhooks = delegates.data.filter((each) => each.kind !== "in_memory").map((each) => weigh(each, types));
+    const webhooks = delegates.data.map((each) => weigh(each, types));
     webhooks.sort((left, right) => order.indexOf(left.status) - order.indexOf(right.status)
       || right.lag.events - left.lag.events || right.flow - left.flow);
-    const seats = delegates.data.filter((each) => each.kind === "in_memory");
     if (webhooks.length === 0) show(picture, teach(types.length > 0));
-    else fanout(picture, types, seats, webhooks);
-    show(attention, needs(webhooks, (id, words) => act(id, words, refresh)));
+    else fanout(picture, types, inside.data, webhooks, delegates.next_cursor !== null);
+    show(attention, needs(webhooks.length > 0, ill, lost, (id, words) => act(id, words, refresh)));
   }, 3000, signal, (error) => show(picture, h("p", { class: "error" }, error.message)));
 }
 
@@ -65,21 +69,32 @@ function weigh(delegate, types) {
   return { ...delegate, lag: { events: 0, in_flight: 0, retrying: 0, ...delegate.lag }, flow };
 }
 
-function needs(webhooks, act) {
-  const ill = webhooks.filter((each) => each.status !== "active");
+function needs(isUsed, ill, lost, act) {
   const heading = h("h2", { id: "attention" }, "Needs attention");
-  if (ill.length === 0) return [heading, h("p", { class: "calm" }, webhooks.length > 0 ? "Nothing: every delegate receives its events." : "Nothing yet.")];
-  return [heading, h("ul", { class: "cards" }, ill.slice(0, 50).map((each) => h("li", { class: "card" },
-    h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong", "data-key": each.id }, name(each)),
-      address(each.url, 32)),
-    h("p", null, sentence(each.status_reason)),
-    h("p", { class: "muted" }, each.failing_since ? `For ${duration(Date.now() - Date.parse(each.failing_since))}. ` : "",
-      `${backlog(each.lag)} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
-    h("div", { class: "actions" },
-      h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
-        each.status === "failing" ? "Probe now" : "Resume"),
-      h("a", { class: "button", href: `#/delegates/${each.id}` }, "Details")))))];
+  if (ill.data.length === 0 && lost.deliveries === 0) return [heading, h("p", { class: "calm" }, isUsed ? "Nothing: every delegate receives its events." : "Nothing yet.")];
+  return [heading, lost.deliveries > 0 && exhausted(lost), ill.data.length > 0 && h("ul", { class: "cards" }, ill.data.map((each) => card(each, act))),
+    ill.next_cursor && h("p", null, h("a", { href: "#/delegates", "data-key": "ill" }, "All delegates, failing first"))];
 }
+
+/// The deliveries that are given up, by delegate, with the last error of each.
+const exhausted = (lost) => h("section", { class: "card", "aria-labelledby": "exhausted" },
+  h("div", { class: "row" }, state("exhausted"), h("h3", { id: "exhausted" }, `${plural(lost.deliveries, "delivery", "deliveries")} given up`),
+    h("a", { class: "button", href: "#/deliveries?state=exhausted", "data-key": "exhausted" }, "Show them")),
+  h("ul", { class: "changes" }, lost.data.slice(0, 10).map((each) => h("li", null,
+    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, "data-key": "lost" + each.delegate }, `${count(each.deliveries)} to ${name(each)}`),
+    h("span", { class: "muted" }, failure(each) && `last: ${failure(each)}`)))),
+  lost.delegates > 10 && h("p", { class: "muted" }, `and to ${plural(lost.delegates - 10, "delegate")} more`));
+
+const card = (each, act) => h("li", { class: "card" },
+  h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong", "data-key": each.id }, name(each)),
+    address(each.url, 32)),
+  h("p", null, sentence(each.status_reason)),
+  h("p", { class: "muted" }, each.failing_since ? `For ${duration(Date.now() - Date.parse(each.failing_since))}. ` : "",
+    `${backlog(each.lag)} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
+  h("div", { class: "actions" },
+    may("manage") && h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
+      each.status === "failing" ? "Probe now" : "Resume"),
+    h("a", { class: "button", href: `#/delegates/${each.id}` }, "Details")));
 
 async function act(id, words, refresh) {
   await api.resume(id);
@@ -89,4 +104,4 @@ async function act(id, words, refresh) {
 
 const teach = (hasEvents) => empty(hasEvents ? "Events arrive, but no webhook is registered" : "No webhooks yet",
   "Register a webhook: the URL of a program that needs the events. From then on Herald sends it every event that it subscribes to.",
-  `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook"}'`);
+  may("manage") && curl("v1/delegates", `--json '{"url": "http://localhost:9000/hook"}'`));

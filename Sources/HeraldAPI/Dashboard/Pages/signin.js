@@ -1,6 +1,7 @@
 // Signing in with an access key, and out. The session is a cookie that scripts can't read; the key is not stored.
 
 import { api } from "./api.js";
+import { setAccess } from "./access.js";
 import { confirm, h, notice } from "./dom.js";
 
 const main = document.getElementById("main");
@@ -20,7 +21,8 @@ export async function whenSignedIn(start) {
   }
   const session = await api.session();
   if (session.key_required && !session.signed_in) return ask(start);
-  signOut.hidden = !session.key_required;
+  signOut.hidden = !session.signed_in;
+  setAccess(session);
   start();
 }
 

@@ -1,7 +1,9 @@
 // The app state with its history, and the auth status of users.
 
-import { api } from "./api.js";
+import { curl, may } from "./access.js";
+import { api, eventShape } from "./api.js";
 import { h, s, show, empty } from "./dom.js";
+import { members } from "./json.js";
 import { follow, keep } from "./live.js";
 import { state as shape, moment, pretty, plural, duration } from "./format.js";
 
@@ -20,10 +22,10 @@ export function state(root, { query, signal }) {
 
   const refreshState = keep(async () => {
     const [now, changes] = await Promise.all([api.appState(), api.events({ type: "app_state.changed", limit: 100 })]);
-    show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state)),
+    show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state.text)),
       h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
       strip(changes.data)] : empty("No app state yet", "An app reports its state with an event:",
-      `curl -X PUT ${location.origin}/v1/app-state \\\n  --json '{"state": {"data_retrieval": "success"}}'`));
+      may("publish") && curl("v1/app-state", "-X PUT", `--json '{"state": {"data_retrieval": "success"}}'`)));
   }, 10_000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
 
   const refreshUsers = keep(async () => {
@@ -33,33 +35,39 @@ export function state(root, { query, signal }) {
       show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(found.status), h("strong", { class: "mono" }, found.user_id)),
         found.since ? h("p", { class: "muted" }, "Since ", moment(found.since), ", by ", h("a", { href: `#/events/${found.event_id}`, "data-key": "auth-by" }, "this event"), ".")
           : h("p", { class: "muted" }, "There is no event about this user."),
-        found.user && h("pre", { tabindex: 0 }, pretty(found.user))));
+        found.user && found.user.text !== "null" && h("pre", { tabindex: 0 }, pretty(found.user))));
     }
     const changes = await api.events({ type: "auth.status_changed", limit: 30 });
     show(latest, h("h3", null, "Latest changes"), changes.data.length === 0 ? h("p", { class: "calm" }, "None yet.")
       : h("ul", { class: "changes" }, changes.data.map((each) => h("li", null,
-        shape(each.data?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
+        shape(each.data?.value?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
         h("span", { class: "muted" }, moment(each.time))))));
   }, 10_000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
 
-  follow("/v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), () => {
+  follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), () => {
     refreshState();
     refreshUsers();
-  }, signal);
+  }, signal, () => {}, eventShape);
 }
 
-const idOf = (event) => String(event.data?.user_id ?? event.data?.user?.id ?? event.subject ?? "").replace(/^user:/, "");
+/// A number as it is stored.
+const plain = (text) => (text?.startsWith('"') ? JSON.parse(text) : text);
+const member = (text, name) => members(text ?? "")?.find(([each]) => each === name)?.[1].text;
+
+function idOf(event) {
+  const id = member(event.data?.text, "user_id") ?? member(member(event.data?.text, "user"), "id");
+  return String(plain(id) ?? event.subject ?? "").replace(/^user:/, "");
+}
 
 /// `{"authentication": "active"}` reads as `authentication: active`.
-function words(value) {
-  if (typeof value === "string") return value;
-  const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [];
-  return entries.length === 1 ? `${entries[0][0]}: ${typeof entries[0][1] === "string" ? entries[0][1] : JSON.stringify(entries[0][1])}` : JSON.stringify(value);
+function words(text) {
+  const entries = members(text ?? "null") ?? [];
+  return entries.length === 1 ? `${entries[0][0]}: ${plain(entries[0][1].text)}` : plain(text ?? "null");
 }
 
 /// The history, oldest on the left: a span for each state, with a width by duration.
 function strip(changes) {
-  const spans = changes.map((each, index) => ({ id: each.id, text: words(each.data.state), start: Date.parse(each.time), time: each.time,
+  const spans = changes.map((each, index) => ({ id: each.id, text: words(member(each.data.text, "state")), start: Date.parse(each.time), time: each.time,
     end: index === 0 ? Date.now() : Date.parse(changes[index - 1].time) })).reverse();
   if (spans.length === 0) return null;
   const [start, whole] = [spans[0].start, Math.max(1, Date.now() - spans[0].start)];

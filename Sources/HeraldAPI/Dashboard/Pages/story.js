@@ -1,13 +1,16 @@
 // The deliveries of one event: a row for each delegate, a mark for each attempt.
 
+import { may } from "./access.js";
 import { api } from "./api.js";
 import { h, s, show, notice, copyButton } from "./dom.js";
 import { follow, keep } from "./live.js";
-import { state, tone, moment, address, duration, pretty, count, plural, sentence } from "./format.js";
+import { state, tone, moment, address, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
 import { scale } from "./svg.js";
 
-const most = 200;
+const pageSize = 200;
+/// Failed deliveries first, then those that wait.
+const urgency = ["exhausted", "dropped", "retrying", "pending", "delivered"];
 const ticks = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000];
 
 export function story(root, { parameter: id, signal }) {
@@ -16,11 +19,12 @@ export function story(root, { parameter: id, signal }) {
   const body = h("section", { "aria-labelledby": "body" });
   root.append(h("p", { class: "trail" }, h("a", { href: "#/events" }, "← Events")), head, timeline, body);
   let isRaw = false;
+  let most = pageSize;
 
   const refresh = keep(async () => {
     const event = await api.event(id);
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
-      event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
+      may("manage") && event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
     h("dl", { class: "facts" }, [["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
       ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
@@ -28,7 +32,7 @@ export function story(root, { parameter: id, signal }) {
     drawBody(event);
   }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
 
-  follow("/v1/attempts/stream", () => ({ event: id }), refresh, signal);
+  follow("v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
   function drawTimeline(event) {
     const heading = h("h2", { id: "told" }, "Deliveries");
@@ -40,19 +44,23 @@ export function story(root, { parameter: id, signal }) {
     const logarithmic = scale([0, Math.log10(longest)], [3, 97]);
     const x = (time) => logarithmic(Math.log10(Math.max(1, time)));
     const marks = ticks.filter((tick) => tick <= longest && x(tick) < 96);
-    const shown = event.deliveries.slice(0, most);
-    show(timeline, heading, h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
+    const sorted = urgency.flatMap((state) => event.deliveries.filter((each) => each.state === state));
+    const sums = urgency.map((state) => [state, event.deliveries.filter((each) => each.state === state).length]).filter(([, sum]) => sum > 0);
+    show(timeline, heading, h("p", { class: "muted" }, sums.map(([state, sum]) => `${count(sum)} ${state}`).join(", ")), h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
       marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span", null)),
-    h("ul", { class: "rows" }, shown.map((each) => h("li", { class: "delivery" },
+    h("ul", { class: "rows" }, sorted.slice(0, most).map((each) => h("li", { class: "delivery" },
       h("div", { class: "who" }, h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, "data-key": "to" + each.delegate }, each.url ? address(each.url, 24) : h("span", { class: "mono small" }, each.delegate))),
       lane(each, posted, x, marks),
-      h("div", { class: "end" }, state(each.state), h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": `Redeliver to ${each.url ?? each.delegate}`, onclick: () => again(each.delegate) }, "Redeliver")),
+      h("div", { class: "end" }, state(each.state), may("manage") && h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": `Redeliver to ${each.url ?? each.delegate}`, onclick: () => again(each.delegate) }, "Redeliver")),
       h("div", { class: "tale" }, tale(each), each.history.length > 0 && h("ol", { class: "attempts" }, each.history.map((one) => attempt(one, false))))))),
-    event.deliveries.length > most && h("p", { class: "muted" }, `and ${plural(event.deliveries.length - most, "delegate")} more`));
+    sorted.length > most && h("button", { type: "button", "data-key": "more", onclick: () => {
+      most += pageSize;
+      drawTimeline(event);
+    } }, `${count(Math.min(pageSize, sorted.length - most))} more of ${count(sorted.length - most)}`));
   }
 
   function drawBody(event) {
-    const text = isRaw ? JSON.stringify(event.data) : pretty(event.data);
+    const text = isRaw ? event.data.text : pretty(event.data);
     show(body, h("div", { class: "head" }, h("h2", { id: "body" }, "Data"), h("div", { class: "actions" },
       h("button", { type: "button", class: "quiet", "data-key": "raw", "aria-pressed": String(isRaw), onclick: () => {
         isRaw = !isRaw;
@@ -93,7 +101,7 @@ function tale(each) {
     delivered: [`Delivered on attempt ${count(each.attempts)}, `, moment(each.last_attempt_at), "."],
     retrying: [`${tries} so far`, each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
     pending: ["Not attempted yet."],
-    exhausted: [`Given up after ${tries}.`],
+    exhausted: [`Given up after ${tries}, the last one `, moment(each.last_attempt_at), failure(each) && `: ${failure(each)}`, "."],
     dropped: [`Dropped after ${tries}.`],
   }[each.state] ?? [];
   return h("p", { class: "muted" }, words, each.reason ? " " + sentence(each.reason) : "");

@@ -1,0 +1,18 @@
+// What the user may do: controls that the server would refuse are not shown.
+
+let session = { key_required: false, signed_in: false, portal: false, scopes: [] };
+
+export function setAccess(found) {
+  session = found;
+  for (const each of document.querySelectorAll("[data-scope]")) each.hidden = !may(each.dataset.scope);
+}
+
+/// Whether requests of this scope are allowed.
+export const may = (scope) => session.scopes.includes(scope);
+
+/// A `curl` command for a path of the API, with the place of the key if one is needed. A user of a portal has none.
+export function curl(path, ...lines) {
+  if (session.portal) return null;
+  const key = session.key_required ? ['-H "Authorization: Bearer $HERALD_KEY"'] : [];
+  return ["curl " + new URL(path, document.baseURI).href.replace(/#.*$/, ""), ...key, ...lines].join(" \\\n  ");
+}

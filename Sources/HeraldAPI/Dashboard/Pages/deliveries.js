@@ -1,0 +1,88 @@
+// Deliveries that wait or did not succeed, newest first: searched by state and delegate, redelivered and cancelled.
+
+import { may } from "./access.js";
+import { api } from "./api.js";
+import { h, show, notice, confirm } from "./dom.js";
+import { keep } from "./live.js";
+import { state, moment, address, count, plural, sentence, failure } from "./format.js";
+
+const pageSize = 100;
+const states = ["exhausted", "retrying", "dropped"];
+
+export function deliveries(root, { query, signal }) {
+  const wanted = states.includes(query.get("state")) ? query.get("state") : "";
+  const delegate = query.get("delegate");
+  const filter = () => ({ state: wanted, delegate });
+  let found = [];
+  let next = null;
+  let isLonger = false;
+  const select = h("select", { id: "state", "aria-label": "State", onchange: () => go({ state: select.value, delegate }) },
+    h("option", { value: "" }, "All states"), states.map((each) => h("option", { value: each, selected: each === wanted }, each)));
+  const sums = h("p", { class: "muted", role: "status" });
+  const actions = h("div", { class: "actions" });
+  const list = h("div", { class: "list" });
+  root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions),
+    h("div", { class: "filters", role: "search" }, select, delegate && h("span", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+      h("button", { type: "button", class: "quiet", onclick: () => go({ state: wanted }) }, "To all"))), sums, list);
+
+  function go(fields) {
+    const entries = Object.entries(fields).filter(([, value]) => value);
+    location.hash = "#/deliveries" + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
+  }
+
+  const row = (each) => h("tr", null,
+    h("td", null, moment(each.ended_at ?? each.last_attempt_at)),
+    h("td", { class: "first" }, each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", "data-key": each.event + each.delegate }, each.type) : "deleted"),
+    h("td", null, each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", "data-key": "to" + each.event + each.delegate }, address(each.url, 28))),
+    h("td", null, state(each.state)),
+    h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
+    h("td", { class: "clip", title: each.reason }, failure(each) || sentence(each.reason) || "–"));
+
+  function draw() {
+    show(list, found.length > 0 ? h("table", null,
+      h("thead", null, h("tr", null, ["When", "Event", "Delegate", "State", "Attempts", "Last error"].map((title) => h("th", { scope: "col" }, title)))),
+      h("tbody", null, found.map(row))) : h("p", { class: "calm" }, "No delivery waits or has failed."),
+    next && h("button", { type: "button", "data-key": "more", onclick: more }, "Older deliveries"));
+  }
+
+  async function more() {
+    const page = await api.deliveries({ ...filter(), limit: pageSize, cursor: next });
+    [found, next, isLonger] = [[...found, ...page.data], page.next_cursor, true];
+    draw();
+  }
+
+  // Pages after the first one are not read again: they would move while the user reads.
+  const refresh = keep(async () => {
+    const sum = delegate ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
+    show(sums, sum && sum.map((each, index) => [index > 0 && ", ", `${count(each.deliveries)} ${each.state}`]));
+    if (isLonger) return;
+    const page = await api.deliveries({ ...filter(), limit: pageSize });
+    [found, next] = [page.data, page.next_cursor];
+    draw();
+  }, 5000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.message)));
+
+  // The server wants at least one condition, so that not everything is meant by accident.
+  if (may("manage") && (wanted || delegate)) {
+    show(actions, wanted !== "retrying" && h("button", { type: "button", "data-key": "redeliver", onclick: () => all("redeliver", "Redeliver") }, "Redeliver all"),
+      wanted === "retrying" && h("button", { type: "button", "data-key": "cancel", class: "danger", onclick: () => all("cancel", "Cancel") }, "Cancel all"));
+  }
+
+  async function all(action, words) {
+    try {
+      const { deliveries: matching } = await api.changeAll(action, filter(), true);
+      if (matching === 0) return notice("No delivery matches.");
+      if (!await confirm(`${words} ${plural(matching, "delivery", "deliveries")}?`, words)) return;
+      let changed = 0;
+      for (let more = true; more && changed < matching && !signal.aborted;) {
+        const answer = await api.changeAll(action, filter(), false);
+        changed += answer.deliveries;
+        more = answer.more && answer.deliveries > 0;
+        notice(`${count(changed)} of ${plural(matching, "delivery", "deliveries")} ${action === "cancel" ? "cancelled" : "on the way again"}.`);
+      }
+    } catch (error) {
+      notice(error.message);
+    }
+    isLonger = false;
+    refresh();
+  }
+}
