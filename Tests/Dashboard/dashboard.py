@@ -248,6 +248,25 @@ def the_overview_shows_the_flow(page):
     page.escape()
 
 
+def rates_are_those_of_all_nodes(page):
+    """Each request of a dashboard behind a load balancer is for another node, one of which is restarted."""
+    rates = page.driver.execute_async_script("""
+        const done = arguments[0];
+        import("./dashboard/history.js").then(({ History }) => {
+            const history = new History();
+            const start = Date.now();
+            for (let second = 0; second < 40; second += 2) {
+                const node = second % 4 ? "a" : "b";
+                const isNew = node === "b" && second >= 20;
+                const events = node === "a" ? 100000 + 30 * second : 70 * (isNew ? second - 20 : second);
+                history.add(`herald_build_info{version="1",node="${node}"} 1\nherald_events_published_total{family="other"} ${events}\n`, start + 1000 * second);
+            }
+            done(history.points.map((each) => each.events));
+        }, (error) => done(String(error)));""")
+    assert len(rates) > 10 and all(rate <= 100.1 for rate in rates), rates
+    assert abs(rates[-1] - 100) < 1 and abs(rates[5] - 100) < 1, rates
+
+
 def the_keyboard_is_enough(page):
     page.keys("?")
     page.see("this help")
@@ -311,7 +330,8 @@ if __name__ == "__main__":
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
             the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
-            what_is_given_up_is_shown_first, the_state_is_followed, the_overview_shows_the_flow, the_keyboard_is_enough,
+            what_is_given_up_is_shown_first, the_state_is_followed, the_overview_shows_the_flow,
+            rates_are_those_of_all_nodes, the_keyboard_is_enough,
             every_page_fits, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)

@@ -39,7 +39,7 @@ export function deliveries(root, { query, signal }) {
     h("td", { class: "clip", title: each.reason }, failure(each) || sentence(each.reason) || "–"));
 
   function draw() {
-    show(list, found.length > 0 ? h("table", null,
+    show(list, found.length > 0 ? h("table", { class: "deliveries" },
       h("thead", null, h("tr", null, ["When", "Event", "Delegate", "State", "Attempts", "Last error"].map((title) => h("th", { scope: "col" }, title)))),
       h("tbody", null, found.map(row))) : h("p", { class: "calm" }, "No delivery waits or has failed."),
     next && h("button", { type: "button", "data-key": "more", onclick: more }, "Older deliveries"));
