@@ -92,7 +92,7 @@ struct DelegateEndpoints: Sendable {
         }
     }
 
-    /// One page more than the registry's own order needs a look at all of them.
+    /// One page. Only the order of the registry makes it unnecessary to read all of them.
     private func entries(
         _ app: AppKey, _ filter: DelegateFilter, _ order: DelegateOrder, limit: Int
     ) -> [DelegateEntry] {

@@ -151,7 +151,5 @@ struct DelegateOrder {
     }
 
     /// The first needs attention first.
-    private static let urgency: [WebhookStatus] = [
-        .failing, .disabled, .gone, .pendingVerification, .paused, .active,
-    ]
+    private static let urgency = [.failing] + WebhookStatus.allCases.reversed().filter { $0 != .failing }
 }

@@ -14,7 +14,7 @@ const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 export function delegates(root, { parameter, signal }) {
   let found = [];
   let next = null;
-  // The pages that the user has asked for, the first one included.
+  // The pages that the user has opened, including the first one.
   let pages = 1;
   const statistics = new Map();
   const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: again });

@@ -114,9 +114,9 @@ function arrange(body, rows) {
     else body.insertBefore(row, next);
   }
   while (next) {
-    const gone = next;
+    const old = next;
     next = next.nextSibling;
-    gone.remove();
+    old.remove();
   }
 }
 
