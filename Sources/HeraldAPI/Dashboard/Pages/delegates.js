@@ -4,11 +4,10 @@ import { curl, may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, count, duration, plural } from "./format.js";
+import { state, name, address, count, duration, plural, statuses as states } from "./format.js";
 import { drawer, registration } from "./drawer.js";
 
 const pageSize = 100;
-const states = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
 const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 
 export function delegates(root, { parameter, signal }) {

@@ -13,6 +13,9 @@ const states = {
   logged_out: ["✕", "rest"], stopped: ["✕", "rest"], unknown: ["○", "rest"],
 };
 
+/// The statuses of delegates; what needs attention comes first.
+export const statuses = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
+
 export const tone = (state) => (states[state] ?? ["", "rest"])[1];
 export const state = (name) => {
   const [shape, colour] = states[name] ?? ["○", "rest"];

@@ -4,7 +4,7 @@ import { curl, may } from "./access.js";
 import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, count, duration, sentence, plural, backlog, failure } from "./format.js";
+import { state, name, address, count, duration, sentence, plural, backlog, failure, statuses as order } from "./format.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
 import { History } from "./history.js";
@@ -12,7 +12,6 @@ import { nodes } from "./nodes.js";
 
 const history = new History();
 const mostCards = 50;
-const order = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
 
 export function overview(root, { signal }) {
   const picture = h("section", { "aria-labelledby": "flow" });
