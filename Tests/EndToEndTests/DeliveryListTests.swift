@@ -48,7 +48,8 @@ struct DeliveryListTests {
         _ = try await herald.deliveries(of: second, "delivered", "retrying", "delivered")
         #expect(receiver.requests.count { $0.header("herald-replay") == "true" } == 2)
         for path in ["/v1/deliveries/redeliver", "/v1/deliveries/cancel"] {
-            #expect(try await herald.send("POST", path).errors == ["state", "delegate", "event"])
+            #expect(
+                try await herald.send("POST", path).errors == ["state", "delegate", "event", "since", "until"])
             #expect(try await herald.send("POST", path + "?state=pending").errors == ["state"])
         }
     }
@@ -79,6 +80,49 @@ struct DeliveryListTests {
         #expect(try await herald.get("/v1/deliveries/counts?state=delivered").errors == ["state"])
         let listed = try await herald.get("/v1/deliveries").data
         #expect(listed.allSatisfy { $0["status_code"]?.integer == 500 && $0["last_attempt_at"]?.timestamp != nil })
+    }
+
+    @Test("deliveries are listed, sent again and cancelled by the time at which their events were accepted")
+    func times() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(500) }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
+        let early = try await herald.publish()
+        let before = try #require(try await herald.get("/v1/events/\(early)").string("time"))
+        // A later millisecond.
+        var late = early
+        var after = before
+        while after == before {
+            late = try await herald.publish()
+            after = try #require(try await herald.get("/v1/events/\(late)").string("time"))
+        }
+        _ = try await herald.deliveries(of: late, "exhausted")
+        func listed(_ query: String) async throws -> [String?] {
+            try await herald.get("/v1/deliveries?\(query)").data.map { $0["event"]?.string }
+        }
+        #expect(try await listed("since=\(after)") == [late])
+        #expect(try await listed("until=\(before)").contains(late) == false)
+        #expect(try await listed("until=\(before)").last == early)
+        #expect(try await listed("since=\(before)&until=\(after)").first == late)
+        #expect(try await listed("since=2999-01-01T00:00:00Z") == [])
+        #expect(try await listed("until=1999-01-01T00:00:00Z") == [])
+        #expect(try await herald.get("/v1/deliveries?since=\(after)&until=\(before)").errors == ["until"])
+        #expect(try await herald.get("/v1/deliveries?since=yesterday").errors == ["since"])
+        let counted = try await herald.send("POST", "/v1/deliveries/redeliver?since=\(after)&dry_run=true")
+        #expect(counted.integer("deliveries") == 1)
+        #expect(try await herald.send("POST", "/v1/deliveries/redeliver?since=\(after)").integer("deliveries") == 1)
+        _ = try await herald.deliveries(of: late, "exhausted")
+        #expect(try await herald.send("POST", "/v1/deliveries/cancel?until=\(before)").integer("deliveries") == 0)
+
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+        let waiting = try await herald.publish()
+        let path = "state=pending&delegate=\(id)"
+        #expect(try await listed(path + "&since=\(after)") == [waiting])
+        #expect(try await listed(path + "&until=\(before)") == [])
+        #expect(try await listed(path + "&since=2999-01-01T00:00:00Z") == [])
+        #expect(try await listed("state=pending&event=\(waiting)&since=\(after)") == [waiting])
+        #expect(try await listed("state=pending&event=\(waiting)&until=\(before)") == [])
     }
 
     @Test("pending deliveries are listed by delegate and by event")

@@ -4,6 +4,8 @@ import HeraldJSON
 
 /// Deliveries that wait or did not succeed: listing, redelivering and cancelling them.
 struct DeliveryEndpoints: Sendable {
+    private static let conditions = DeliverySelection.names + DeliverySelection.times
+
     let hub: Hub
 
     var routes: [Route] {
@@ -18,7 +20,7 @@ struct DeliveryEndpoints: Sendable {
     // MARK: Listing
 
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("state", "delegate", "event", "limit", "cursor")
+        let query = try call.query("state", "delegate", "event", "since", "until", "limit", "cursor")
         let selection = try selection(call, query, states: DeliverySelection.listed)
         let limit = try query.limit()
         if selection.state == .pending { return try listPending(selection, call, query, limit: limit) }
@@ -61,7 +63,13 @@ struct DeliveryEndpoints: Sendable {
         let delegate = try query["delegate"].map { id throws(Problem) in
             try problem { () throws(HubError) in try hub.webhook(id, of: call.app) }
         }
-        return DeliverySelection(app: call.app, state: state, delegate: delegate, eventID: query["event"])
+        var selection = DeliverySelection(app: call.app, state: state, delegate: delegate, eventID: query["event"])
+        selection.since = try query.time("since")
+        selection.until = try query.time("until")
+        if let since = selection.since, let until = selection.until, until < since {
+            throw .invalidParameter("until", "is before since")
+        }
+        return selection
     }
 
     // MARK: Changing
@@ -80,11 +88,11 @@ struct DeliveryEndpoints: Sendable {
         _ call: Call, states: [DeliveryState], default standard: Set<WaitingDelivery.State>,
         _ action: @escaping @Sendable (DeliveryQuery) -> DeliveryWrite.Action
     ) throws(Problem) {
-        let query = try call.query("state", "delegate", "event", "dry_run")
+        let query = try call.query("state", "delegate", "event", "since", "until", "dry_run")
         try call.noBody()
         let filter = try selection(call, query, states: states)
         guard filter.isNarrow else {
-            throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)
+            throw .invalidParameters(Self.conditions, DeliverySelection.mustBeNarrow)
         }
         let isDryRun = try query.flag("dry_run")
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer(to: call))

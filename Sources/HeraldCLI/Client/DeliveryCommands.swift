@@ -32,6 +32,11 @@ extension Command {
                 values: states),
             Flag(name: "delegate", placeholder: "ID", help: "Only those to this delegate."),
             Flag(name: "event", placeholder: "ID", help: "Only those of this event."),
+            Flag(
+                name: "since", placeholder: "TIME",
+                help: "Only those of events accepted at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
+                time: .past),
+            Flag(name: "until", placeholder: "TIME", help: "Only those of events accepted before.", time: .past),
         ]
     }
 }
@@ -60,6 +65,6 @@ private enum DeliveryCommands {
     }
 
     private static func filters(_ call: Invocation) -> [(String, String?)] {
-        ["state", "delegate", "event"].map { ($0, call[$0]) }
+        ["state", "delegate", "event", "since", "until"].map { ($0, call[$0]) }
     }
 }

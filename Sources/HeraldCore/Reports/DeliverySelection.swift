@@ -2,7 +2,9 @@
 package struct DeliverySelection: Sendable {
     /// The conditions, as the HTTP API names them.
     package static let names = ["state", "delegate", "event"]
-    package static let mustBeNarrow = "give at least one of the three, so that not everything is meant by accident"
+    /// Further conditions of the HTTP API.
+    package static let times = ["since", "until"]
+    package static let mustBeNarrow = "give at least one of these, so that not everything is meant by accident"
     /// The states that can be listed: what was delivered has no row.
     package static let listed: [DeliveryState] = [.pending, .retrying, .exhausted, .dropped]
 
@@ -10,6 +12,10 @@ package struct DeliverySelection: Sendable {
     package let state: DeliveryState?
     package let delegate: WebhookDelegate?
     package let eventID: String?
+    /// Only events accepted at this time or later, in milliseconds since 1970 UTC.
+    package var since: Int64?
+    /// Only events accepted at this time or before, in milliseconds since 1970 UTC.
+    package var until: Int64?
 
     package init(app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?) {
         self.app = app
@@ -19,7 +25,18 @@ package struct DeliverySelection: Sendable {
     }
 
     /// Whether at least one condition is given.
-    package var isNarrow: Bool { state != nil || delegate != nil || eventID != nil }
+    package var isNarrow: Bool {
+        state != nil || delegate != nil || eventID != nil || since != nil || until != nil
+    }
+
+    /// The events of the wanted time, as positions; `nil` for all. No event has the position in the range of a time
+    /// without events. A reader's thread.
+    func events(_ reader: any StoreReader) throws -> ClosedRange<LogPosition>? {
+        if since == nil && until == nil { return nil }
+        let first = try since.map(reader.sequence(since:)) ?? 0
+        let last = try until.map(reader.lastEvent(through:)) ?? .max
+        return first <= last ? first...last : .max ... .max
+    }
 
     /// A reader's thread.
     /// - Parameter standard: the states if none is given.
@@ -28,6 +45,7 @@ package struct DeliverySelection: Sendable {
         query.app = app
         query.delegate = delegate?.key
         query.event = try eventID.map { try Self.event($0, app, reader).sequence }
+        query.events = try events(reader)
         return query
     }
 

@@ -31,6 +31,7 @@ package struct PendingDeliveries: Sendable {
     ) throws -> (rows: [DeliveryRow], next: Int64?) {
         if let id = selection.eventID {
             let event = try DeliverySelection.event(id, selection.app, reader)
+            if try selection.events(reader)?.contains(event.sequence) == false { return ([], nil) }
             let found = try rows(of: event, reader, after: cursor)
             let shown = Array(found.prefix(limit))
             return (shown, found.count > limit ? shown.last?.delegate?.key : nil)
@@ -64,18 +65,21 @@ package struct PendingDeliveries: Sendable {
         let lane = hub.lane(of: delegate)
         // A lane without an entry is up to date; the lane of a gone delegate has ended.
         guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
-        var position = max(cursor, sequence)
+        let wanted = try selection.events(reader)
+        let last = wanted?.upperBound ?? .max
+        var position = max(cursor, sequence, (wanted?.lowerBound ?? 0) - 1)
         var rows: [DeliveryRow] = []
         var (own, all) = (0, 0)
         var budget = WorkBudget()
         for stretch in hub.committed.usage.stretches(of: selection.app, before: .max).reversed()
         where stretch.upperBound > position {
             position = max(position, stretch.lowerBound - 1)
-            while position < stretch.upperBound {
+            while position < min(stretch.upperBound, last) {
                 let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
                 if batch.events.isEmpty { return (rows, nil) }
                 for (index, event) in batch.events.enumerated() {
                     position = batch.first + LogPosition(index)
+                    if position > last { return (rows, nil) }
                     guard event.app == selection.app else { continue }
                     own += 1
                     let view = EventView(event, within: budget)

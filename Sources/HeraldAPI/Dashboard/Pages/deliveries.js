@@ -8,22 +8,29 @@ import { state, moment, address, count, plural, sentence, failure } from "./form
 
 const pageSize = 100;
 const states = ["exhausted", "retrying", "dropped"];
+const hour = 3600 * 1000;
+const spans = { "1h": ["The last hour", hour], "24h": ["The last 24 hours", 24 * hour], "7d": ["The last 7 days", 7 * 24 * hour] };
 
 export function deliveries(root, { query, signal }) {
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
   const delegate = query.get("delegate");
-  const filter = () => ({ state: wanted, delegate });
+  const span = Object.hasOwn(spans, query.get("span")) ? query.get("span") : "";
+  // One time for the list, the count before a change, and the change.
+  const since = span && new Date(Date.now() - spans[span][1]).toISOString();
+  const filter = () => ({ state: wanted, delegate, since });
   let found = [];
   let next = null;
   let isLonger = false;
-  const select = h("select", { id: "state", "aria-label": "State", onchange: () => go({ state: select.value, delegate }) },
+  const select = h("select", { id: "state", "aria-label": "State", onchange: () => go({ state: select.value, delegate, span }) },
     h("option", { value: "" }, "All states"), states.map((each) => h("option", { value: each, selected: each === wanted }, each)));
+  const time = h("select", { id: "span", "aria-label": "Accepted in", onchange: () => go({ state: wanted, delegate, span: time.value }) },
+    h("option", { value: "" }, "Any time"), Object.entries(spans).map(([value, [words]]) => h("option", { value, selected: value === span }, words)));
   const sums = h("p", { class: "muted", role: "status" });
   const actions = h("div", { class: "actions" });
   const list = h("div", { class: "list" });
   root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions),
-    h("div", { class: "filters", role: "search" }, select, delegate && h("span", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
-      h("button", { type: "button", class: "quiet", onclick: () => go({ state: wanted }) }, "To all"))), sums, list);
+    h("div", { class: "filters", role: "search" }, select, time, delegate && h("span", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+      h("button", { type: "button", class: "quiet", onclick: () => go({ state: wanted, span }) }, "To all"))), sums, list);
 
   function go(fields) {
     const entries = Object.entries(fields).filter(([, value]) => value);
@@ -53,7 +60,7 @@ export function deliveries(root, { query, signal }) {
 
   // Pages after the first one are not read again: they would move while the user reads.
   const refresh = keep(async () => {
-    const sum = delegate ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
+    const sum = delegate || since ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
     show(sums, sum && sum.map((each, index) => [index > 0 && ", ", `${count(each.deliveries)} ${each.state}`]));
     if (isLonger) return;
     const page = await api.deliveries({ ...filter(), limit: pageSize });
@@ -62,7 +69,7 @@ export function deliveries(root, { query, signal }) {
   }, 5000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.message)));
 
   // The server wants at least one condition, so that not everything is meant by accident.
-  if (may("manage") && (wanted || delegate)) {
+  if (may("manage") && (wanted || delegate || since)) {
     show(actions, wanted !== "retrying" && h("button", { type: "button", "data-key": "redeliver", onclick: () => all("redeliver", "Redeliver") }, "Redeliver all"),
       wanted === "retrying" && h("button", { type: "button", "data-key": "cancel", class: "danger", onclick: () => all("cancel", "Cancel") }, "Cancel all"));
   }
