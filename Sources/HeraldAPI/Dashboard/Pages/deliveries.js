@@ -39,7 +39,8 @@ export function deliveries(root, { query, signal }) {
 
   const row = (each) => h("tr", null,
     h("td", null, moment(each.ended_at ?? each.last_attempt_at)),
-    h("td", { class: "first" }, each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", "data-key": each.event + each.delegate }, each.type) : "deleted"),
+    h("td", { class: "first" }, each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", "data-key": each.event + each.delegate }, each.type) : "deleted",
+      each.subject && h("span", { class: "mono muted" }, " " + each.subject)),
     h("td", null, each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", "data-key": "to" + each.event + each.delegate }, address(each.url, 28))),
     h("td", null, state(each.state)),
     h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
