@@ -30,6 +30,7 @@ package final class HeraldService: RequestHandler, CallServices {
         package var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
         /// Whether the server itself uses https: cookies are marked `Secure`.
         package var isTLS = false
+        package var publicURL = PublicURL()
         /// Replaces the hub for posted events: for benchmarks of everything before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         package init() {}
@@ -41,12 +42,14 @@ package final class HeraldService: RequestHandler, CallServices {
     private let maxBodyBytes: Int
     let seal: NumberSeal
     let deadlines: ReadDeadlines
+    let publicURL: PublicURL
     private let pool: WorkPool
     private let originRules: Mutex<OriginRules>
 
     package init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         deadlines = ReadDeadlines(hub: hub)
+        publicURL = configuration.publicURL
         maxBodyBytes = configuration.maxBodyBytes
         pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
         originRules = Mutex(OriginRules(configuration.corsOrigins))
@@ -81,7 +84,8 @@ package final class HeraldService: RequestHandler, CallServices {
                 + AppEndpoints(hub: hub, access: access).routes
                 + KeyEndpoints(hub: hub, access: access).routes
                 + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes
-                + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
+                + SystemEndpoints(hub: hub, metrics: metrics, publicURL: publicURL).routes
+                + DashboardEndpoints().routes)
     }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has

@@ -1,25 +1,35 @@
-"""Uses the dashboard below a path of a proxy in headless Chromium.
+"""Uses the dashboard below a path of a proxy in headless Chromium, without --public-url and with it.
 
-usage: prefix.py SERVER KEY    SERVER needs a key
+usage: prefix.py HERALD    the program `herald`
 
 Exits 0 when all holds; else the traceback says what does not.
 """
 
 import http.client
 import http.server
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import threading
 import urllib.parse
+import urllib.request
 
 from browser import Browser
 
 PREFIX = "/herald"
+KEY = "the-key-of-this-test-0123"
 HOPS = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 
 
-def proxy(server):
-    """A proxy that removes a prefix from paths, and responds with 404 outside of it."""
-    host = urllib.parse.urlsplit(server).netloc
+def proxy():
+    """A proxy that removes a prefix from paths, and responds with 404 outside of it. The second value takes the server."""
+    host = None
+
+    def pass_on_to(server):
+        nonlocal host
+        host = urllib.parse.urlsplit(server).netloc
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def forward(self):
@@ -53,13 +63,29 @@ def proxy(server):
     listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listener.daemon_threads = True
     threading.Thread(target=listener.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{listener.server_port}{PREFIX}"
+    return f"http://127.0.0.1:{listener.server_port}{PREFIX}", pass_on_to
 
 
-def every_page_works(page, key):
+def serve(program, folder, *arguments):
+    process = subprocess.Popen(
+        [program, "serve", "--listen", "127.0.0.1:0", "--data", folder, "--log-format", "json", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "HERALD_ADMIN_KEY": KEY})
+    for line in process.stdout:
+        entry = json.loads(line)
+        if entry["message"] == "listening":
+            return process, entry["address"]
+    raise AssertionError("herald did not start")
+
+
+def ask(url, body=None):
+    headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"}
+    return urllib.request.urlopen(urllib.request.Request(url, body and json.dumps(body).encode(), headers), timeout=20)
+
+
+def every_page_works(page):
     page.open("#/")
     page.see("Access key")
-    page.fill("access-key", key, enter=True)
+    page.fill("access-key", KEY, enter=True)
     page.see("No webhooks yet")
     assert page.server + "/v1/delegates" in page.text("pre")
     page.keys("gp")
@@ -74,7 +100,7 @@ def every_page_works(page, key):
     page.see("Metrics: events by family")
 
 
-def the_tail_is_live(page, _):
+def the_tail_is_live(page):
     page.keys("ge")
     page.see("auth.logged_in")
     page.script("fetch('v1/events', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{\"type\": \"live.one\"}'})")
@@ -82,8 +108,56 @@ def the_tail_is_live(page, _):
     assert page.console() == [], page.console()
 
 
+def links_lead_below_the_prefix(page):
+    with ask(page.server + "/v1/apps", {"name": "shop"}) as made:
+        location = made.headers["Location"]
+    assert location.startswith(page.server + "/v1/apps/"), location
+    with ask(location) as app:
+        assert app.status == 200 and json.loads(app.read())["name"] == "shop"
+    with ask(page.server + "/v1/event-types?limit=1") as first:
+        assert first.headers["Link"] is None
+    for name in ("a", "b"):
+        ask(page.server + "/v1/keys", {"name": name, "scopes": ["read", "admin"]}).close()
+    with ask(page.server + "/v1/keys?limit=1") as first:
+        after = first.headers["Link"]
+    assert after.startswith("<" + page.server + "/v1/keys?") and after.endswith('>; rel="next"'), after
+    with ask(after[1:after.index(">")]) as second:
+        assert json.loads(second.read())["data"][0]["name"] == "a"
+    with ask(page.server + "/openapi.json") as description:
+        assert [each["url"] for each in json.loads(description.read())["servers"]] == [page.server]
+
+
+def a_portal_link_opens_the_dashboard(page):
+    with ask(page.server + "/v1/portal-links", {"app": "shop", "expires_in": 600}) as made:
+        link = json.loads(made.read())["url"]
+    assert link.startswith(page.server + "/#/portal/"), link
+    page.driver.delete_all_cookies()
+    page.open("about:blank")
+    page.open(link)
+    page.see("No webhooks yet")
+    assert page.script("return fetch('v1/session').then(answer => answer.json()).then(session => session.app)") == "shop"
+    cookies = page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"]
+    assert [(each["name"], each["path"], each["secure"]) for each in cookies] == [("herald_session", PREFIX, False)], cookies
+    page.tap("#sign-out")
+    page.see("Access key")
+    assert page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"] == []
+
+
+def use(program, steps, with_public_url):
+    url, pass_on_to = proxy()
+    with tempfile.TemporaryDirectory() as folder:
+        herald, server = serve(program, folder, *(["--public-url", url + "/"] if with_public_url else []))
+        pass_on_to(server)
+        try:
+            with Browser(url) as browser:
+                for step in steps:
+                    print(step.__name__.replace("_", " "), "with --public-url" if with_public_url else "", flush=True)
+                    step(browser)
+        finally:
+            herald.kill()
+            herald.wait()
+
+
 if __name__ == "__main__":
-    with Browser(proxy(sys.argv[1])) as browser:
-        for step in (every_page_works, the_tail_is_live):
-            print(step.__name__.replace("_", " "), flush=True)
-            step(browser, sys.argv[2])
+    use(sys.argv[1], (every_page_works, the_tail_is_live), False)
+    use(sys.argv[1], (every_page_works, the_tail_is_live, links_lead_below_the_prefix, a_portal_link_opens_the_dashboard), True)

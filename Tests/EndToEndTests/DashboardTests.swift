@@ -72,10 +72,7 @@ struct DashboardTests {
 
     @Test("it works below a path of a proxy", .enabled(if: Self.hasBrowser))
     func prefix() async throws {
-        let key = "the-key-of-this-test-0123"
-        let herald = try await HeraldProcess.start(adminKey: key)
-        try await drive("prefix.py", "http://127.0.0.1:\(herald.port)", key)
-        #expect(herald.process.end == nil)
+        try await drive("prefix.py", try Binary.path())
     }
 
     @Test("live views update by themselves, and continue after the server was down", .enabled(if: Self.hasBrowser))

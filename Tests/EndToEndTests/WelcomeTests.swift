@@ -94,4 +94,17 @@ struct WelcomeTests {
         #expect(welcome.text(isPublic: false).contains("http://herald.example:80/v1/events"))
         #expect(welcome.text(isPublic: false).contains("$HERALD_KEY"))
     }
+
+    @Test("with a public URL, its lines are below that URL, and without the header that the proxy sends")
+    func publicURL() throws {
+        let settings = try Settings(
+            arguments: [
+                "--public-url", "https://example.com/herald/", "--trusted-proxies", "127.0.0.1", "--proxy-protocol",
+                "true",
+            ],
+            environment: [:])
+        let text = Welcome(settings, port: 80, shown: nil, needsKey: false).text(isPublic: false)
+        #expect(text.contains("Dashboard  https://example.com/herald/\n"))
+        #expect(text.contains(" https://example.com/herald/v1/events\n") && !text.contains("--haproxy-protocol"))
+    }
 }

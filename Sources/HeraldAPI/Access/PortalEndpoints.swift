@@ -30,7 +30,7 @@ struct PortalEndpoints: Sendable {
                 switch result {
                 case .done(.noted):
                     call.send(status: 201) {
-                        $0.member("url", "/#/portal/\(token)")
+                        $0.member("url", "\(call.publicURL.base)/#/portal/\(token)")
                         $0.member("app", hub.committed.apps[app]?.id)
                         $0.member("expires_at", .timestamp(end))
                     }

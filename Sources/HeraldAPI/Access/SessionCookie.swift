@@ -33,11 +33,16 @@ enum SessionCookie {
 
     /// - Parameters:
     ///   - head: the header section of the request. Behind a proxy, its origin says whether the browser uses https.
-    ///   - isTLS: whether the server itself uses https. Over https the cookie is marked `Secure`.
-    static func setCookie(_ id: String, seconds: Int64, _ head: RequestHead, isTLS: Bool) -> Response.Field {
-        let isSecure = isTLS || head.value(of: "Origin")?.hasPrefix("https:") ?? false
+    ///   - url: the cookie is valid below its path. Over https the cookie is marked `Secure`.
+    ///   - isTLS: whether the server itself uses https.
+    static func setCookie(
+        _ id: String, seconds: Int64, _ head: RequestHead, for url: PublicURL, isTLS: Bool
+    ) -> Response.Field {
+        let isSecure = (url.isHTTPS ?? isTLS) || head.value(of: "Origin")?.hasPrefix("https:") == true
+        let path = url.path.isEmpty ? "/" : url.path
         return Response.Field(
             "Set-Cookie",
-            "\(cookie)=\(id); Path=/; Max-Age=\(seconds); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : ""))
+            "\(cookie)=\(id); Path=\(path); Max-Age=\(seconds); HttpOnly; SameSite=Strict"
+                + (isSecure ? "; Secure" : ""))
     }
 }

@@ -96,7 +96,7 @@ struct SessionEndpoints: Sendable {
         }
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
-            status: 204, headers: [SessionCookie.setCookie(text, seconds: seconds, call.request.head, isTLS: isTLS)])
+            status: 204, headers: [cookie(text, seconds: seconds, call)])
         hub.submit(
             AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
@@ -115,13 +115,17 @@ struct SessionEndpoints: Sendable {
     private func close(_ call: Call) throws(Problem) {
         _ = try call.query()
         let head = call.request.head
-        let answer = Response(status: 204, headers: [SessionCookie.setCookie("", seconds: 0, head, isTLS: isTLS)])
+        let answer = Response(status: 204, headers: [cookie("", seconds: 0, call)])
         let ids = SessionCookie.isSameOrigin(head) ? SessionCookie.ids(in: head) : []
         guard ids.allSatisfy({ access.isKnown($0) }) else {
             // Another process may have made it just now.
             return afterLooking(call) { [self] in close(ids[...]) { call.send(answer) } }
         }
         close(ids[...]) { call.send(answer) }
+    }
+
+    private func cookie(_ id: String, seconds: Int64, _ call: Call) -> Response.Field {
+        SessionCookie.setCookie(id, seconds: seconds, call.request.head, for: call.publicURL, isTLS: isTLS)
     }
 
     /// One after the other.

@@ -8,9 +8,12 @@ import HeraldRuntime
 struct SystemEndpoints: Sendable {
     let hub: Hub
     let metrics: Metrics
+    let publicURL: PublicURL
 
     var routes: [Route] {
-        [
+        let json = APIDescription.naming(publicURL, APIDescription.json)
+        let yaml = APIDescription.naming(publicURL, APIDescription.yaml)
+        return [
             Route(.get, "/healthz", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 call.send { $0.member("status", "ok") }
@@ -19,12 +22,9 @@ struct SystemEndpoints: Sendable {
             Route(.get, "/metrics", needs: .read, numbers),
             Route(.get, "/.well-known/jwks.json", needs: nil, keys),
             Route(.get, "/openapi.yaml", needs: nil) { call in
-                call.send(
-                    Response(
-                        status: 200, headers: [.init("Content-Type", "application/yaml")],
-                        body: APIDescription.yaml))
+                call.send(Response(status: 200, headers: [.init("Content-Type", "application/yaml")], body: yaml))
             },
-            Route(.get, "/openapi.json", needs: nil) { call in call.send([], APIDescription.json) },
+            Route(.get, "/openapi.json", needs: nil) { call in call.send([], json) },
             Route(.get, "/problems/{name}", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 guard let section = ProblemPage.sections[call.parameters[0]] else {

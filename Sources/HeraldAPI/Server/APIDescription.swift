@@ -2,4 +2,19 @@
 package enum APIDescription {
     package static let json = EmbeddedFile.bytes("openapi.json")
     package static let yaml = EmbeddedFile.bytes("openapi.yaml")
+
+    /// The words of `servers`, and those of a server with a public URL. Each stands in a description once.
+    private static let serverWords = [
+        ("http://127.0.0.1:8080", nil),
+        ("The address on which `herald serve` listens by default.", "The URL at which clients reach this server."),
+    ]
+
+    /// - Parameter description: `json` or `yaml`.
+    /// - Returns: the description with this URL as its only server; unchanged if the URL is not known.
+    static func naming(_ url: PublicURL, _ description: [UInt8]) -> [UInt8] {
+        if url.base.isEmpty { return description }
+        return serverWords.reduce(description) { bytes, words in
+            bytes.replacing(Array(words.0.utf8), with: Array((words.1 ?? url.base).utf8), maxReplacements: 1)
+        }
+    }
 }

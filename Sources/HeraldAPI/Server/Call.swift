@@ -16,6 +16,7 @@ protocol CallServices: AnyObject, Sendable {
     /// Hides numbers that depend on other apps.
     var seal: NumberSeal { get }
     var deadlines: ReadDeadlines { get }
+    var publicURL: PublicURL { get }
     /// The CORS headers of the response.
     func originFields(for head: RequestHead) -> [Response.Field]
     /// Counts an invalid key or link.
@@ -45,6 +46,7 @@ final class Call: Sendable {
     /// Hides numbers that depend on other apps.
     var seal: NumberSeal { admission.services.seal }
     var app: AppKey { principal.app }
+    var publicURL: PublicURL { admission.services.publicURL }
 
     /// For the audit log.
     var provenance: Provenance {
@@ -63,6 +65,7 @@ final class Call: Sendable {
     /// The response with the headers that every response has.
     func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
+        locate(&response)
         response.headers += admission.services.originFields(for: request.head)
         // Responses to other methods are neither cached nor opened in a browser; each header costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
@@ -70,6 +73,16 @@ final class Call: Sendable {
             response.headers.append(.init("X-Content-Type-Options", "nosniff"))
         }
         return response
+    }
+
+    /// Changes the path in `Location` to a URL. The path alone is stored with an idempotent response, because the public URL
+    /// may change.
+    private func locate(_ response: inout Response) {
+        let base = publicURL.base
+        if base.isEmpty { return }
+        response.headers = response.headers.map { field in
+            field.name.description == "Location" ? .init(field.name, base + field.value) : field
+        }
     }
 
     func send(_ problem: Problem) {

@@ -28,7 +28,8 @@ extension Call {
         }
         var headers: [Response.Field] = []
         if let next {
-            headers.append(.init("Link", "<\(request.head.path)?\(query.with(cursor: next))>; rel=\"next\""))
+            let path = publicURL.base + request.head.path
+            headers.append(.init("Link", "<\(path)?\(query.with(cursor: next))>; rel=\"next\""))
         }
         send(headers, json.bytes)
     }

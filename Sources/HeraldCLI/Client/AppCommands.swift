@@ -102,7 +102,9 @@ private enum AppCommands {
         }
         let client = try APIClient(call)
         let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
-        try Listing(call).print(answer, client.server + answer.json.text("url"))
+        let url = answer.json.text("url")
+        // A server without --public-url returns a path.
+        try Listing(call).print(answer, url.hasPrefix("/") ? client.server + url : url)
     }
 
     static func audit(_ call: Invocation) throws(CommandError) {

@@ -91,7 +91,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
             name: "allowed-hosts", placeholder: "LIST",
-            defaultText: "localhost,127.0.0.1,[::1] and that of --listen; any when not on loopback",
+            defaultText: "localhost,127.0.0.1,[::1], those of --listen and --public-url; any when not on loopback",
             help: "Names that the Host of a request may have. Others get 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)
@@ -113,6 +113,11 @@ extension Option {
             }
             settings.corsOrigins = origins
         },
+        Option(
+            name: "public-url", placeholder: "URL", defaultText: "none: links are paths",
+            help:
+                "The URL at which clients reach the server through a proxy, such as https://example.com/herald. Links begin with it, and cookies are valid below its path. The proxy removes the path from requests."
+        ) { text, settings throws(Disallowed) in settings.publicURL = try publicURL(text) },
         Option(
             name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
             help:
@@ -306,6 +311,21 @@ extension Option {
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
+    }
+
+    private static func publicURL(_ text: String) throws(Disallowed) -> PublicURL {
+        let form = "an http or https URL without query and fragment, such as https://example.com/herald"
+        let url: CallbackURL
+        do throws(CallbackURLError) {
+            url = try CallbackURL(text)
+        } catch {
+            let words = error == .userInformation ? "must not contain a user name or password" : "\(error)"
+            throw Disallowed(allowed: "\(form): it \(words)")
+        }
+        if text.contains("?") { throw Disallowed(allowed: "\(form): it must not contain a query") }
+        // A semicolon would end the path of a cookie.
+        if text.contains(";") { throw Disallowed(allowed: "\(form): it must not contain a semicolon") }
+        return PublicURL(url.text)
     }
 
     private static func flag(_ text: String) throws(Disallowed) -> Bool {

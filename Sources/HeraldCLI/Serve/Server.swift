@@ -144,6 +144,7 @@ struct Server {
             serving.maxReceiverWaits = max(1, listening.maxConnections / (2 * listening.loops))
             serving.maxSchemas = memory.schemas
             serving.isTLS = settings.tls != nil
+            if let publicURL = settings.publicURL { serving.publicURL = publicURL }
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
                 log.write(.warning, "wrong access keys") {

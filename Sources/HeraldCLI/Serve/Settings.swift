@@ -1,4 +1,5 @@
 import Glibc
+import HeraldAPI
 import HeraldCore
 import HeraldCrypto
 import HeraldWebhooks
@@ -28,6 +29,7 @@ struct Settings {
     /// `nil` for the defaults of the address.
     var allowedHosts: [String]?
     var corsOrigins: [String] = []
+    var publicURL: PublicURL?
     var allowAnonymous = false
     var adminKey: String?
     /// `nil` for no limit.
@@ -200,7 +202,9 @@ struct Settings {
 
     /// Names that the `Host` of a request may have; empty for any.
     var servedHosts: [String] {
-        allowedHosts ?? (listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]", listen.host] : [])
+        if let allowedHosts { return allowedHosts }
+        guard listen.isLoopback else { return [] }
+        return ["localhost", "127.0.0.1", "[::1]", listen.host] + (publicURL.map { [$0.host] } ?? [])
     }
 
     var deliveryLoops: Int { max(1, threads - 2) }

@@ -1,3 +1,4 @@
+import HeraldAPI
 import HeraldHTTP
 
 /// The lines below the log of a server that was started on a terminal: where the dashboard and the admin key are, and a
@@ -16,6 +17,7 @@ struct Welcome {
         case stored
     }
 
+    /// Without a slash at the end.
     let address: String
     let key: Key
     private let sendsHeader: Bool
@@ -28,8 +30,10 @@ struct Welcome {
         // All addresses are no address to connect to.
         let host = ["0.0.0.0": "localhost", "::": "localhost"][settings.listen.host] ?? settings.listen.host
         let scheme = settings.tls == nil ? "http" : "https"
-        address = "\(scheme)://\(Endpoint(host: settings.allowedHosts?.first ?? host, port: port))"
-        sendsHeader = settings.expectsHeader(from: host)
+        let own = "\(scheme)://\(Endpoint(host: settings.allowedHosts?.first ?? host, port: port))"
+        address = settings.publicURL?.base ?? own
+        // Behind the public URL, the proxy sends it.
+        sendsHeader = settings.publicURL == nil && settings.expectsHeader(from: host)
         if let shown {
             key = .shown(shown)
         } else if let file = settings.given["admin-key-file"], settings.given["admin-key"] == nil {
