@@ -48,7 +48,7 @@ def take(server, folder):
     paid = call(server, "GET", "/v1/events?type=order.paid&limit=100")["data"][-1]["id"]
     ill = next(each["id"] for each in call(server, "GET", "/v1/delegates")["data"] if each["description"] == "Search index")
     pages = {"overview": "", "delegates": "delegates", "delegate": "delegates/" + ill, "new-delegate": "delegates/new",
-             "events": "events", "story": "events/" + paid, "state": "state?user=1", "post": "post"}
+             "events": "events", "story": "events/" + paid, "deliveries": "deliveries", "state": "state?user=1", "post": "post"}
     with Browser(server) as browser:
         for width, height, name in ((1280, 900, "wide"), (360, 740, "narrow")):
             for theme in ("light", "dark"):
