@@ -143,6 +143,20 @@ def a_portal_link_opens_the_dashboard(page):
     assert page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"] == []
 
 
+def an_event_source_reads_without_a_key(page):
+    with ask(page.server + "/v1/stream-tokens", {"events": "order.*", "expires_in": 60}) as made:
+        url = json.loads(made.read())["url"]
+    assert url.startswith(page.server + "/v1/events/stream?events=order."), url
+    page.script(f"""window.got = []; window.orders = new EventSource({json.dumps(url)});
+        orders.addEventListener("ready", () => got.push("ready"));
+        orders.onmessage = each => got.push(JSON.parse(each.data).type);""")
+    page.wait(lambda: "ready" in page.script("return got"))
+    for kind in ("user.created", "order.paid"):
+        ask(page.server + "/v1/events", {"type": kind}).close()
+    page.wait(lambda: "order.paid" in page.script("return got"))
+    assert "user.created" not in page.script("return got")
+
+
 def use(program, steps, with_public_url):
     url, pass_on_to = proxy()
     with tempfile.TemporaryDirectory() as folder:
@@ -160,4 +174,5 @@ def use(program, steps, with_public_url):
 
 if __name__ == "__main__":
     use(sys.argv[1], (every_page_works, the_tail_is_live), False)
-    use(sys.argv[1], (every_page_works, the_tail_is_live, links_lead_below_the_prefix, a_portal_link_opens_the_dashboard), True)
+    use(sys.argv[1], (every_page_works, the_tail_is_live, links_lead_below_the_prefix, a_portal_link_opens_the_dashboard,
+                      an_event_source_reads_without_a_key), True)

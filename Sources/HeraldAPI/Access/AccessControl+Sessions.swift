@@ -32,7 +32,7 @@ extension AccessControl {
     }
 
     /// A session is valid as long as its origin is.
-    private func principal(of session: Session) -> Principal? {
+    func principal(of session: Session) -> Principal? {
         guard session.kind != .session else {
             var principal =
                 session.key == operatorName
@@ -60,10 +60,10 @@ extension AccessControl {
     }
 
     /// The origin of a link that is created while no key is needed.
-    private static let anonymousOrigin = "anyone"
+    static let anonymousOrigin = "anyone"
 
     /// The origin of a session that this principal opens.
-    private func origin(of principal: Principal) -> String {
+    func origin(of principal: Principal) -> String {
         switch principal.identity {
         case .key(let id): id
         case .operatorKey: operatorName ?? Self.anonymousOrigin

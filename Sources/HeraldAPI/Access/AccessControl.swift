@@ -41,7 +41,8 @@ final class AccessControl: Sendable {
         guard let scope = route.needs else { return .anyone }
         // What was revoked elsewhere may still be in memory.
         guard hub.isCurrent else { throw Problem(.unavailable(reason: "it has not responded for seconds")) }
-        let principal = try principal(of: head)
+        let reader = route.isStream ? try streamPrincipal(of: head) : nil
+        let principal = if let reader { reader } else { try principal(of: head) }
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
         return principal
     }

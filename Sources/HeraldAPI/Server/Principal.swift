@@ -25,7 +25,7 @@ struct Principal: Sendable {
 
     let identity: Identity
     private(set) var app: AppKey
-    let scopes: Scopes
+    private(set) var scopes: Scopes
     /// Milliseconds since 1970 UTC; `nil` for never.
     var expiresAt: Int64?
     /// The meter of its requests, and its limit per second; `nil` for no limit.
@@ -45,6 +45,13 @@ struct Principal: Sendable {
     func acting(on app: AppKey) -> Principal {
         var principal = self
         principal.app = app
+        return principal
+    }
+
+    /// Returns this principal in the app, without the right to change anything.
+    func reading(_ app: AppKey) -> Principal {
+        var principal = acting(on: app)
+        principal.scopes = Scopes([.read])
         return principal
     }
 

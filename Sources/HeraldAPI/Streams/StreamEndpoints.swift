@@ -12,13 +12,14 @@ struct StreamEndpoints: Sendable {
         [
             Route(.get, "/v1/events/stream", needs: .read, isStream: true, listenToEvents),
             Route(.get, "/v1/attempts/stream", needs: .read, isStream: true, listenToAttempts),
+            Route(.post, "/v1/stream-tokens", needs: .read, makeToken),
         ]
     }
 
     // MARK: Events
 
     private func listenToEvents(_ call: Call) throws(Problem) {
-        let query = try call.query("events", "subjects", "last_event_id")
+        let query = try call.query("events", "subjects", "last_event_id", "token")
         let interest = try interest(query, call.app)
         let start = try start(call, query, mustBe: PositionInput.words, Self.start)
         try listen(call, to: streams.events, interest, start)
@@ -63,7 +64,7 @@ struct StreamEndpoints: Sendable {
         }
     }
 
-    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventSelection {
+    func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventSelection {
         var wrong: [Problem.Item] = []
         var patterns: [EventPattern] = [.any]
         if let text = query["events"] {
@@ -99,18 +100,21 @@ struct StreamEndpoints: Sendable {
     // MARK: Attempts
 
     private func listenToAttempts(_ call: Call) throws(Problem) {
-        let query = try call.query("delegate", "event", "outcome", "last_event_id")
+        let query = try call.query("delegate", "event", "outcome", "last_event_id", "token")
+        let interest = try attemptInterest(query, call.app)
+        let start = try start(call, query, mustBe: "an attempt's id", Self.attemptStart)
+        try listen(call, to: streams.attempts, interest, start)
+    }
+
+    func attemptInterest(_ query: Query, _ app: AppKey) throws(Problem) -> AttemptInterest {
         let delegate = try query["delegate"].map { id throws(Problem) in
-            guard let delegate = hub.committed.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+            guard let delegate = hub.committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
             return delegate.key
         }
         if let event = query["event"], !EventID.isKnowable(event) {
             throw .invalidParameter("event", "must be an event's id")
         }
-        let interest = AttemptInterest(
-            app: call.app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
-        let start = try start(call, query, mustBe: "an attempt's id", Self.attemptStart)
-        try listen(call, to: streams.attempts, interest, start)
+        return AttemptInterest(app: app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
     }
 
     /// Finds the position after which to start. `nil` if the text is invalid.
