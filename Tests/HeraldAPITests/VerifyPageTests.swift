@@ -1,0 +1,13 @@
+import Foundation
+import HeraldTestSupport
+import Testing
+
+@Suite("The functions for receivers accept what is signed, and nothing else", .timeLimit(.minutes(10)))
+struct VerifyPageTests {
+    @Test("each function, in the languages that are installed")
+    func functions() async throws {
+        let script = Repository.root.appending(path: "Tests/Receivers/verify.py").path
+        let (end, text) = try await ChildProcess.run("python3", ["-B", script, "--require", "python"], within: 500)
+        #expect(end == .exited(0), "\(text)")
+    }
+}
