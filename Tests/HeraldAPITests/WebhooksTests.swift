@@ -365,6 +365,7 @@ struct WebhooksTests {
         "replayDelegate": "replay", "listReplays": "replays", "endReplay": "endReplay",
         "getDelegateStatistics": "statistics", "listAttempts": "attempts", "getEvent": "stories",
         "redeliverEvent": "redeliver", "listDeliveries": "deliveries", "redeliver": "redeliverAll",
+        "countDeliveries": "countDeliveries",
         "cancelDeliveries": "cancelAll", "streamAttempts": "followAttempts",
     ]
 

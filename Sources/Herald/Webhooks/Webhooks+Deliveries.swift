@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import HeraldCore
 
 extension Webhooks {
@@ -7,16 +8,18 @@ extension Webhooks {
     ///     `pending`.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
+    ///   - since: only those of events that were accepted at this time or later.
+    ///   - until: only those of events that were accepted at this time or before.
     ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
     /// - Returns: newest first; those that are pending in the order in which they are sent.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't read.
     public func deliveries(
-        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, limit: Int = 100,
-        after cursor: ListCursor? = nil
+        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
+        until: Date? = nil, limit: Int = 100, after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<Webhook.Delivery> {
         try check(limit)
-        let selection = try selection(state, id, eventID, among: DeliverySelection.listed)
+        let selection = try selection(state, id, eventID, since, until, among: DeliverySelection.listed)
         if state == .pending { return try await pending(selection, limit, cursor) }
         var before: DeliveryKey?
         if let cursor {
@@ -59,6 +62,25 @@ extension Webhooks {
         }
     }
 
+    /// Counts deliveries in one state by webhook.
+    /// - Parameters:
+    ///   - state: `retrying`, `exhausted` or `dropped`.
+    ///   - limit: the maximum number of webhooks, 1 to 500.
+    /// - Returns: the webhooks with the most deliveries, the largest number first. Those of removed webhooks are not
+    ///   counted.
+    /// - Throws: `HubError.invalid`, or that the hub can't read.
+    public func countDeliveries(
+        in state: DeliveryState = .exhausted, limit: Int = 100
+    ) async throws(HubError) -> [(webhookID: Webhook.ID, deliveries: Int)] {
+        try check(limit)
+        try check(state, among: [.retrying, .exhausted, .dropped])
+        return try await hub.reading { [hub] reader in
+            try DeliveryCounts(state.stored, of: .default, limit: limit, hub, reader).entries.map {
+                ($0.delegate.id, $0.deliveries)
+            }
+        }
+    }
+
     // MARK: Sending again
 
     /// Sends an event again: to one webhook, even if it does not match, or to all that received it.
@@ -80,13 +102,16 @@ extension Webhooks {
     ///   - state: `retrying`, `exhausted` or `dropped`; `nil` for those that have ended.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
+    ///   - since: only those of events that were accepted at this time or later.
+    ///   - until: only those of events that were accepted at this time or before.
     ///   - isDryRun: only counts them.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
     @discardableResult
     public func redeliverAll(
-        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, isDryRun: Bool = false
+        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
+        until: Date? = nil, isDryRun: Bool = false
     ) async throws(HubError) -> Webhook.Changes {
-        let selection = try selection(state, id, eventID, among: [.retrying, .exhausted, .dropped])
+        let selection = try selection(state, id, eventID, since, until, among: [.retrying, .exhausted, .dropped])
         return try await change(selection, WaitingDelivery.State.ended, isDryRun) { .redeliver($0) }
     }
 
@@ -95,13 +120,18 @@ extension Webhooks {
     ///   - state: `retrying`, to give up all of them.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
+    ///   - since: only those of events that were accepted at this time or later.
+    ///   - until: only those of events that were accepted at this time or before.
     ///   - isDryRun: only counts them.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
     @discardableResult
     public func cancelAll(
-        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, isDryRun: Bool = false
+        in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
+        until: Date? = nil, isDryRun: Bool = false
     ) async throws(HubError) -> Webhook.Changes {
-        try await change(try selection(state, id, eventID, among: [.retrying]), [.retrying], isDryRun) { .cancel($0) }
+        try await change(try selection(state, id, eventID, since, until, among: [.retrying]), [.retrying], isDryRun) {
+            .cancel($0)
+        }
     }
 
     private func change(
@@ -124,16 +154,22 @@ extension Webhooks {
         return Webhook.Changes(deliveries: changed, hasMore: changed == limit)
     }
 
+    private func check(_ state: DeliveryState, among states: [DeliveryState]) throws(HubError) {
+        if states.contains(state) { return }
+        throw .invalid([FieldError("/state", "must be " + states.map(\.rawValue).joined(separator: " or "))])
+    }
+
     private func selection(
-        _ state: DeliveryState?, _ id: String?, _ eventID: String?, among states: [DeliveryState]
+        _ state: DeliveryState?, _ id: String?, _ eventID: String?, _ since: Date?, _ until: Date?,
+        among states: [DeliveryState]
     ) throws(HubError) -> DeliverySelection {
-        if let state, !states.contains(state) {
-            throw .invalid([
-                FieldError("/state", "must be " + states.map(\.rawValue).joined(separator: " or "))
-            ])
-        }
+        if let state { try check(state, among: states) }
         let delegate: WebhookDelegate? = if let id { try hub.webhook(id, of: .default) } else { nil }
-        return DeliverySelection(app: .default, state: state, delegate: delegate, eventID: eventID)
+        let selection = DeliverySelection(
+            app: .default, state: state, delegate: delegate, eventID: eventID, since: since?.milliseconds,
+            until: until?.milliseconds)
+        if selection.isReversed { throw .invalid([FieldError("/until", DeliverySelection.isReversed)]) }
+        return selection
     }
 
     // MARK: Replays

@@ -4,8 +4,6 @@ import HeraldJSON
 
 /// Deliveries that wait or did not succeed: listing, redelivering and cancelling them.
 struct DeliveryEndpoints: Sendable {
-    private static let conditions = DeliverySelection.names + DeliverySelection.times
-
     let hub: Hub
 
     var routes: [Route] {
@@ -63,12 +61,10 @@ struct DeliveryEndpoints: Sendable {
         let delegate = try query["delegate"].map { id throws(Problem) in
             try problem { () throws(HubError) in try hub.webhook(id, of: call.app) }
         }
-        var selection = DeliverySelection(app: call.app, state: state, delegate: delegate, eventID: query["event"])
-        selection.since = try query.time("since")
-        selection.until = try query.time("until")
-        if let since = selection.since, let until = selection.until, until < since {
-            throw .invalidParameter("until", "is before since")
-        }
+        let selection = DeliverySelection(
+            app: call.app, state: state, delegate: delegate, eventID: query["event"], since: try query.time("since"),
+            until: try query.time("until"))
+        if selection.isReversed { throw .invalidParameter("until", DeliverySelection.isReversed) }
         return selection
     }
 
@@ -92,7 +88,7 @@ struct DeliveryEndpoints: Sendable {
         try call.noBody()
         let filter = try selection(call, query, states: states)
         guard filter.isNarrow else {
-            throw .invalidParameters(Self.conditions, DeliverySelection.mustBeNarrow)
+            throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)
         }
         let isDryRun = try query.flag("dry_run")
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer(to: call))

@@ -1,9 +1,8 @@
 /// Which deliveries to list or to change.
 package struct DeliverySelection: Sendable {
     /// The conditions, as the HTTP API names them.
-    package static let names = ["state", "delegate", "event"]
-    /// Further conditions of the HTTP API.
-    package static let times = ["since", "until"]
+    package static let names = ["state", "delegate", "event", "since", "until"]
+    package static let isReversed = "is before since"
     package static let mustBeNarrow = "give at least one of these, so that not everything is meant by accident"
     /// The states that can be listed: what was delivered has no row.
     package static let listed: [DeliveryState] = [.pending, .retrying, .exhausted, .dropped]
@@ -13,16 +12,23 @@ package struct DeliverySelection: Sendable {
     package let delegate: WebhookDelegate?
     package let eventID: String?
     /// Only events accepted at this time or later, in milliseconds since 1970 UTC.
-    package var since: Int64?
+    package let since: Int64?
     /// Only events accepted at this time or before, in milliseconds since 1970 UTC.
-    package var until: Int64?
+    package let until: Int64?
 
-    package init(app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?) {
+    package init(
+        app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?, since: Int64?, until: Int64?
+    ) {
         self.app = app
         self.state = state
         self.delegate = delegate
         self.eventID = eventID
+        self.since = since
+        self.until = until
     }
+
+    /// Whether the end of the wanted time is before its begin.
+    package var isReversed: Bool { (until ?? .max) < (since ?? .min) }
 
     /// Whether at least one condition is given.
     package var isNarrow: Bool {
