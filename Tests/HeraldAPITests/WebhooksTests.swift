@@ -129,6 +129,15 @@ struct WebhooksTests {
         #expect(try await hub.webhooks.cancelAll(to: bad.id, isDryRun: true).deliveries == 1)
         #expect(try await hub.webhooks.cancelAll(to: bad.id).deliveries == 1)
         #expect(try await hub.webhooks.deliveries(in: .dropped).elements.map(\.webhookID) == [bad.id])
+        let counts = try await hub.webhooks.countDeliveries(in: .dropped)
+        #expect(counts.map(\.webhookID) == [bad.id] && counts.map(\.deliveries) == [1])
+        #expect(try await hub.webhooks.countDeliveries(in: .exhausted).isEmpty)
+        let past = Date(timeIntervalSince1970: 0)
+        #expect(try await hub.webhooks.deliveries(in: .dropped, since: past).elements.count == 1)
+        #expect(try await hub.webhooks.deliveries(in: .dropped, until: past).elements.isEmpty)
+        await #expect(throws: HubError.self) {
+            try await hub.webhooks.deliveries(since: past.addingTimeInterval(1), until: past)
+        }
         #expect(try await hub.webhooks.redeliverAll(in: .dropped, isDryRun: true).deliveries == 1)
         let failed = try await hub.webhooks.replay(bad.id, from: .earliest, onlyFailed: true, isDryRun: true)
         #expect(failed.events == 1 && failed.id == nil)
