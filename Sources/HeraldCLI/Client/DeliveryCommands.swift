@@ -36,7 +36,9 @@ extension Command {
                 name: "since", placeholder: "TIME",
                 help: "Only those of events accepted at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
                 time: .past),
-            Flag(name: "until", placeholder: "TIME", help: "Only those of events accepted before.", time: .past),
+            Flag(
+                name: "until", placeholder: "TIME", help: "Only those of events accepted at this time or before.",
+                time: .past),
         ]
     }
 }

@@ -32,7 +32,7 @@ export function members(text) {
 
 const token = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
 
-/// The same text with line breaks and indentation: no token changes.
+/// Adds line breaks and indentation to JSON text. Its tokens stay as they are.
 export function indented(text) {
   const tokens = text.match(token) ?? [];
   let [result, depth] = ["", 0];
