@@ -57,7 +57,9 @@ struct RestartTests {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(500) }
         defer { receiver.close() }
-        let id = try await herald.register(receiver.url(), #""retry_schedule": [0.5, 0.5, 0.5]"#).id
+        let id = try await herald.register(
+            receiver.url(), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]"#
+        ).id
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "retrying")
         #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)

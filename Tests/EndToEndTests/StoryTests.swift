@@ -47,12 +47,14 @@ struct StoryTests {
     @Test("a retry that a changed delegate no longer wants is dropped, and the story and the list say why")
     func unwanted() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(500) }
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate, .status(500)) }
         defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [1, 1]"#).id
         let event = try await herald.publish("a.b")
-        _ = try await herald.deliveries(of: event, "retrying")
+        _ = await receiver.requests(1)
         #expect(try await herald.send("PATCH", "/v1/delegates/\(id)", #"{"events": ["other.*"]}"#).status == 200)
+        gate.open()
         let story = try await herald.deliveries(of: event, "dropped")
         #expect(story.first?["reason"]?.string?.contains("was changed") == true)
         #expect(story.first?["attempts"]?.integer == 1 && receiver.requests.count == 1)
