@@ -7,18 +7,18 @@ struct DamageTests {
     @Test("a damaged event is not sent, its deliveries say so, and all other events arrive")
     func damagedEvent() async throws {
         let herald = try await HeraldProcess.start()
-        let first = try Receiver { _ in .status(500) }
+        let first = try Receiver()
+        first.close()
         _ = try await herald.register(first.url(), #""retry_schedule": [1, 1, 1, 1, 1, 1, 1, 1]"#)
         let paused = try await herald.register(first.url("/paused")).id
         #expect(try await herald.send("POST", "/v1/delegates/\(paused)/pause").status == 200)
         let damaged = try await herald.publish("order.placed", #""data": {"mark": "m0"}"#)
-        // It stays so: five failures make the delegate `failing`, and then attempts use up no schedule.
+        // It stays so: five refused connections make the delegate `failing`, and then attempts use up no schedule.
         _ = try await herald.deliveries(of: damaged, "retrying", "pending")
         var whole: [String] = []
         for number in 1...2 {
             whole.append(try await herald.publish("order.placed", #""data": {"mark": "m\#(number)"}"#))
         }
-        first.close()
         #expect(try await herald.stop() == .exited(0))
 
         let database = herald.folder.path + "/data/herald.db"
