@@ -13,6 +13,7 @@ NAME_SERVER = "127.53.0.1"
 SLOW_SECONDS = 3
 
 
+@contextlib.contextmanager
 def name_server():
     """Resolves `good.test` to 127.0.0.1, and `twice.test` to an address that drops packets and 127.0.0.1. Is silent for names of
     `silent.test`, late for those of `slow.test`, and fails for those of `failing.test`."""
@@ -40,12 +41,21 @@ def name_server():
             server.sendto(reply, client)
 
     def serve():
-        with contextlib.suppress(OSError):
-            while True:
-                respond(*server.recvfrom(4096))
+        while True:
+            query, client = server.recvfrom(4096)
+            if not query:
+                return
+            respond(query, client)
 
-    threading.Thread(target=serve, daemon=True).start()
-    return server
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        # A thread that waits for packets would keep the port.
+        server.sendto(b"", (NAME_SERVER, 53))
+        thread.join()
+        server.close()
 
 
 def dropping(address="127.0.0.1", port=0):
