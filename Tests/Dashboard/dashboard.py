@@ -286,7 +286,7 @@ def the_keyboard_is_enough(page):
 def every_page_fits(page):
     event = call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"]
     delegate = call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][-1]["id"]
-    places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "deliveries", "state?user=42", "post"]
+    places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "deliveries", "types", "state?user=42", "post", "server"]
     for width, theme in ((360, "light"), (360, "dark"), (1280, "dark")):
         page.appear(width, theme)
         for place in places:

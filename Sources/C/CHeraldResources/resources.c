@@ -48,6 +48,9 @@ static const unsigned char fanout_js[] = {
 static const unsigned char fields_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/fields.js"
 };
+static const unsigned char form_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/form.js"
+};
 static const unsigned char format_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/format.js"
 };
@@ -72,11 +75,17 @@ static const unsigned char nodes_js[] = {
 static const unsigned char overview_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/overview.js"
 };
+static const unsigned char pages_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/pages.js"
+};
 static const unsigned char post_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/post.js"
 };
 static const unsigned char secret_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/secret.js"
+};
+static const unsigned char server_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/server.js"
 };
 static const unsigned char signin_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/signin.js"
@@ -92,6 +101,9 @@ static const unsigned char style_css[] = {
 };
 static const unsigned char svg_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/svg.js"
+};
+static const unsigned char types_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/types.js"
 };
 
 #define FILE_NAMED(name, bytes) {name, bytes, sizeof bytes}
@@ -112,6 +124,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("events.js", events_js),
     FILE_NAMED("fanout.js", fanout_js),
     FILE_NAMED("fields.js", fields_js),
+    FILE_NAMED("form.js", form_js),
     FILE_NAMED("format.js", format_js),
     FILE_NAMED("history.js", history_js),
     FILE_NAMED("icon.svg", icon_svg),
@@ -120,13 +133,16 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("live.js", live_js),
     FILE_NAMED("nodes.js", nodes_js),
     FILE_NAMED("overview.js", overview_js),
+    FILE_NAMED("pages.js", pages_js),
     FILE_NAMED("post.js", post_js),
     FILE_NAMED("secret.js", secret_js),
+    FILE_NAMED("server.js", server_js),
     FILE_NAMED("signin.js", signin_js),
     FILE_NAMED("state.js", state_js),
     FILE_NAMED("story.js", story_js),
     FILE_NAMED("style.css", style_css),
     FILE_NAMED("svg.js", svg_js),
+    FILE_NAMED("types.js", types_js),
 };
 
 struct herald_resource herald_resource_named(const char *name) {

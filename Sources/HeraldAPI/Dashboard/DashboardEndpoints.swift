@@ -39,9 +39,9 @@ struct DashboardFile: Sendable {
 
     private static let names = [
         "access.js", "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "deliveries.js", "dom.js",
-        "drawer.js", "events.js", "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js",
-        "live.js", "nodes.js", "overview.js", "post.js", "secret.js", "signin.js", "state.js", "story.js",
-        "style.css", "svg.js",
+        "drawer.js", "events.js", "fanout.js", "fields.js", "form.js", "format.js", "history.js", "icon.svg", "json.js",
+        "live.js", "nodes.js", "overview.js", "pages.js", "post.js", "secret.js", "server.js", "signin.js", "state.js",
+        "story.js", "style.css", "svg.js", "types.js",
     ]
 
     private static let types = [

@@ -7,6 +7,9 @@ export function setAccess(found) {
   for (const each of document.querySelectorAll("[data-scope]")) each.hidden = !may(each.dataset.scope);
 }
 
+/// Whether the server has no key, so that every request is allowed.
+export const isOpen = () => !session.key_required;
+
 /// Whether requests of this scope are allowed.
 export const may = (scope) => session.scopes.includes(scope);
 

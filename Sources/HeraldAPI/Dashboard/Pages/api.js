@@ -50,6 +50,8 @@ const query = (fields) => {
 const delegate = (id) => `v1/delegates/${encodeURIComponent(id)}`;
 const event = (id) => `v1/events/${encodeURIComponent(id)}`;
 
+const eventType = (name) => `v1/event-types/${encodeURIComponent(name)}`;
+
 /// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which does not match the service's own.
 export function matches(pattern, type) {
   if (pattern === "*") return !type.startsWith("herald.");
@@ -58,6 +60,7 @@ export function matches(pattern, type) {
 
 /// The data of an event is shown as it is stored.
 export const eventShape = { data: stored };
+const typeShape = { example: stored, schema: stored };
 
 export const api = {
   session: () => get(session),
@@ -95,6 +98,23 @@ export const api = {
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
   post: (text) => post("v1/events", text),
   dryRun: (text) => post("v1/events?dry_run=true", text),
+
+  types: (filter = {}) => get("v1/event-types" + query({ limit: 100, ...filter })),
+  type: (name) => send("GET", eventType(name), undefined, {}, typeShape),
+  describe: (name, description, etag) => send("PUT", eventType(name), description, etag ? { "If-Match": etag } : {}),
+  forget: (name, etag) => send("DELETE", eventType(name), undefined, { "If-Match": etag }),
+
+  keys: async (filter = {}, app = "default") => (await send("GET", "v1/keys" + query({ limit: 100, ...filter }), undefined, { "Herald-App": app })).answer,
+  createKey: (settings) => post("v1/keys", settings),
+  rotateKey: async (id, app) => (await send("POST", `v1/keys/${encodeURIComponent(id)}/rotate`, {}, { "Herald-App": app })).answer,
+  revokeKey: (id) => send("DELETE", `v1/keys/${encodeURIComponent(id)}`),
+  apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
+  createApp: (settings) => post("v1/apps", settings),
+  changeApp: (id, patch) => send("PATCH", `v1/apps/${encodeURIComponent(id)}`, patch),
+  deleteApp: (id) => send("DELETE", `v1/apps/${encodeURIComponent(id)}`),
+  portalLink: (settings) => post("v1/portal-links", settings),
+  audit: (filter = {}) => get("v1/audit" + query({ limit: 100, ...filter })),
+  storage: () => get("v1/storage"),
 
   /// Deliveries that wait or did not succeed.
   deliveries: (filter = {}) => get("v1/deliveries" + query(filter)),

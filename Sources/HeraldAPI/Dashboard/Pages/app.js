@@ -13,8 +13,10 @@ const pages = [
   { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", load: async () => (await import("./story.js")).story },
   { path: /^\/events$/, place: "#/events", title: "Events", load: async () => (await import("./events.js")).events },
   { path: /^\/deliveries$/, place: "#/deliveries", title: "Deliveries", load: async () => (await import("./deliveries.js")).deliveries },
+  { path: /^\/types(?:\/([^/]+))?$/, place: "#/types", title: "Event types", load: async () => (await import("./types.js")).types },
   { path: /^\/state$/, place: "#/state", title: "State", load: async () => (await import("./state.js")).state },
   { path: /^\/post$/, place: "#/post", title: "Publish an event", load: async () => (await import("./post.js")).post },
+  { path: /^\/server(?:\/([^/]+))?$/, place: "#/server", title: "Server", load: async () => (await import("./server.js")).server },
 ];
 
 const main = document.getElementById("main");
@@ -29,8 +31,11 @@ function route() {
   current?.controller.abort();
   for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.getAttribute("href") === page?.place) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    const isCurrent = link.getAttribute("href") === page?.place;
+    if (!isCurrent) link.removeAttribute("aria-current");
+    else link.setAttribute("aria-current", "page");
+    // On a phone the row of links is longer than the screen.
+    if (isCurrent) link.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   document.title = `${page?.title ?? "Nothing here"} · Herald`;
   const root = h("div", { class: "page" });
@@ -84,10 +89,10 @@ themeButton.addEventListener("click", () => {
 
 const shortcuts = [
   ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g l", "deliveries"],
-  ["g s", "state"], ["g p", "publish an event"], ["Esc", "close"], ["?", "this help"],
+  ["g t", "event types"], ["g s", "state"], ["g p", "publish an event"], ["g k", "keys and the server"], ["Esc", "close"], ["?", "this help"],
 ];
-const needs = { n: "manage", "g p": "publish" };
-const places = { o: "#/", d: "#/delegates", e: "#/events", l: "#/deliveries", s: "#/state", p: "#/post" };
+const needs = { n: "manage", "g p": "publish", "g k": "admin" };
+const places = { o: "#/", d: "#/delegates", e: "#/events", l: "#/deliveries", t: "#/types", s: "#/state", p: "#/post", k: "#/server" };
 let isGoing = false;
 
 function help() {

@@ -3,7 +3,7 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
-import { keep } from "./live.js";
+import { pages, table } from "./pages.js";
 import { state, moment, address, count, plural, sentence, failure } from "./format.js";
 
 const pageSize = 100;
@@ -18,9 +18,6 @@ export function deliveries(root, { query, signal }) {
   // One time for the list, the count before a change, and the change.
   const since = span && new Date(Date.now() - spans[span][1]).toISOString();
   const filter = () => ({ state: wanted, delegate, since });
-  let found = [];
-  let next = null;
-  let isLonger = false;
   const select = h("select", { id: "state", "aria-label": "State", onchange: () => go({ state: select.value, delegate, span }) },
     h("option", { value: "" }, "All states"), states.map((each) => h("option", { value: each, selected: each === wanted }, each)));
   const time = h("select", { id: "span", "aria-label": "Accepted in", onchange: () => go({ state: wanted, delegate, span: time.value }) },
@@ -46,28 +43,17 @@ export function deliveries(root, { query, signal }) {
     h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
     h("td", { class: "clip", title: each.reason }, failure(each) || sentence(each.reason) || "–"));
 
-  function draw() {
-    show(list, found.length > 0 ? h("table", { class: "deliveries" },
-      h("thead", null, h("tr", null, ["When", "Event", "Delegate", "State", "Attempts", "Last error"].map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", null, found.map(row))) : h("p", { class: "calm" }, "No delivery waits or has failed."),
-    next && h("button", { type: "button", "data-key": "more", onclick: more }, "Older deliveries"));
-  }
-
-  async function more() {
-    const page = await api.deliveries({ ...filter(), limit: pageSize, cursor: next });
-    [found, next, isLonger] = [[...found, ...page.data], page.next_cursor, true];
-    draw();
-  }
-
-  // Pages after the first one are not read again: they would move while the user reads.
-  const refresh = keep(async () => {
-    const sum = delegate || since ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
-    show(sums, sum && sum.map((each, index) => [index > 0 && ", ", `${count(each.deliveries)} ${each.state}`]));
-    if (isLonger) return;
-    const page = await api.deliveries({ ...filter(), limit: pageSize });
-    [found, next] = [page.data, page.next_cursor];
-    draw();
-  }, 5000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.message)));
+  const refresh = pages(list, signal, {
+    read: async (cursor) => {
+      const sum = cursor || delegate || since ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
+      if (!cursor) show(sums, sum && sum.map((each, index) => [index > 0 && ", ", `${count(each.deliveries)} ${each.state}`]));
+      return api.deliveries({ ...filter(), limit: pageSize, cursor });
+    },
+    older: "Older deliveries",
+    milliseconds: 5000,
+    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, "No delivery waits or has failed.")
+      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", "Last error"], found.map(row))),
+  });
 
   // The server wants at least one condition, so that not everything is meant by accident.
   if (may("manage") && (wanted || delegate || since)) {
@@ -90,7 +76,6 @@ export function deliveries(root, { query, signal }) {
     } catch (error) {
       notice(error.message);
     }
-    isLonger = false;
     refresh();
   }
 }

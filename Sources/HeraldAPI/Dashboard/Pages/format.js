@@ -46,6 +46,13 @@ export function duration(milliseconds) {
 /// The last status or error of a delivery; empty if there is none.
 export const failure = (each) => (each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " "));
 
+/// Bytes: 812 B, 4.5 KiB, 1.2 GiB.
+export function size(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${number.format(bytes / 1024 ** unit)} ${units[unit]}`;
+}
+
 /// A reason as a separate sentence.
 export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
 

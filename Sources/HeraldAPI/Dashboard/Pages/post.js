@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { h, show } from "./dom.js";
 import { address, plural } from "./format.js";
-import { mistake } from "./json.js";
+import { indented, mistake, write } from "./json.js";
 
 const templates = {
   "auth.logged_in": { type: "auth.logged_in", data: { user: { id: 42, name: "Ada" } } },
@@ -13,7 +13,7 @@ const templates = {
   "something of your own": { type: "order.paid", subject: "order:1001", data: { amount: 12.5, currency: "EUR" } },
 };
 
-export function post(root) {
+export function post(root, { query }) {
   const input = h("textarea", { id: "event", rows: 14, spellcheck: "false", class: "mono", "aria-describedby": "event-error", oninput: check });
   const wrong = h("p", { class: "error", id: "event-error", role: "alert" });
   const answer = h("div", { role: "status" });
@@ -27,6 +27,16 @@ export function post(root) {
   h("form", { onsubmit: send }, h("label", { for: "event" }, "The event, as JSON"), input, wrong,
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Publish"), h("button", { type: "button", onclick: dryRun }, "Dry run"))), answer);
   set("auth.logged_in");
+  if (query.get("type")) example(query.get("type"));
+
+  /// What is written in the meantime stays.
+  async function example(type) {
+    const first = input.value;
+    const { answer: found } = await api.type(type).catch(() => ({ answer: {} }));
+    if (input.value !== first) return;
+    input.value = indented(write({ type, data: found.example ?? {} }));
+    check();
+  }
 
   function fail(words) {
     wrong.textContent = words;
@@ -71,7 +81,8 @@ function lineOf(text, pointer) {
   return place < 0 ? "" : `Line ${text.slice(0, place).split("\n").length}: `;
 }
 
-const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
+/// The delegates of a dry run.
+export const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
   h("h2", null, `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
   warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
   h("ul", { class: "changes" }, delegates.slice(0, 200).map((each) => h("li", null,

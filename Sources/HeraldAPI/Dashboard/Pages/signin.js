@@ -26,6 +26,15 @@ export async function whenSignedIn(start) {
   start();
 }
 
+/// Signs in with a key that was just created, if this page needed none so far.
+export async function adoptKey(key) {
+  const session = await api.session();
+  if (!session.key_required || session.signed_in) return;
+  await api.signIn({ key });
+  signOut.hidden = false;
+  setAccess(await api.session());
+}
+
 /// A page of another site can open a link: it must not replace a session unnoticed.
 async function mayReplaceSession(link) {
   const app = await api.appOf({ portal_link: link });

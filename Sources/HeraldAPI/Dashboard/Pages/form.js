@@ -1,0 +1,68 @@
+// Small forms in a dialog. Errors of the server appear at their fields.
+
+import { h } from "./dom.js";
+import { mistake, Stored } from "./json.js";
+
+/// A field: the member's name, its title, its element, and a hint.
+export const row = (name, title, input, hint = "") => ({ name, title, input, hint });
+export const line = (value = "", properties = {}) => filled(h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...properties }), value);
+export const area = (value = "", rows = 6) => filled(h("textarea", { rows, spellcheck: "false" }), value);
+/// - Parameter options: pairs of a value and its words.
+export const choice = (options, value, properties = {}) => filled(h("select", properties, options.map(([each, words]) => h("option", { value: each }, words))), value);
+
+function filled(input, value) {
+  if (value !== undefined && value !== null) input.value = value;
+  return input;
+}
+
+/// The integer of a field; `null` if it is empty. The server refuses what is no integer, and says so at the field.
+export const integer = (input) => (input.value.trim() === "" ? null : Number.isFinite(Number(input.value)) ? Number(input.value) : input.value);
+
+/// The JSON of a field as it is written; `undefined` if it is empty.
+export function json(name, input) {
+  if (input.value.trim() === "") return undefined;
+  const found = mistake(input.value);
+  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: `Line ${found.line}, column ${found.column}: ${found.words}.` }] });
+  return new Stored(input.value);
+}
+
+/// Opens a form. `submit` sends it; the dialog closes when that has succeeded.
+export function openForm(title, rows, words, submit) {
+  const general = h("p", { class: "error", role: "alert" });
+  const notes = new Map(rows.map(({ name }) => [name, h("p", { class: "error", id: "error-" + name })]));
+  for (const { name, input } of rows) {
+    input.id = "field-" + name;
+    input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
+  }
+  const dialog = h("dialog", { class: "form", "aria-labelledby": "form-title", onclose: () => dialog.remove() },
+    h("h2", { id: "form-title" }, title),
+    h("form", { novalidate: true, onsubmit: send }, general, h("div", { class: "fields" }, rows.map(({ name, title: label, input, hint }) =>
+      h("div", { class: "field" }, h("label", { for: input.id }, label), input, h("p", { class: "hint", id: "hint-" + name }, hint), notes.get(name)))),
+    h("div", { class: "actions" }, h("button", { class: "primary" }, words), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
+  document.body.append(dialog);
+  dialog.showModal();
+
+  async function send(event) {
+    event.preventDefault();
+    fail([], "");
+    try {
+      await submit();
+      dialog.close();
+    } catch (error) {
+      fail(error.errors ?? [], error.message);
+    }
+  }
+
+  function fail(errors, message) {
+    const texts = errors.map(({ pointer, detail }) => [rows.find(({ name }) => name === pointer?.split("/")[1]), pointer, detail]);
+    for (const { name, input } of rows) {
+      const own = texts.filter(([found]) => found?.name === name);
+      notes.get(name).textContent = own.map(([, pointer, detail]) => `${pointer.split("/").length > 2 ? pointer + " " : ""}${detail}`).join("; ");
+      if (own.length > 0) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    const others = texts.filter(([found]) => !found).map(([, pointer, detail]) => `${pointer ?? ""} ${detail}`.trim());
+    general.textContent = others.join("; ") || (errors.length === 0 ? message : "");
+    texts.find(([found]) => found)?.[0].input.focus();
+  }
+}

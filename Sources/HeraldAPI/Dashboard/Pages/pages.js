@@ -1,0 +1,33 @@
+// A list that the server returns in pages.
+
+import { h, show } from "./dom.js";
+import { keep } from "./live.js";
+
+/// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
+/// read again: they would move while the user reads.
+/// - Returns: reads the first page again.
+export function pages(root, signal, { read, draw, older, milliseconds = 10_000 }) {
+  let [found, next, isLonger] = [[], null, false];
+  const redraw = () => show(root, draw(found), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
+
+  async function more() {
+    const page = await read(next);
+    [found, next, isLonger] = [[...found, ...page.data], page.next_cursor, true];
+    redraw();
+  }
+
+  const refresh = keep(async () => {
+    if (isLonger) return;
+    const page = await read(null);
+    [found, next] = [page.data, page.next_cursor];
+    redraw();
+  }, milliseconds, signal, (error) => show(root, h("p", { class: "error", role: "alert" }, error.message)));
+  return () => {
+    isLonger = false;
+    refresh();
+  };
+}
+
+/// The head and the rows of a table.
+export const table = (name, titles, rows) => h("table", { class: name },
+  h("thead", null, h("tr", null, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", null, rows));

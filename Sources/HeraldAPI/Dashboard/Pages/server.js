@@ -1,0 +1,183 @@
+// What the operator of the server needs: keys, apps, changes and storage.
+
+import { isOpen } from "./access.js";
+import { adoptKey } from "./signin.js";
+import { api } from "./api.js";
+import { h, show, notice, confirm, code } from "./dom.js";
+import { row, line, choice, integer, openForm } from "./form.js";
+import { keep } from "./live.js";
+import { moment, count, size, duration, plural, state } from "./format.js";
+import { nodes } from "./nodes.js";
+import { pages, table } from "./pages.js";
+
+const tabs = [["", "Keys", keys], ["apps", "Apps", apps], ["changes", "Changes", changes], ["storage", "Storage", storage]];
+
+export function server(root, { parameter, signal }) {
+  const [, title, fill] = tabs.find(([path]) => path === (parameter ?? "")) ?? tabs[0];
+  const body = h("section", { "aria-label": title });
+  root.append(h("h1", null, "Server"), h("div", { class: "tabs", role: "navigation", "aria-label": "Parts of the server" },
+    tabs.map(([path, words]) => h("a", { href: "#/server" + (path && "/" + path), "aria-current": words === title && "page" }, words))), body);
+  fill(body, signal);
+}
+
+/// The button of a list, the element for what is shown once, and the list.
+function parts(root, words, action) {
+  const [outcome, list] = [h("div", { role: "status" }), h("div", { class: "list" })];
+  root.append(h("div", { class: "actions head" }, h("button", { type: "button", class: "primary", onclick: action }, words)), outcome, list);
+  return { outcome, list };
+}
+
+const button = (key, words, action, look) => h("button", { type: "button", "data-key": key, class: look, onclick: action }, words);
+const actions = (...buttons) => h("td", null, h("div", { class: "row" }, buttons));
+
+async function attempt(action, then) {
+  try {
+    await action();
+  } catch (error) {
+    notice(error.message);
+  }
+  then();
+}
+
+// MARK: Keys
+
+/// What a key allows, the most useful for programs first.
+const scopes = [["publish", "Publish events"], ["read", "Read"], ["manage", "Read and manage delegates"], ["publish,manage", "Publish, read and manage"],
+  ["admin", "Everything, of all apps"]];
+const day = 24 * 3600 * 1000;
+const lifetimes = [["", "Never"], ["7", "In a week"], ["90", "In 90 days"], ["365", "In a year"]];
+
+async function keys(root, signal) {
+  const all = await api.apps();
+  if (signal.aborted) return;
+  const app = choice([...all.data].reverse().map((each) => [each.name, each.name]), "default", { id: "app", onchange: () => again() });
+  root.append(h("div", { class: "filters" }, h("label", { for: "app" }, "Keys of the app"), app));
+  const { outcome, list } = parts(root, "New key", create);
+  const again = pages(list, signal, {
+    read: (cursor) => api.keys({ cursor }, app.value),
+    older: "Older keys",
+    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key.")
+      : table("access", ["Key", "Allows", "Last used", "Ends", ""], found.map(entry))),
+  });
+
+  const title = (each) => each.name || each.id;
+  const isOver = (each) => each.expires_at !== null && Date.parse(each.expires_at) <= Date.now();
+  const entry = (each) => h("tr", null,
+    h("td", { class: "first" }, h("span", { class: "strong address" }, title(each)), h("div", { class: "sub mono muted" }, each.id)),
+    h("td", { "data-label": "allows" }, each.scopes.join(", ")),
+    h("td", { "data-label": "last used" }, each.last_used_at ? moment(each.last_used_at) : "never"),
+    h("td", { "data-label": "ends" }, each.expires_at ? moment(each.expires_at) : "never"),
+    actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
+
+  const once = (made) => show(outcome, h("section", { class: "secret", "aria-label": "The key" }, h("h2", null, made.name || "The new key"),
+    h("p", null, h("strong", null, "This is shown once."), " Keep it where programs keep their secrets."), code(made.key)));
+
+  function create() {
+    const [name, allows, ends] = [line(), choice(scopes), choice(lifetimes)];
+    openForm(`New key of the app ${app.value}`, [row("name", "Name", name, "Who uses it."), row("scopes", "Allows", allows), row("expires_at", "Ends", ends)], "Create", async () => {
+      const made = await api.createKey({ name: name.value, scopes: allows.value.split(","), app: app.value,
+        expires_at: ends.value ? new Date(Date.now() + ends.value * day).toISOString() : null });
+      once(made);
+      // The first key ends the access without one, also of this page.
+      await adoptKey(made.key);
+      again();
+    });
+  }
+
+  async function rotate(each) {
+    if (!await confirm(`Replace “${title(each)}”? The old key works for one more day. ${used(each)}`, "Rotate")) return;
+    await attempt(async () => once(await api.rotateKey(each.id, app.value)), again);
+  }
+
+  async function revoke(each) {
+    if (!await confirm(`Revoke “${title(each)}”? Programs and pages that use it are refused from now on. ${used(each)}`, "Revoke")) return;
+    await attempt(() => api.revokeKey(each.id), again);
+  }
+
+  const used = (each) => (each.last_used_at ? `It was last used ${moment(each.last_used_at).textContent}.` : "It was never used.");
+}
+
+// MARK: Apps
+
+function apps(root, signal) {
+  const { outcome, list } = parts(root, "New app", () => edit(null));
+  const limit = (value, words) => value !== null && h("div", null, words);
+  const again = pages(list, signal, {
+    read: (cursor) => api.apps({ cursor }),
+    older: "Older apps",
+    draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", ""], found.map((each) => h("tr", null,
+      h("td", { class: "first" }, h("span", { class: "strong" }, each.name), h("div", { class: "sub mono muted" }, each.id)),
+      h("td", { "data-label": "events" }, count(each.stored_events)), h("td", { "data-label": "stored" }, size(each.stored_bytes)),
+      h("td", { "data-label": "limits" }, limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
+        limit(each.max_stored_bytes, size(each.max_stored_bytes)), [each.max_delegates, each.events_per_second, each.max_stored_bytes].every((value) => value === null) && "none"),
+      h("td", { "data-label": "made" }, moment(each.created_at)),
+      actions(button("edit" + each.id, "Change", () => edit(each)), button("link" + each.id, "Dashboard link", () => link(each)),
+        each.name !== "default" && button("delete" + each.id, "Delete", () => remove(each), "danger"))))),
+  });
+
+  function edit(app) {
+    const [name, delegates, rate, bytes] = [line(app?.name), line(app?.max_delegates), line(app?.events_per_second), line(app?.max_stored_bytes)];
+    const none = "Empty: no limit.";
+    openForm(app ? `Change ${app.name}` : "New app", [...(app?.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
+      row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
+      row("max_stored_bytes", "Bytes that its events may take", bytes, none)], app ? "Save" : "Create", async () => {
+      const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes) };
+      await (app ? api.changeApp(app.id, settings) : api.createApp(settings));
+      again();
+    });
+  }
+
+  async function link(app) {
+    await attempt(async () => {
+      const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 });
+      show(outcome, h("section", { class: "secret", "aria-label": "The link" }, h("h2", null, `The dashboard of ${app.name}`),
+        h("p", null, h("strong", null, "This is shown once."), " Who has the link can manage the delegates of this app for 24 hours."), code(new URL(made.url.replace(/^\//, ""), document.baseURI).href)));
+    }, again);
+  }
+
+  async function remove(app) {
+    if (!await confirm(`Delete ${app.name}? Its delegates, keys and streams end at once, and its ${plural(app.stored_events, "event")} cannot be read any more.`, "Delete")) return;
+    await attempt(() => api.deleteApp(app.id), again);
+  }
+}
+
+// MARK: Changes
+
+function changes(root, signal) {
+  const names = new Map();
+  pages(root, signal, {
+    read: async (cursor) => {
+      const [found, keys, apps] = await Promise.all([api.audit({ cursor }), api.keys(), api.apps()]);
+      for (const each of [...keys.data, ...apps.data]) names.set(each.id, each.name || each.id);
+      return found;
+    },
+    older: "Older changes",
+    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, "Nothing was changed yet.")
+      : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr", null,
+        h("td", null, moment(each.time)), h("td", { class: "first mono address" }, each.action), h("td", { class: "mono address", "data-label": "of" }, subject(each.target)),
+        h("td", { class: "address", "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div", { class: "sub mono muted" }, each.address)),
+        h("td", { "data-label": "app" }, names.get(each.app) ?? each.app))))),
+  });
+}
+
+/// A delegate or an event has a page.
+const subject = (target) => (target?.startsWith("dlg_") ? h("a", { href: `#/delegates/${target}`, "data-key": target }, target)
+  : target?.startsWith("evt_") ? h("a", { href: `#/events/${target}`, "data-key": target }, target) : target ?? "–");
+
+// MARK: Storage
+
+function storage(root, signal) {
+  const [facts, sharing] = [h("div"), h("div")];
+  root.append(facts, sharing);
+  nodes(sharing, signal);
+  const budget = ({ bytes, max_bytes: most, max_age_seconds: age }) => [size(bytes), most !== null && ` of ${size(most)}`, age !== null && `, kept for ${duration(age * 1000)}`];
+  keep(async () => {
+    const found = await api.storage();
+    const removed = found.removed.filter((each) => each.count > 0);
+    show(facts, h("p", null, state(found.works ? "running" : "failed"), found.works ? " It is written." : " It cannot be written: nothing is accepted."),
+      h("dl", { class: "facts" }, [["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
+        ["Last commit", moment(found.last_commit_at)], ["Last checkpoint", moment(found.last_checkpoint_at)], ["Last backup", found.last_backup_at ? moment(found.last_backup_at) : "none"],
+        ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+      removed.length > 0 && [h("h2", null, "Removed by retention"), h("ul", { class: "changes" }, removed.map((each) => h("li", null, `${count(each.count)} ${each.what}, by ${each.cause}`)))]);
+  }, 5000, signal, (error) => show(facts, h("p", { class: "error", role: "alert" }, error.message)));
+}

@@ -1,0 +1,84 @@
+// The described event types, and the page of one: its schema, its example, and who would receive it.
+
+import { curl, may } from "./access.js";
+import { api } from "./api.js";
+import { h, show, empty, notice, confirm } from "./dom.js";
+import { row, line, area, choice, json, openForm } from "./form.js";
+import { indented, write } from "./json.js";
+import { keep } from "./live.js";
+import { moment, pretty } from "./format.js";
+import { pages, table } from "./pages.js";
+import { outcome } from "./post.js";
+
+const checks = { off: "not checked", report: "reported if it does not match", enforce: "refused if it does not match" };
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+const place = (type) => `#/types/${encodeURIComponent(type)}`;
+
+export function types(root, { parameter, signal }) {
+  if (parameter) return description(root, parameter, signal);
+  const list = h("div", { class: "list" });
+  root.append(h("div", { class: "head" }, h("h1", null, "Event types"),
+    may("manage") && h("button", { type: "button", class: "primary", onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list);
+  pages(list, signal, {
+    read: (cursor) => api.types({ cursor }),
+    older: "More types",
+    draw: (found) => (found.length === 0 ? empty("No event type is described yet", "Types need no description to be published. With one, its meaning is written down, and Herald can check its data.",
+      may("manage") && curl("v1/event-types/order.paid", "-X PUT", `--json '{"description": "An order was paid in full.", "example": {"amount": 12.5}}'`))
+      : table("types", ["Type", "Description", "Data", "Changed"], found.map((each) => h("tr", null,
+        h("td", { class: "first" }, h("a", { class: "mono strong", href: place(each.type), "data-key": each.type }, each.type)),
+        h("td", { class: "address" }, each.description),
+        h("td", null, each.schema === null ? "no schema" : checks[each.check]),
+        h("td", null, moment(each.updated_at)))))),
+  });
+}
+
+function description(root, type, signal) {
+  const head = h("div");
+  const receivers = h("div");
+  root.append(h("p", { class: "trail" }, h("a", { href: "#/types" }, "Event types")), h("h1", { class: "mono" }, type), head, receivers);
+  const refresh = keep(async () => {
+    const { answer: found, etag } = await api.type(type);
+    const has = (value) => value.text !== "null";
+    show(head, found.description && h("p", { class: "address" }, found.description),
+      h("p", { class: "muted" }, has(found.schema) ? `Data is ${checks[found.check]}.` : "It has no schema.", " Changed ", moment(found.updated_at), "."),
+      h("div", { class: "actions" }, h("a", { class: "button", href: `#/events?type=${encodeURIComponent(type)}` }, "Its latest events"),
+        may("publish") && h("a", { class: "button", href: `#/post?type=${encodeURIComponent(type)}` }, has(found.example) ? "Publish the example" : "Publish one"),
+        may("manage") && [h("button", { type: "button", "data-key": "edit", onclick: () => edit(found, etag, refresh) }, "Edit"),
+          h("button", { type: "button", class: "danger", "data-key": "remove", onclick: () => remove(type, etag) }, "Delete the description")]),
+      h("h2", null, "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p", { class: "calm" }, "None."),
+      h("h2", null, "Schema"), has(found.schema) ? h("pre", { tabindex: 0 }, pretty(found.schema)) : h("p", { class: "calm" }, "None."));
+    // A dry run says which delegates would receive an event of this type, and why the others would not.
+    if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
+  }, 10_000, signal, (error) => show(head, h("p", { class: "error", role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
+}
+
+function edit(found, etag, then) {
+  const type = line(found?.type);
+  const words = area(found?.description, 2);
+  const stored = (value) => (value && value.text !== "null" ? indented(value.text) : "");
+  const example = area(stored(found?.example));
+  const schema = area(stored(found?.schema), 10);
+  const check = choice(Object.entries(checks).map(([value, words]) => [value, capital(words)]), found?.check ?? "off");
+  const formats = choice([["false", "Not checked"], ["true", "Checked"]], String(found?.assert_formats ?? false));
+  openForm(found ? `Edit ${found.type}` : "Describe an event type", [...(found ? [] : [row("type", "Type", type, "Such as order.paid.")]),
+    row("description", "Description", words), row("example", "Example of its data", example, "JSON."), row("schema", "Schema of its data", schema, "JSON Schema; empty: none."),
+    row("check", "Data of published events", check), row("assert_formats", "Formats in the schema", formats)], "Save", async () => {
+    const name = found?.type ?? type.value.trim();
+    if (!name) throw Object.assign(new Error(), { errors: [{ pointer: "/type", detail: "is required" }] });
+    const { answer } = await api.describe(name, { description: words.value, example: json("example", example), schema: json("schema", schema), check: check.value,
+      assert_formats: formats.value === "true" }, etag);
+    const parts = answer.unchecked ?? [];
+    notice(parts.length > 0 ? `Saved. Not checked: ${parts.slice(0, 3).map((each) => each.pointer).join(", ")}.` : "Saved.");
+    then(name);
+  });
+}
+
+async function remove(type, etag) {
+  if (!await confirm(`Delete the description of ${type}? Events of this type can still be published; their data is no longer checked.`, "Delete")) return;
+  try {
+    await api.forget(type, etag);
+    location.hash = "#/types";
+  } catch (error) {
+    notice(error.message);
+  }
+}

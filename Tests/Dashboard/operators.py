@@ -1,0 +1,211 @@
+"""Drives the pages of operators in headless Chromium: event types, keys, apps, changes and storage, on a server without keys.
+
+usage: operators.py SERVER
+
+Exits 0 when all holds; else the traceback says what does not.
+"""
+
+import sys
+
+from browser import Browser, call
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def an_event_type_is_described(page):
+    page.open("#/types")
+    page.see("No event type is described yet")
+    page.check_accessibility()
+    page.click("Describe a type")
+    page.fill("field-example", '{"amount":')
+    page.click("Save")
+    page.wait(lambda: "is required" in page.text("#error-type"))
+    page.fill("field-type", "order.paid")
+    page.click("Save")
+    page.wait(lambda: "Line 1" in page.text("#error-example"))
+    assert page.focused() == "field-example"
+    page.check_accessibility()
+    page.fill("field-description", HOSTILE)
+    # A number that a browser's parser would round.
+    page.fill("field-example", '{"amount": 12.50, "id": 9007199254740993}')
+    page.fill("field-schema", '{"type": "object", "required": ["total"]}')
+    page.click("Save")
+    page.wait(lambda: page.text("#error-example") or page.text("dialog .error"))
+    page.fill("field-schema", '{"type": "object", "required": ["amount"]}')
+    page.choose("field-check", "enforce")
+    page.click("Save")
+    page.wait(lambda: page.hash() == "#/types/order.paid")
+    page.see(HOSTILE)
+    page.see("9007199254740993")
+    page.see("12.50")
+    page.see("Data is refused if it does not match.")
+    page.check_accessibility()
+
+
+def its_example_is_published(page):
+    call(page.server, "POST", "/v1/delegates", {"url": "http://127.0.0.1:9/", "events": ["order.*"]})
+    call(page.server, "POST", "/v1/delegates", {"url": "http://127.0.0.1:9/other", "events": ["user.*"]})
+    page.open("#/types")
+    page.click("order.paid")
+    page.see("1 delegate would receive it, 1 other would not")
+    page.click("Publish the example")
+    page.wait(lambda: "9007199254740993" in page.script("return document.getElementById('event')?.value ?? ''"))
+    page.click("Publish")
+    page.wait(lambda: page.hash().startswith("#/events/evt_"))
+    page.see("9007199254740993")
+
+
+def it_is_changed_and_forgotten(page):
+    page.open("#/types/order.paid")
+    page.click("Edit")
+    page.choose("field-check", "off")
+    # Somebody else has changed it in the meantime.
+    call(page.server, "PUT", "/v1/event-types/order.paid", {"description": "Other"})
+    page.click("Save")
+    page.wait(lambda: page.text("dialog .error"))
+    page.click("Cancel")
+    page.wait(lambda: "Other" in page.text("main"))
+    page.click("Edit")
+    page.fill("field-description", "Paid in full")
+    page.click("Save")
+    page.see("Paid in full")
+    page.click("Delete the description")
+    page.press(page.find("dialog.ask"), "Delete")
+    page.wait(lambda: page.hash() == "#/types")
+    page.see("No event type is described yet")
+    page.open("#/types/order.paid")
+    page.see("This event type has no description.")
+
+
+def an_app_is_made_limited_and_opened(page):
+    page.open("#/server/apps")
+    page.see("default")
+    page.click("New app")
+    page.fill("field-name", "Not A Name")
+    page.fill("field-events_per_second", "many")
+    page.click("Create")
+    page.wait(lambda: page.text("#error-name") and page.text("#error-events_per_second"))
+    page.check_accessibility()
+    page.fill("field-name", "shop")
+    page.fill("field-events_per_second", "50")
+    page.click("Create")
+    page.wait(lambda: not page.all("dialog"))
+    page.see("50 events/s")
+    page.check_accessibility()
+    rows = page.all("table.apps tbody tr")
+    page.press(rows[0], "Dashboard link")
+    page.see("The dashboard of shop")
+    assert "#/portal/" in page.text(".secret pre")
+    page.press(page.all("table.apps tbody tr")[0], "Change")
+    page.fill("field-events_per_second", "")
+    page.fill("field-max_delegates", "3")
+    page.click("Save")
+    page.see("3 delegates")
+    assert call(page.server, "GET", "/v1/apps/shop")["events_per_second"] is None
+
+
+def the_first_key_signs_this_page_in(page):
+    page.keys("gk")
+    page.see("There is no key")
+    page.check_accessibility()
+    page.click("New key")
+    page.fill("field-name", "The shop")
+    page.click("Create")
+    page.wait(lambda: "admin" in page.text("dialog .error"))
+    page.fill("field-name", HOSTILE)
+    page.choose("field-scopes", "admin")
+    page.click("Create")
+    page.see("This is shown once.")
+    key = page.text(".secret pre")
+    assert key.startswith("hrld_"), key
+    page.wait(lambda: HOSTILE in page.text("table.access"))
+    page.check_accessibility()
+    assert page.script("return fetch('v1/keys', {credentials: 'omit'}).then((response) => response.status)") == 401
+
+
+def keys_are_rotated_and_revoked(page):
+    page.click("New key")
+    page.fill("field-name", "Publisher")
+    page.click("Create")
+    page.see("Publisher")
+    page.wait(lambda: len(page.all("table.access tbody tr")) == 2)
+    assert page.texts("table.access tbody tr td:nth-child(4)") == ["never", "never"]
+    page.press(page.all("table.access tbody tr")[0], "Rotate")
+    page.see("It was never used.")
+    page.press(page.find("dialog.ask"), "Rotate")
+    page.wait(lambda: len(page.all("table.access tbody tr")) == 3)
+    page.press(page.all("table.access tbody tr")[0], "Revoke")
+    page.press(page.find("dialog.ask"), "Revoke")
+    page.wait(lambda: len(page.all("table.access tbody tr")) == 2)
+    # The last one that allows everything stays.
+    page.press(page.all("table.access tbody tr")[-1], "Revoke")
+    page.press(page.find("dialog.ask"), "Revoke")
+    page.wait(lambda: "admin" in page.text("#notice"))
+    assert len(page.all("table.access tbody tr")) == 2
+
+
+def an_app_has_keys_of_its_own(page):
+    page.choose("app", "shop")
+    page.see("This app has no key.")
+    page.click("New key")
+    page.fill("field-name", "Of the shop")
+    page.choose("field-expires_at", "90")
+    page.click("Create")
+    page.wait(lambda: "in 90 d" in page.text("table.access"))
+    page.press(page.all("table.access tbody tr")[0], "Rotate")
+    page.press(page.find("dialog.ask"), "Rotate")
+    page.wait(lambda: len(page.all("table.access tbody tr")) == 2)
+    page.check_accessibility()
+
+
+def changes_say_who_and_what(page):
+    page.open("#/server/changes")
+    page.wait(lambda: len(page.all("table.audit tbody tr")) > 5)
+    text = page.text("table.audit")
+    assert "POST /v1/keys/{id}/rotate" in text and "POST /v1/apps" in text, text
+    assert HOSTILE in text and "anyone" in text, text
+    page.check_accessibility()
+
+
+def storage_is_shown(page):
+    page.open("#/server/storage")
+    page.see("Write-ahead log")
+    page.see("Last commit")
+    page.check_accessibility()
+
+
+def the_pages_fit(page):
+    page.open("#/server/apps")
+    for width, theme in ((360, "light"), (390, "dark"), (1280, "dark")):
+        page.appear(width, theme)
+        for place in ("types", "server", "server/apps", "server/changes", "server/storage"):
+            page.open("#/" + place)
+            page.wait(lambda: len(page.text("main")) > 60)
+            assert page.script("return document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
+            page.check_accessibility()
+    page.appear(1280, "light")
+
+
+def an_app_is_deleted(page):
+    page.open("#/server/apps")
+    page.wait(lambda: len(page.all("table.apps tbody tr")) == 2)
+    page.press(page.all("table.apps tbody tr")[0], "Delete")
+    page.press(page.find("dialog.ask"), "Delete")
+    page.wait(lambda: len(page.all("table.apps tbody tr")) == 1)
+
+
+def nothing_went_wrong_meanwhile(page):
+    assert page.script("return document.querySelectorAll('main img').length") == 0
+    errors = [line for line in page.console() if "status of 4" not in line]
+    assert errors == [], errors
+
+
+if __name__ == "__main__":
+    with Browser(sys.argv[1]) as browser:
+        for step in (
+            an_event_type_is_described, its_example_is_published, it_is_changed_and_forgotten, an_app_is_made_limited_and_opened,
+            the_first_key_signs_this_page_in, keys_are_rotated_and_revoked, an_app_has_keys_of_its_own, changes_say_who_and_what, storage_is_shown,
+            the_pages_fit, an_app_is_deleted, nothing_went_wrong_meanwhile,
+        ):
+            print(step.__name__.replace("_", " "), flush=True)
+            step(browser)
