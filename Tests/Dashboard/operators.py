@@ -55,6 +55,15 @@ def its_example_is_published(page):
     page.see("9007199254740993")
 
 
+def it_is_explained_who_did_not_get_it(page):
+    page.click("Why did a delegate not get it?")
+    page.fill("why", "/other", enter=True)
+    page.see("/events: none of its patterns matches the type")
+    page.fill("why", "127.0.0.1:9", enter=True)
+    page.wait(lambda: len(page.all("details .changes li")) == 2 and "matching" in page.text("details .changes"))
+    page.check_accessibility()
+
+
 def it_is_changed_and_forgotten(page):
     page.open("#/types/order.paid")
     page.click("Edit")
@@ -203,7 +212,7 @@ def nothing_went_wrong_meanwhile(page):
 if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         for step in (
-            an_event_type_is_described, its_example_is_published, it_is_changed_and_forgotten, an_app_is_made_limited_and_opened,
+            an_event_type_is_described, its_example_is_published, it_is_explained_who_did_not_get_it, it_is_changed_and_forgotten, an_app_is_made_limited_and_opened,
             the_first_key_signs_this_page_in, keys_are_rotated_and_revoked, an_app_has_keys_of_its_own, changes_say_who_and_what, storage_is_shown,
             the_pages_fit, an_app_is_deleted, nothing_went_wrong_meanwhile,
         ):

@@ -66,6 +66,52 @@ struct StoryTests {
         #expect(await receiver.requests(2).last?.header("herald-replay") == "true")
     }
 
+    @Test("a delegate that did not get an event says why")
+    func explained() async throws {
+        let herald = try await HeraldProcess.start()
+        let url = "http://127.0.0.1:9/"
+        func add(_ path: String, _ settings: String...) async throws -> String {
+            try await herald.register(url + path, (settings + [#""retry_schedule": [3600]"#]).joined(separator: ", "))
+                .id
+        }
+        let before = [
+            (try await add("all"), true, nil, nil),
+            (
+                try await add("types", #""events": ["user.*"]"#), false, "/events",
+                "none of its patterns matches the type"
+            ),
+            (
+                try await add("subjects", #""subjects": ["order:2"]"#), false, "/subjects",
+                "the event is about none of its subjects"
+            ),
+            (
+                try await add("filter", #""filter": {"data": {"amount": [{"numeric": [">", 100]}]}}"#), false,
+                "/filter/data/amount", "expected "
+            ),
+        ]
+        let event = try await herald.publish("order.paid", #""subject": "order:1", "data": {"amount": 5}"#)
+        let later = try await add("later")
+        let earliest = try await add("earliest", #""start": "earliest""#)
+        let expected: [(String, Bool, String?, String?)] =
+            before + [
+                (later, false, "/start", "the event was published before it was registered"),
+                (earliest, true, nil, nil),
+            ]
+        for (id, matches, clause, reason) in expected {
+            let answer = try await herald.get("/v1/delegates/\(id)/explain?event=\(event)")
+            #expect(answer.string("delegate") == id && answer["matches"]?.bool == matches)
+            #expect(answer.string("clause") == clause)
+            #expect(reason == nil || answer.string("reason")?.hasPrefix(reason ?? "") == true)
+            let told = try await Binary.run(
+                ["delegates", "explain", id, event, "--server", "http://127.0.0.1:\(herald.port)"])
+            #expect(
+                told.end == .exited(0) && told.text.contains(matches ? "matches" : "does not match: \(clause ?? "")"))
+        }
+        #expect(try await herald.get("/v1/delegates/\(later)/explain").status == 422)
+        #expect(try await herald.get("/v1/delegates/\(later)/explain?event=evt_none").status == 404)
+        #expect(try await herald.get("/v1/delegates/dlg_none/explain?event=\(event)").status == 404)
+    }
+
     @Test("an erased event is not pending, although a paused delegate has not reached it")
     func erased() async throws {
         let herald = try await HeraldProcess.start()

@@ -42,6 +42,9 @@ static const unsigned char drawer_js[] = {
 static const unsigned char events_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/events.js"
 };
+static const unsigned char explained_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/explained.js"
+};
 static const unsigned char fanout_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/fanout.js"
 };
@@ -122,6 +125,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("dom.js", dom_js),
     FILE_NAMED("drawer.js", drawer_js),
     FILE_NAMED("events.js", events_js),
+    FILE_NAMED("explained.js", explained_js),
     FILE_NAMED("fanout.js", fanout_js),
     FILE_NAMED("fields.js", fields_js),
     FILE_NAMED("form.js", form_js),

@@ -284,6 +284,18 @@ extension Webhooks {
         return try await hub.reading { [hub] in Webhook.Statistics(try DelegateStatistics(delegate, hub, $0)) }
     }
 
+    /// Why a webhook, with its current settings, does not get an event of the log.
+    /// - Returns: the first clause that does not match; `nil` if it gets the event.
+    /// - Throws: `HubError.notFound`, `.budgetExceeded`, or that the hub can't read.
+    public func explain(_ eventID: String, to id: Webhook.ID) async throws(HubError) -> FieldError? {
+        let delegate = try hub.webhook(id, of: .default)
+        return try await hub.reading { reader in
+            let explanation = try DeliveryExplanation(
+                delegate, of: try DeliverySelection.event(eventID, .default, reader))
+            return explanation.refusal.map { _ in FieldError(explanation.clause ?? "", explanation.reason ?? "") }
+        }
+    }
+
     func check(_ limit: Int) throws(HubError) {
         guard (1...500).contains(limit) else {
             throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])

@@ -39,7 +39,8 @@ struct DashboardFile: Sendable {
 
     private static let names = [
         "access.js", "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "deliveries.js", "dom.js",
-        "drawer.js", "events.js", "fanout.js", "fields.js", "form.js", "format.js", "history.js", "icon.svg", "json.js",
+        "drawer.js", "events.js", "explained.js", "fanout.js", "fields.js", "form.js", "format.js", "history.js",
+        "icon.svg", "json.js",
         "live.js", "nodes.js", "overview.js", "pages.js", "post.js", "secret.js", "server.js", "signin.js", "state.js",
         "story.js", "style.css", "svg.js", "types.js",
     ]

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// A webhook's attempts and statistics.
+/// A webhook's attempts and statistics, and why it gets an event or not.
 struct DelegateRecordEndpoints: Sendable {
     let hub: Hub
 
@@ -10,6 +10,7 @@ struct DelegateRecordEndpoints: Sendable {
         [
             Route(.get, "/v1/delegates/{id}/attempts", needs: .read, attempts),
             Route(.get, "/v1/delegates/{id}/stats", needs: .read, statistics),
+            Route(.get, "/v1/delegates/{id}/explain", needs: .read, explain),
         ]
     }
 
@@ -42,6 +43,19 @@ struct DelegateRecordEndpoints: Sendable {
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)
             call.send { $0.members(of: statistics, call.seal) }
+        }
+    }
+
+    /// Whether a webhook gets an event of the log, and if not, why.
+    private func explain(_ call: Call) throws(Problem) {
+        guard let event = try call.query("event")["event"] else {
+            throw .invalidParameter("event", "is required: the id of an event")
+        }
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let logged = try DeliverySelection.event(event, call.app, reader)
+            let explanation = try DeliveryExplanation(delegate, of: logged)
+            call.send { $0.members(of: explanation) }
         }
     }
 

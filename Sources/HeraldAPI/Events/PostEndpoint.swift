@@ -329,30 +329,11 @@ extension JSONObjectWriter {
         return report.delegate.settings.retrySchedule.isEmpty ? .exhausted : .retrying
     }
 
-    fileprivate mutating func members(of explanation: DeliveryExplanation) {
-        let delegate = explanation.delegate
-        member("delegate", delegate.id)
-        member("url", delegate.settings.url)
+    mutating func members(of explanation: DeliveryExplanation) {
+        member("delegate", explanation.delegate.id)
+        member("url", explanation.delegate.settings.url)
         member("matches", explanation.refusal == nil)
-        var pointer: String?
-        var detail: String?
-        switch explanation.refusal {
-        case nil: detail = delegate.status == .paused ? "once it is resumed" : nil
-        case .selection(.type): (pointer, detail) = ("/events", "none of its patterns matches the type")
-        case .selection(.subject): (pointer, detail) = ("/subjects", "the event is about none of its subjects")
-        case .selection(.filter): (pointer, detail) = ("/filter", "it does not match the event")
-        case .selection(.app): detail = "the event belongs to another app"
-        case .selection(.erased): detail = "the event has been erased"
-        case .selection(.damaged): detail = "the event is damaged in the database"
-        case .selection(.audience): detail = "the event is addressed to another delegate"
-        case .filter(let mismatch): (pointer, detail) = ("/filter" + mismatch.pointer, mismatch.words)
-        case .status: (pointer, detail) = ("/status", "it is \(delegate.status.rawValue): nothing is sent")
-        }
-        member("clause", pointer)
-        member("reason", detail)
+        member("clause", explanation.clause)
+        member("reason", explanation.reason)
     }
-}
-
-extension FilterMismatch {
-    fileprivate var words: String { "expected \(expected), found \(found)" }
 }

@@ -110,6 +110,10 @@ extension Command {
             Command(
                 name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
+            Command(
+                name: "explain", summary: "explain whether a delegate gets an event, and if not, why",
+                arguments: [id, Argument(name: "EVENT", help: "The event: evt_...")], flags: Flags.client,
+                action: .run(DelegateCommands.explain)),
         ]))
 
     private static let id = Argument(name: "ID", help: "The delegate: dlg_...")
@@ -259,6 +263,15 @@ private enum DelegateCommands {
 
     static func stats(_ call: Invocation) throws(CommandError) {
         try Listing(call).print(try APIClient(call).send("GET", path(call, "stats")))
+    }
+
+    static func explain(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("GET", path(call, "explain"), query: [("event", call.arguments[1])])
+        if call.has("json") { return try Listing(call).print(answer) }
+        let json = answer.json
+        let words = json["matches"]?.bool == true ? "matches" : "does not match"
+        let details = [json.text("clause"), json.text("reason")].filter { !$0.isEmpty }
+        try Output.line(([words] + details).joined(separator: ": "))
     }
 
     private static func path(_ call: Invocation, _ rest: String...) -> [String] {

@@ -83,6 +83,7 @@ export const api = {
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
   test: (id) => post(delegate(id) + "/test"),
   attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
+  explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
   /// A page may be empty before the end of the search. Then this reads the next one, up to a limit.

@@ -2,7 +2,8 @@
 
 import { api } from "./api.js";
 import { h, show } from "./dom.js";
-import { address, plural } from "./format.js";
+import { explained } from "./explained.js";
+import { plural } from "./format.js";
 import { indented, mistake, write } from "./json.js";
 
 const templates = {
@@ -85,7 +86,4 @@ function lineOf(text, pointer) {
 export const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
   h("h2", null, `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
   warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
-  h("ul", { class: "changes" }, delegates.slice(0, 200).map((each) => h("li", null,
-    h("span", { class: each.matches ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.matches ? "●" : "✕"), each.matches ? "matching" : "not matching"),
-    h("a", { href: `#/delegates/${each.delegate}` }, address(each.url, 36)),
-    h("span", { class: "muted" }, [each.clause, each.reason].filter(Boolean).join(": ")))))];
+  explained(delegates.slice(0, 200))];

@@ -6,6 +6,7 @@ import { h, s, show, notice, copyButton } from "./dom.js";
 import { follow, keep } from "./live.js";
 import { state, tone, moment, address, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
+import { explained } from "./explained.js";
 import { scale } from "./svg.js";
 
 const pageSize = 200;
@@ -17,7 +18,10 @@ export function story(root, { parameter: id, signal }) {
   const head = h("div", null);
   const timeline = h("section", { class: "story", "aria-labelledby": "told" });
   const body = h("section", { "aria-labelledby": "body" });
-  root.append(h("p", { class: "trail" }, h("a", { href: "#/events" }, "← Events")), head, timeline, body);
+  const search = h("input", { type: "search", id: "why", "aria-label": "Search a delegate", placeholder: "Its description, URL or id", maxlength: 100 });
+  const reasons = h("div", { role: "status" });
+  root.append(h("p", { class: "trail" }, h("a", { href: "#/events" }, "← Events")), head, timeline,
+    h("details", { class: "settings" }, h("summary", null, "Why did a delegate not get it?"), h("form", { class: "filters", role: "search", onsubmit: explain }, search, h("button", null, "Explain")), reasons), body);
   let isRaw = false;
   let most = pageSize;
 
@@ -31,6 +35,18 @@ export function story(root, { parameter: id, signal }) {
     drawTimeline(event);
     drawBody(event);
   }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+
+  async function explain(submitted) {
+    submitted.preventDefault();
+    try {
+      const found = await api.delegates({ kind: "webhook", search: search.value.trim(), limit: 10 });
+      const answers = await Promise.all(found.data.map((each) => api.explain(each.id, id)));
+      show(reasons, answers.length === 0 ? h("p", { class: "calm" }, "No delegate matches.") : explained(answers),
+        found.next_cursor && h("p", { class: "muted" }, "There are more: search for a longer text."));
+    } catch (error) {
+      show(reasons, h("p", { class: "error" }, error.message));
+    }
+  }
 
   follow("v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
