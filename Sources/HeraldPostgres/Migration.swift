@@ -54,6 +54,7 @@ enum Migration {
         Statement("SELECT set_config('idle_in_transaction_session_timeout', '0', true)"),
     ]
     private static let commit = Statement("COMMIT")
+    private static let isMoving = Statement("SELECT NOT pg_try_advisory_xact_lock_shared(\(Schema.moveLock))")
 
     /// Runs the body in a transaction, which other processes that start wait for.
     static func alone(_ writer: Writer, _ body: () throws(StoreError) -> Void) throws(StoreError) {
@@ -71,13 +72,13 @@ enum Migration {
     /// still run, can't live with: a later start continues from there.
     /// - Parameter takesPart: in a move, which servers must not use.
     static func run(_ writer: Writer, _ migrations: [Step], takesPart: Bool = false) throws(StoreError) {
-        func refuseMove() throws(StoreError) {
-            if !takesPart, let state = try MoveMark.read(writer) { throw state.error(writer.database.label) }
-        }
-        // Here, too, because a move holds the lock while it ends.
-        try refuseMove()
         try alone(writer) { () throws(StoreError) in
-            try refuseMove()
+            if !takesPart {
+                if let state = try MoveMark.read(writer) { throw state.error(writer.database.label) }
+                if try writer.run(Request(isMoving)).first?.flag(0) == true {
+                    throw .inUse(path: writer.database.label, holder: "`herald migrate`")
+                }
+            }
             if try writer.run(Request(isThere)).first?.flag(0) != true {
                 if try writer.run(Request(hasOthers)).first?.flag(0) == true {
                     throw corrupt(writer, "it lacks the table herald.meta, which has the version of the others")

@@ -8,7 +8,7 @@ enum Schema {
 
     /// The key of the advisory lock under which the schema is changed.
     static let migrationLock: Int64 = 0x4852_4c44_0001
-    /// Held by `herald migrate` for the database that it writes to.
+    /// Held by `herald migrate` while it reads from the database or writes to it.
     static let moveLock: Int64 = 0x4852_4c44_0004
     /// The lock that gives events their order.
     static let orderLock: Int64 = 0x4852_4c44_0003

@@ -3,41 +3,34 @@ import HeraldRuntime
 package import HeraldStore
 
 /// A database as an end of a move. One thread.
-///
-/// As the source it is only read, and servers may use it until `lock`, which holds what a start needs.
 package final class PostgresMoveEnd: MoveEnd {
     private let writer: Writer
     private let reading = EventReading(.combined, DamagedEvents())
     private var partitions = Partitions()
     /// Whether this end is the target. Only the mark is flushed, and all writes before it with it.
-    private var isTarget = false
-    private var isLocked = false
+    private let isTarget: Bool
 
     package var label: String { writer.database.label }
 
     package convenience init(source url: String) throws {
-        try self.init(url)
+        try self.init(url, isTarget: false)
         guard try writer.run(Request(Self.isThere)).first?.flag(0) == true else {
             throw MoveError(kind: .input, description: "There is no Herald database in \(label).")
         }
-        try Migration.run(writer, Schema.migrations, takesPart: true)
+        try lock()
+        // So that all last attempts are in `heads`.
+        guard try soon({ try endRounds() }) else { throw MoveError.busy("A server", label) }
     }
 
     /// - Parameter url: of a database that is empty, or was the end of an earlier migration.
     package convenience init(target url: String) throws {
-        try self.init(url)
-        try Migration.run(writer, Schema.migrations, takesPart: true)
-        guard try soon({ try writer.run(Request(Self.tryOwn)).first?.flag(0) == true }) else {
-            throw MoveError(kind: .output, description: "Another `herald migrate` writes to \(label).")
-        }
-        guard try soon({ try !isServed }) else {
-            throw MoveError(kind: .output, description: "A server uses \(label). Stop it first.")
-        }
-        isTarget = true
+        try self.init(url, isTarget: true)
+        try lock()
         try partitions.read { requests throws(StoreError) in try writer.run(requests) }
     }
 
-    private init(_ url: String) throws {
+    private init(_ url: String, isTarget: Bool) throws {
+        self.isTarget = isTarget
         let database = try Database(url: url)
         let durable = DurableEnds()
         writer = Writer(
@@ -81,38 +74,26 @@ package final class PostgresMoveEnd: MoveEnd {
 
     // MARK: Servers
 
-    private static let tryOwn = Statement("SELECT pg_try_advisory_lock(\(Schema.moveLock))")
-    private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.migrationLock))")
-    private static let unlock = Statement("SELECT pg_advisory_unlock(\(Schema.migrationLock))")
+    private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.moveLock))")
     private static let present = Statement("SELECT count(*) FROM \(Writer.locks(Writer.presence)) AS present")
-
-    private var isServed: Bool { get throws { try writer.run(Request(Self.present)).integer > 0 } }
-
-    package func lock() throws -> Bool {
-        if !isLocked {
-            guard try writer.run(Request(Self.tryLock)).first?.flag(0) == true else { return false }
-            if try isServed {
-                _ = try writer.run(Request(Self.unlock))
-                return false
-            }
-            guard try endRounds() else {
-                _ = try writer.run(Request(Self.unlock))
-                return false
-            }
-            isLocked = true
-        }
-        return try !isServed
-    }
-
     private static let openRounds = Statement("SELECT count(*) FROM rounds")
 
-    /// Ends the rounds of servers that are gone, so that all last attempts are in `heads`.
+    /// Keeps servers and other moves out, and brings the schema to this version.
+    private func lock() throws {
+        guard try soon({ try writer.run(Request(Self.tryLock)).first?.flag(0) == true }) else {
+            throw MoveError.busy("Another `herald migrate`", label)
+        }
+        try Migration.run(writer, Schema.migrations, takesPart: true)
+        guard try soon({ try !isServed }) else { throw MoveError.busy("A server", label) }
+    }
+
+    package var isServed: Bool { get throws { try writer.run(Request(Self.present)).integer > 0 } }
+
+    /// Ends the rounds of servers that have ended.
     /// - Returns: whether there are none any more.
     private func endRounds() throws -> Bool {
-        try soon {
-            _ = try writer.run(AttemptRounds.end([], current: -1))
-            return try writer.run(Request(Self.openRounds)).integer == 0
-        }
+        _ = try writer.run(AttemptRounds.end([], current: -1))
+        return try writer.run(Request(Self.openRounds)).integer == 0
     }
 
     /// Whether something holds within five seconds: the session of a process that has just ended may live for a moment.
@@ -145,7 +126,7 @@ package final class PostgresMoveEnd: MoveEnd {
             SELECT relname::text FROM pg_class WHERE relnamespace = 'herald'::regnamespace AND relkind IN ('r', 'p')
                 AND NOT relispartition ORDER BY 1
             """)
-        let known = Self.own.union(MovedTables.all).union(MovedLog.allCases.map(\.rawValue))
+        let known = Self.own.union(MovedTables.all)
         return try rows.map { $0.text(0) }.filter { !known.contains($0) }
     }
 
@@ -163,6 +144,8 @@ package final class PostgresMoveEnd: MoveEnd {
         }
     }
 
+    package func count(_ table: String) throws -> Int { Int(try run("SELECT count(*) FROM \(table)").integer) }
+
     private func list(_ columns: [MovedColumn]) -> String {
         columns.map { "\"\($0.name)\"" }.joined(separator: ", ")
     }
@@ -177,6 +160,7 @@ package final class PostgresMoveEnd: MoveEnd {
             SELECT \(list(columns)) FROM app_blocks
             WHERE block < (SELECT coalesce(max(sequence), 0) + 1 FROM events) >> 10
             """
+        case "attempts": "SELECT \(list(columns)) FROM attempts ORDER BY id"
         default: "SELECT \(list(columns)) FROM \(table)"
         }
     }
@@ -219,6 +203,7 @@ package final class PostgresMoveEnd: MoveEnd {
     }
 
     package func visit(_ table: String, _ columns: [MovedColumn], _ body: ([MovedRow]) throws -> Void) throws {
+        if table == "events" { return try visitEvents(columns, body) }
         try transaction {
             _ = try run("DECLARE moved NO SCROLL CURSOR FOR \(selection(table, columns))")
             let fetch = Request(Statement("FETCH \(Self.page) FROM moved"))
@@ -227,6 +212,24 @@ package final class PostgresMoveEnd: MoveEnd {
                 try body(rows)
                 if rows.count < Self.page { break }
             }
+        }
+    }
+
+    /// Reads pages of limited bytes: events may be large.
+    private func visitEvents(_ columns: [MovedColumn], _ body: ([MovedRow]) throws -> Void) throws {
+        let sql = """
+            SELECT \(list(columns)) FROM
+                (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
+                FROM events WHERE sequence > $1 ORDER BY sequence LIMIT 4096) AS page
+            WHERE bytes - octet_length(data) < \(movedBytes)
+            """
+        var last: Int64 = -1
+        while true {
+            let rows = try rows(run(sql, { $0.add(last) }), columns.count)
+            guard let next = rows.last?.integer(0) else { return }
+            for row in rows where !reading.isIntact(row) { throw MoveError.damaged(event: row.integer(0), label) }
+            last = next
+            try body(rows)
         }
     }
 
@@ -254,9 +257,22 @@ package final class PostgresMoveEnd: MoveEnd {
                             "SELECT setval('replays_id_seq', greatest($1::bigint, 1), $1::bigint > 0)",
                             { $0.add(row.integer(0)) })
                     }
-                default: if !rows.isEmpty { _ = try run([insertion(table, columns, rows)]) }
+                default:
+                    if rows.isEmpty { return }
+                    try preparePartitions(table, columns, rows)
+                    _ = try run([insertion(table, columns, rows)])
                 }
             }
+        }
+    }
+
+    /// Makes the partitions for rows of a log.
+    private func preparePartitions(_ table: String, _ columns: [MovedColumn], _ rows: [MovedRow]) throws {
+        guard let parent = Partitions.Parent(rawValue: table), let last = rows.last,
+            let number = columns.firstIndex(where: { $0.name == (parent == .events ? "sequence" : "id") })
+        else { return }
+        try partitions.prepare(parent, after: last.integer(Int32(number))) { requests throws(StoreError) in
+            try writer.run(requests)
         }
     }
 
@@ -290,91 +306,6 @@ package final class PostgresMoveEnd: MoveEnd {
             INSERT INTO \(table) (\(list(columns))) OVERRIDING SYSTEM VALUE
             SELECT * FROM unnest(\(types.joined(separator: ", ")))
             """)
-    }
-
-    // MARK: Logs
-
-    package func ends(of log: MovedLog) throws -> Range<Int64> {
-        let row = try run(
-            """
-            SELECT (SELECT \(log.key) FROM \(log) ORDER BY \(log.key) LIMIT 1),
-                (SELECT \(log.key) FROM \(log) ORDER BY \(log.key) DESC LIMIT 1)
-            """
-        ).first
-        guard let row, !row.isNull(0) else { return 0..<0 }
-        let (first, last) = (try row.natural(0, "number"), try row.natural(1, "number"))
-        return first..<max(first, last + 1)
-    }
-
-    package func rows(
-        of log: MovedLog, _ columns: [MovedColumn], in numbers: ClosedRange<Int64>, limit: Int
-    ) throws -> [MovedRow] {
-        let part = "FROM \(log) WHERE \(log.key) BETWEEN $1 AND $2 ORDER BY \(log.key) LIMIT $3"
-        let found = try run(
-            log == .events
-                ? """
-                SELECT \(LoggedEvent.columns) FROM
-                    (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes \(part)) AS page
-                WHERE bytes - octet_length(data) < \(movedBytes)
-                """ : "SELECT \(list(columns)) \(part)",
-            { parameters in
-                parameters.add(numbers.lowerBound)
-                parameters.add(numbers.upperBound)
-                parameters.add(Int64(limit))
-            })
-        var rows = try rows(found, columns.count)
-        if log == .events {
-            let names = LoggedEvent.columns.split(separator: ", ").map(String.init)
-            let order = columns.compactMap { column in names.firstIndex(of: column.name) }
-            for index in rows.indices {
-                guard reading.isIntact(rows[index]) else {
-                    throw MoveError.damaged(event: rows[index].integer(0), label)
-                }
-                rows[index].values = order.map { rows[index].values[$0] }
-            }
-        }
-        return rows
-    }
-
-    private static func mark(of log: MovedLog) -> String { log == .events ? "checksum" : "event" }
-
-    package func blocks(of log: MovedLog) throws -> [Int64: BlockSum] {
-        let rows = try run(
-            """
-            SELECT \(log.key) >> \(MovedLog.blockShift), count(*), sum(\(log.key))::bigint, sum(\(Self.mark(of: log)))::bigint
-            FROM \(log) GROUP BY 1
-            """)
-        let blocks = try rows.map { row in
-            (row.integer(0), BlockSum(count: row.integer(1), numbers: row.integer(2), marks: row.integer(3)))
-        }
-        return Dictionary(blocks) { $1 }
-    }
-
-    package func marks(of log: MovedLog, in numbers: ClosedRange<Int64>) throws -> [Int64: Int64] {
-        let rows = try run(
-            "SELECT \(log.key), \(Self.mark(of: log)) FROM \(log) WHERE \(log.key) BETWEEN $1 AND $2",
-            { parameters in
-                parameters.add(numbers.lowerBound)
-                parameters.add(numbers.upperBound)
-            })
-        return Dictionary(try rows.map { ($0.integer(0), $0.integer(1)) }) { $1 }
-    }
-
-    package func put(_ log: MovedLog, _ columns: [MovedColumn], _ rows: [MovedRow], removing numbers: [Int64]) throws {
-        let key = columns.firstIndex { $0.name == log.key } ?? 0
-        if let last = rows.last?.integer(Int32(key)) {
-            let parent: Partitions.Parent = log == .events ? .events : .attempts
-            try partitions.prepare(parent, after: last) { requests throws(StoreError) in try writer.run(requests) }
-        }
-        var requests: [Request] = []
-        if !numbers.isEmpty {
-            requests.append(
-                Request(statement("DELETE FROM \(log) WHERE \(log.key) = ANY($1::bigint[])")) { parameters in
-                    parameters.add(numbers) { $0 }
-                })
-        }
-        if !rows.isEmpty { requests.append(insertion(log.rawValue, columns, rows)) }
-        if !requests.isEmpty { _ = try run(requests) }
     }
 
     // MARK: The end

@@ -4,63 +4,73 @@ package import HeraldStore
 
 /// A data folder as an end of a move. One thread.
 ///
-/// As the source it is only read, and a server may use it at the same time: no statement stays open. As the target it is locked.
+/// The source is only read.
 package final class SQLiteMoveEnd: MoveEnd {
     package let label: String
     private let folder: StoreFolder
     private let isTarget: Bool
-    private var held: LockFile?
+    private let held: LockFile
     private var connection: Connection?
 
     /// - Parameter path: a data folder.
-    package init(source path: String) throws {
+    package convenience init(source path: String) throws {
         guard StoreFolder.holdsDatabase(path) else {
             throw MoveError(kind: .input, description: "There is no Herald database in \(path).")
         }
-        label = path
-        folder = try StoreFolder(path)
-        isTarget = false
-        try open()
+        try self.init(path, isTarget: false)
+        let bound = LogExtent.bound(path: folder.extent)
+        if let problem = try LogScan.problem(in: folder, bound, wasInUse: held.logWasInUse) {
+            throw StoreError.logDamaged(path: folder.log, reason: problem)
+        }
+        try open(.readOnly, Pragmas.reader)
     }
 
     /// - Parameter path: made if it is missing; else empty, or the folder of an earlier migration.
-    package init(target path: String) throws {
+    package convenience init(target path: String) throws {
         let isKnown = StoreFolder.holdsDatabase(path) || PlainFile.exists(path + "/herald.migration")
         guard isKnown || PlainFile.isFree(path) else {
             throw MoveError(
                 kind: .output,
                 description: "\(path) is not empty. Choose a folder that does not exist yet, or an empty one.")
         }
-        label = path
-        folder = try StoreFolder(path)
-        isTarget = true
-        held = try LockFile(folder)
-        // Before there is a database that a server would take.
-        if folder.size(folder.database) == nil { try MoveMark.write(.into("?"), folder) }
-        try open()
+        try self.init(path, isTarget: true)
+        if folder.size(folder.database) == nil {
+            // Before there is a database that a server would take.
+            try MoveMark.write(.into("?"), folder)
+            try SQLiteStore.create(folder)
+        }
+        let connection = try open(.readWrite, Pragmas.writer)
+        // The tables are replaced one after the other; `finish` checks.
+        try connection.execute("PRAGMA foreign_keys = 0")
+        // Of a server that was killed.
+        try LogExtent(path: folder.extent).withdraw()
+        try held.write(logInUse: false)
     }
 
-    private func open() throws {
-        connection = nil
-        if isTarget, folder.size(folder.database) == nil { try SQLiteStore.create(folder) }
-        let connection = try Connection(path: folder.database, isTarget ? .readWrite : .readOnly)
-        let version = try Schema.version(connection)
-        guard version == Schema.version() else {
+    private init(_ path: String, isTarget: Bool) throws {
+        label = path
+        folder = try StoreFolder(path)
+        self.isTarget = isTarget
+        do throws(StoreError) {
+            held = try LockFile(folder)
+        } catch {
+            guard case .inUse(_, let holder) = error else { throw error }
+            throw MoveError.busy(holder.prefix(1).uppercased() + holder.dropFirst(), path)
+        }
+    }
+
+    @discardableResult
+    private func open(_ access: Connection.Access, _ pragmas: [(String, String)]) throws -> Connection {
+        let opened = try Connection(path: folder.database, access)
+        guard try Schema.version(opened) == Schema.version() else {
             throw MoveError(
                 kind: .damage,
                 description: "\(label) is of an older version. Start this one with it once (`herald serve`), then "
                     + "migrate.")
         }
-        try Pragmas.set(
-            isTarget ? Pragmas.writer : Pragmas.reader, cache: SQLiteStore.Caches().writer, on: connection)
-        if isTarget {
-            // The tables are replaced one after the other; `finish` looks.
-            try connection.execute("PRAGMA foreign_keys = 0")
-            // Of a server that was killed.
-            try LogExtent(path: folder.extent).withdraw()
-            try held?.write(logInUse: false)
-        }
-        self.connection = connection
+        try Pragmas.set(pragmas, cache: SQLiteStore.Caches().writer, on: opened)
+        connection = opened
+        return opened
     }
 
     private func database() throws -> Connection {
@@ -86,24 +96,8 @@ package final class SQLiteMoveEnd: MoveEnd {
         try MoveMark.write(state, folder)
     }
 
-    package func lock() throws -> Bool {
-        if held != nil { return true }
-        do throws(StoreError) {
-            let lock = try LockFile(folder)
-            if let problem = try LogScan.problem(
-                in: folder, LogExtent.bound(path: folder.extent), wasInUse: lock.logWasInUse)
-            {
-                throw .logDamaged(path: folder.log, reason: problem)
-            }
-            held = lock
-        } catch {
-            if case .inUse = error { return false }
-            throw error
-        }
-        // The server may have rewritten the file and its log.
-        try open()
-        return true
-    }
+    /// `held` is the folder's only lock.
+    package var isServed: Bool { false }
 
     // MARK: Tables
 
@@ -114,7 +108,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         let found = try Statement(
             database(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).rows { $0.text(0) }
-        let known = Self.own.union(MovedTables.all).union(MovedLog.allCases.map(\.rawValue))
+        let known = Self.own.union(MovedTables.all)
         return found.filter { !known.contains($0) }
     }
 
@@ -126,6 +120,8 @@ package final class SQLiteMoveEnd: MoveEnd {
             }
         }
     }
+
+    package func count(_ table: String) throws -> Int { Int(try database().integer("SELECT count(*) FROM \(table)")) }
 
     private func list(_ columns: [MovedColumn]) -> String {
         columns.map { "\"\($0.name)\"" }.joined(separator: ", ")
@@ -151,25 +147,33 @@ package final class SQLiteMoveEnd: MoveEnd {
         WHERE delegate IN (SELECT key FROM delegates WHERE deleted_at IS NULL) GROUP BY delegate
         """
 
-    private static let page = 256
+    private static let page = 4096
 
     package func visit(_ table: String, _ columns: [MovedColumn], _ body: ([MovedRow]) throws -> Void) throws {
         let statement = try Statement(database(), selection(table, columns))
         defer { statement.reset() }
+        let reading = EventReading(.hashed, DamagedEvents())
         var rows: [MovedRow] = []
+        var bytes = 0
         while try statement.step() {
-            rows.append(row(statement, columns.count))
-            if rows.count == Self.page {
+            var row = MovedRow((0..<Int32(columns.count)).map { statement.value($0) })
+            if table == "events" {
+                guard reading.isIntact(row) else { throw MoveError.damaged(event: row.integer(0), label) }
+                row.values[Self.checksum] = .integer(EventChecksum.of(row, at: 0) ^ row.integer(0))
+            }
+            rows.append(row)
+            bytes += row.byteCount
+            if rows.count == Self.page || bytes >= movedBytes {
                 try body(rows)
                 rows.removeAll(keepingCapacity: true)
+                bytes = 0
             }
         }
-        try body(rows)
+        if !rows.isEmpty { try body(rows) }
     }
 
-    private func row(_ statement: Statement, _ count: Int) -> MovedRow {
-        MovedRow((0..<Int32(count)).map { statement.value($0) })
-    }
+    /// In `LoggedEvent.columns`.
+    private static let checksum = 9
 
     package func replace(
         _ table: String, _ columns: [MovedColumn], _ produce: (@escaping ([MovedRow]) throws -> Void) throws -> Void
@@ -191,10 +195,18 @@ package final class SQLiteMoveEnd: MoveEnd {
                         insertion.bind(1, row.integer(0))
                         try insertion.run()
                     }
+                case "events": try insert(into: stored, columns, rows.map(checked))
                 default: try insert(into: stored, columns, rows)
                 }
             }
         }
+    }
+
+    /// An event with the checksum as this store has it.
+    private func checked(_ row: MovedRow) -> MovedRow {
+        var row = row
+        row.values[Self.checksum] = .integer(EventChecksum.of(row, at: row.integer(0)))
+        return row
     }
 
     private func setServer(_ row: MovedRow) throws {
@@ -212,7 +224,19 @@ package final class SQLiteMoveEnd: MoveEnd {
             for (index, value) in row.values.enumerated() { insertion.bind(Int32(index) + 1, value) }
             try insertion.run()
         }
+        uncopied += rows.count
+        if uncopied < Self.rowsPerCheckpoint { return }
+        // So that the write-ahead log stays small.
+        let connection = try database()
+        try connection.execute("COMMIT")
+        _ = try connection.checkpoint(.passive)
+        try connection.execute("BEGIN IMMEDIATE")
+        uncopied = 0
     }
+
+    /// Rows in the write-ahead log that may not be in the database yet.
+    private var uncopied = 0
+    private static let rowsPerCheckpoint = 32_768
 
     private func transaction(_ body: () throws -> Void) throws {
         let connection = try database()
@@ -225,128 +249,6 @@ package final class SQLiteMoveEnd: MoveEnd {
             throw error
         }
     }
-
-    // MARK: Logs
-
-    package func ends(of log: MovedLog) throws -> Range<Int64> {
-        let statement = try Statement(database(), "SELECT min(\(log.key)), max(\(log.key)) FROM \(log)")
-        return try statement.row { row throws(StoreError) in
-            row.isNull(0) ? 0..<0 : try row.natural(0, "number")..<(try row.natural(1, "number")) + 1
-        } ?? 0..<0
-    }
-
-    package func rows(
-        of log: MovedLog, _ columns: [MovedColumn], in numbers: ClosedRange<Int64>, limit: Int
-    ) throws -> [MovedRow] {
-        let list = log == .events ? LoggedEvent.columns : list(columns)
-        let statement = try Statement(
-            database(), "SELECT \(list) FROM \(log) WHERE \(log.key) BETWEEN ?1 AND ?2 ORDER BY \(log.key) LIMIT ?3")
-        statement.bind(1, numbers.lowerBound)
-        statement.bind(2, numbers.upperBound)
-        statement.bind(3, Int64(limit))
-        defer { statement.reset() }
-        let reading = EventReading(.hashed, DamagedEvents())
-        let order = Self.order(of: columns)
-        var rows: [MovedRow] = []
-        var bytes = 0
-        while bytes < movedBytes, try statement.step() {
-            var row = row(statement, columns.count)
-            if log == .events {
-                row.values[Self.checksum] = .integer(try checksum(statement, reading))
-                row.values = order.map { row.values[$0] }
-                bytes += statement.withBytes(Self.data) { $0.count }
-            }
-            rows.append(row)
-        }
-        return rows
-    }
-
-    // In `LoggedEvent.columns`.
-    private static let checksum = 9
-    private static let data: Int32 = 6
-    private static let eventColumns = LoggedEvent.columns.split(separator: ", ").map(String.init)
-
-    /// Where each column is in `LoggedEvent.columns`.
-    private static func order(of columns: [MovedColumn]) -> [Int] {
-        columns.compactMap { column in eventColumns.firstIndex(of: column.name) }
-    }
-
-    /// The checksum of an event as other stores have it.
-    private func checksum(_ row: Statement, _ reading: EventReading) throws -> Int64 {
-        let sequence = row.integer(0)
-        guard reading.isIntact(row) else { throw MoveError.damaged(event: sequence, label) }
-        return EventChecksum.of(row, at: 0) ^ sequence
-    }
-
-    package func blocks(of log: MovedLog) throws -> [Int64: BlockSum] {
-        var blocks: [Int64: BlockSum] = [:]
-        switch log {
-        case .events:
-            let reading = EventReading(.hashed, DamagedEvents())
-            let statement = try Statement(database(), "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
-            defer { statement.reset() }
-            while try statement.step() {
-                let number = statement.integer(0)
-                blocks[number >> MovedLog.blockShift, default: BlockSum()].add(
-                    number: number, mark: try checksum(statement, reading))
-            }
-        case .attempts:
-            let statement = try Statement(
-                database(),
-                "SELECT id >> \(MovedLog.blockShift), count(*), sum(id), sum(event) FROM attempts GROUP BY 1")
-            defer { statement.reset() }
-            while try statement.step() {
-                blocks[statement.integer(0)] = BlockSum(
-                    count: statement.integer(1), numbers: statement.integer(2), marks: statement.integer(3))
-            }
-        }
-        return blocks
-    }
-
-    package func marks(of log: MovedLog, in numbers: ClosedRange<Int64>) throws -> [Int64: Int64] {
-        let list = log == .events ? LoggedEvent.columns : "id, event"
-        let statement = try Statement(database(), "SELECT \(list) FROM \(log) WHERE \(log.key) BETWEEN ?1 AND ?2")
-        statement.bind(1, numbers.lowerBound)
-        statement.bind(2, numbers.upperBound)
-        defer { statement.reset() }
-        let reading = EventReading(.hashed, DamagedEvents())
-        var marks: [Int64: Int64] = [:]
-        while try statement.step() {
-            marks[statement.integer(0)] = log == .events ? try checksum(statement, reading) : statement.integer(1)
-        }
-        return marks
-    }
-
-    package func put(_ log: MovedLog, _ columns: [MovedColumn], _ rows: [MovedRow], removing numbers: [Int64]) throws {
-        var rows = rows
-        var columns = columns
-        if log == .events {
-            let places = Self.eventColumns.compactMap { name in columns.firstIndex { $0.name == name } }
-            columns = places.map { columns[$0] }
-            for index in rows.indices {
-                rows[index].values = places.map { rows[index].values[$0] }
-                rows[index].values[Self.checksum] = .integer(
-                    EventChecksum.of(rows[index], at: rows[index].integer(0)))
-            }
-        }
-        try transaction {
-            let removal = try Statement(database(), "DELETE FROM \(log) WHERE \(log.key) = ?1")
-            for number in numbers {
-                removal.bind(1, number)
-                try removal.run()
-            }
-            try insert(into: log.rawValue, columns, rows)
-        }
-        uncopied += rows.count
-        if uncopied >= Self.rowsPerCheckpoint {
-            _ = try database().checkpoint(.passive)
-            uncopied = 0
-        }
-    }
-
-    /// Rows in the write-ahead log that may not be in the database yet.
-    private var uncopied = 0
-    private static let rowsPerCheckpoint = 32_768
 
     // MARK: The end
 

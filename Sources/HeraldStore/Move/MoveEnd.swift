@@ -1,45 +1,28 @@
 package import HeraldCore
 
-/// A store from which all moves to another one, or to which.
+/// A store from which everything is copied to another one, or to which. Servers can't use it until this object is released.
 ///
 /// Events are read and written with checksums as `EventReading.Checksums.combined` has them; a damaged event can't be read.
-/// The mark of an event is that checksum, the mark of an attempt its event: 0 once it was erased.
 package protocol MoveEnd: AnyObject {
     /// For messages.
     var label: String { get }
     /// The move that this end is part of; `nil` for a store that servers may use.
     var state: MoveState? { get throws }
+    /// Whether a server uses it that was starting when this object was made.
+    var isServed: Bool { get throws }
 
     /// Marks it, durably.
     func set(_ state: MoveState?) throws
 
-    /// Keeps servers out until this object is released.
-    /// - Returns: whether there are none.
-    func lock() throws -> Bool
-
     /// The tables of its schema that a move does not copy.
     func unknownTables() throws -> [String]
     func columns(of table: String) throws -> [MovedColumn]
+    /// The number of rows.
+    func count(_ table: String) throws -> Int
 
-    // MARK: Logs
-
-    /// The first and the last number; an empty range at 0 if there is none.
-    func ends(of log: MovedLog) throws -> Range<Int64>
-    /// Ascending: at most `limit`, and fewer if they are large; at least one if there is one.
-    func rows(
-        of log: MovedLog, _ columns: [MovedColumn], in numbers: ClosedRange<Int64>, limit: Int
-    ) throws -> [MovedRow]
-    func blocks(of log: MovedLog) throws -> [Int64: BlockSum]
-    /// By number.
-    func marks(of log: MovedLog, in numbers: ClosedRange<Int64>) throws -> [Int64: Int64]
-    /// Removes rows and adds others, in one transaction.
-    func put(_ log: MovedLog, _ columns: [MovedColumn], _ rows: [MovedRow], removing numbers: [Int64]) throws
-
-    // MARK: Tables
-
-    /// All rows, some at a time.
+    /// Reads all rows, some at a time.
     func visit(_ table: String, _ columns: [MovedColumn], _ body: ([MovedRow]) throws -> Void) throws
-    /// Replaces all rows, in one transaction.
+    /// Replaces all rows. An interruption may leave some of them.
     /// - Parameter produce: calls its parameter with some rows at a time.
     func replace(
         _ table: String, _ columns: [MovedColumn], _ produce: (@escaping ([MovedRow]) throws -> Void) throws -> Void
@@ -49,7 +32,7 @@ package protocol MoveEnd: AnyObject {
     func finish() throws
 }
 
-/// The most bytes of rows that are read at once, but for one row.
+/// A store passes on the rows that it has read when they have this many bytes.
 package let movedBytes = 8 << 20
 
 /// The state of a store during a move, or after it.
@@ -106,6 +89,10 @@ package struct MoveError: Error, Equatable, CustomStringConvertible {
     package init(kind: Kind, description: String) {
         self.kind = kind
         self.description = description
+    }
+
+    package static func busy(_ holder: String, _ label: String) -> MoveError {
+        MoveError(kind: .busy, description: "\(holder) uses \(label). Stop it, and run this again.")
     }
 
     package static func damaged(event: LogPosition, _ label: String) -> MoveError {

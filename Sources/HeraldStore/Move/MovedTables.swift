@@ -1,15 +1,16 @@
 import CHeraldXXHash
+import HeraldCore
 
 /// The tables that move from one store to another: all data of a server, in rows that are equal in all stores.
 ///
 /// Numbers, keys and sealed values stay, so cursors and secrets do. A store reads and writes each of these tables, whatever
 /// its own schema looks like; `MoveEnd.unknownTables` finds what has been added to a schema and not here.
 package enum MovedTables {
-    /// Written as a whole, in this order: `server` first, by which an end of a move knows the other one again.
+    /// Written in this order: `server` first, by which an end of a move knows the other one again.
     package static let all = [
-        "server", "apps", "delegates", "keys", "passes", "event_types", "auth_status", "app_states", "answers",
-        "waiting", "lanes", "progress", "replays", "counters", "statistics", "marks", "app_blocks", "removals",
-        "unannounced", "heads", "audit",
+        "server", "events", "attempts", "apps", "delegates", "keys", "passes", "event_types", "auth_status",
+        "app_states", "answers", "waiting", "lanes", "progress", "replays", "counters", "statistics", "marks",
+        "app_blocks", "removals", "unannounced", "heads", "audit",
     ]
 
     /// The tables that have another form in at least one of the stores.
@@ -34,22 +35,12 @@ package enum MovedTables {
         of table: String, stored: (String) throws(Failure) -> [MovedColumn]
     ) throws(Failure) -> [MovedColumn] {
         if let columns = fixed[table] { return columns }
-        return try stored(table)
-    }
-}
-
-/// A log: its rows have ascending numbers. It grows at its end; before that, retention removes and erasure overwrites.
-package enum MovedLog: String, CaseIterable, Sendable {
-    case events, attempts
-
-    /// The column with the number.
-    package var key: String { self == .events ? "sequence" : "id" }
-
-    /// The numbers that are compared at once.
-    package static let blockShift: Int64 = 11
-
-    package static func numbers(ofBlock block: Int64) -> ClosedRange<Int64> {
-        block << blockShift...((block + 1) << blockShift) - 1
+        let columns = try stored(table)
+        guard table == "events" else { return columns }
+        // Where `EventReading` and `EventChecksum` expect them.
+        let order = LoggedEvent.columns.split(separator: ", ")
+        func place(_ column: MovedColumn) -> Int { order.firstIndex { $0 == column.name } ?? order.count }
+        return columns.sorted { place($0) < place($1) }
     }
 }
 
@@ -70,6 +61,17 @@ package struct MovedRow: ResultRow, Sendable {
     package var values: [ColumnValue]
 
     package init(_ values: [ColumnValue]) { self.values = values }
+
+    /// The number of bytes of its texts and blobs.
+    package var byteCount: Int {
+        values.reduce(0) { sum, value in
+            switch value {
+            case .text(let text): sum + text.utf8.count
+            case .blob(let bytes): sum + bytes.count
+            default: sum
+            }
+        }
+    }
 
     package func isNull(_ column: Int32) -> Bool {
         if case .null = value(column) { return true }
@@ -97,10 +99,6 @@ package struct RowSum: Equatable, Sendable {
 
     package init() {}
 
-    package init(_ rows: [MovedRow]) {
-        for row in rows { add(row) }
-    }
-
     package mutating func add(_ row: MovedRow) {
         var hash: UInt64 = 0
         for (column, value) in row.values.enumerated() {
@@ -118,24 +116,5 @@ package struct RowSum: Equatable, Sendable {
 
     private static func hash(_ number: Int64, _ seed: UInt64) -> UInt64 {
         withUnsafeBytes(of: number.littleEndian) { herald_hash($0.baseAddress, $0.count, seed) }
-    }
-}
-
-/// Equal for the same rows of a log in two stores, unless retention or erasure has changed some of them.
-package struct BlockSum: Equatable, Sendable {
-    package var count: Int64 = 0
-    package var numbers: Int64 = 0
-    package var marks: Int64 = 0
-
-    package init() {}
-
-    package init(count: Int64, numbers: Int64, marks: Int64) {
-        (self.count, self.numbers, self.marks) = (count, numbers, marks)
-    }
-
-    package mutating func add(number: Int64, mark: Int64) {
-        count += 1
-        numbers &+= number
-        marks &+= mark
     }
 }
