@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--publish", action="store_true",
                         help="measure nothing; put the figures and plots of the last run into Documentation/performance.md, and "
                         "make them Benchmarks/baseline.json; with --only faults or --only nodes: measure, and put what was found "
-                        "into Documentation/delivery.md or scale-out.md")
+                        "into receivers.md or nodes.md of Documentation/measurements")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()

@@ -57,7 +57,7 @@ def counts(bench):
 
 
 def asked_of_database(bench):
-    """The goals of scale-out.md, with room for a machine that is slow: then fewer deliveries share what is written."""
+    """The goals of measurements/nodes.md, with room for a machine that is slow: then fewer deliveries share what is written."""
     bench.progress("counts: two nodes on PostgreSQL")
     with Receiver(10) as receiver, Nodes(2, wanted_by(receiver, 10)) as servers:
         beyond = thousand_per_second(servers, receiver, SECONDS)["rows_beyond"]

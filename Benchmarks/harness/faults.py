@@ -485,8 +485,8 @@ def faults(bench):
 # ---- What it says ----
 
 RESULT = os.path.join(ROOT, "Benchmarks", "results", "faults.json")
-PAGE = os.path.join(ROOT, "Documentation", "delivery.md")
-PLOT = os.path.join(ROOT, "Documentation", "delivery-rates.svg")
+PAGE = os.path.join(ROOT, "Documentation", "measurements", "receivers.md")
+PLOT = os.path.join(ROOT, "Documentation", "measurements", "delivery-rates.svg")
 BEGIN, END = "<!-- faults:begin -->", "<!-- faults:end -->"
 HEADS = ["receiver", "must", "measured", "holds"]
 
@@ -527,18 +527,18 @@ def write(found):
 
 
 def publish_page():
-    """Puts the table of the last run between the marks of Documentation/delivery.md, and draws its plot beside it."""
+    """Puts the table of the last run between the marks of Documentation/measurements/receivers.md, and draws its plot beside it."""
     with open(RESULT) as file:
         found = json.load(file)
     with open(PAGE) as file:
         text = file.read()
     begin, end = text.find(BEGIN), text.find(END)
     if begin < 0 or end < begin:
-        raise Failed(f"Documentation/delivery.md has no {BEGIN} with an {END} behind it")
+        raise Failed(f"Documentation/measurements/receivers.md has no {BEGIN} with an {END} behind it")
     made = report.markdown_rows([HEADS, *map(cells, found["rows"])])
     notes = "\n".join(found["notes"])
     plot = "![Deliveries per second over time](delivery-rates.svg)"
     with open(PAGE, "w") as file:
         file.write(f"{text[:begin]}{BEGIN}\n\n{notes}\n\n{made}\n\n{plot}\n\n{text[end:]}")
     plots.rates(found["plots"]).write(PLOT)
-    print("written: Documentation/delivery.md, Documentation/delivery-rates.svg")
+    print("written: Documentation/measurements/receivers.md, delivery-rates.svg")

@@ -1,5 +1,5 @@
 """Several servers on one PostgreSQL database: what the order of the log costs, what a delivery costs, and how soon others know.
-The goals are those of Documentation/scale-out.md."""
+The goals are those of Documentation/measurements/nodes.md."""
 import glob
 import json
 import os

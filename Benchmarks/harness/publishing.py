@@ -11,7 +11,7 @@ from programs import ROOT, Failed
 BENCHMARKS = os.path.join(ROOT, "Benchmarks")
 RESULTS = os.path.join(BENCHMARKS, "results")
 PAGE = os.path.join(ROOT, "Documentation", "performance.md")
-NODES_PAGE = os.path.join(ROOT, "Documentation", "scale-out.md")
+NODES_PAGE = os.path.join(ROOT, "Documentation", "measurements", "nodes.md")
 PLOTS = os.path.join(ROOT, "Documentation", "plots")
 MARK = "<!-- {}: made by {} -->\n\n"
 END = "<!-- end -->"
@@ -44,7 +44,7 @@ def publish_nodes(lines, remarks):
     made = report.markdown_rows([report.HEADS, *report.without_repeats(lines)]) + "\n\n" + "\n".join(remarks[:3])
     with open(NODES_PAGE, "w") as file:
         file.write(replace(text, "nodes", made, "Benchmarks/run --only nodes --publish"))
-    print("written: Documentation/scale-out.md")
+    print("written: Documentation/measurements/nodes.md")
 
 
 def replace(text, name, made, command="Benchmarks/run --publish"):

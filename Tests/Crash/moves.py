@@ -1,6 +1,6 @@
 """Draws who calls back 64 webhooks, one of each shard, while a node is killed, comes back, ends, and comes back.
 
-usage: HERALD_BINARY=… python3 Tests/Crash/moves.py      writes Documentation/lanes.svg
+usage: HERALD_BINARY=… python3 Tests/Crash/moves.py      writes Documentation/measurements/lanes.svg
 """
 
 import collections
@@ -11,7 +11,7 @@ from nodes import NODES, WATCHED, Nodes, Ticker
 from postgres import Postgres, Wire
 from silence import address, read_callbacks
 
-PAGE = ROOT / "Documentation/lanes.svg"
+PAGE = ROOT / "Documentation/measurements/lanes.svg"
 # What happens when, in seconds.
 TIMES = {"killed": 4, "started again": 10, "ended (TERM)": 19, "started": 25}
 END = 34

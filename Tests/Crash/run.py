@@ -23,7 +23,7 @@ ATTACKS = [
 # An attack of --quick goes no further then, on a machine that is slow or busy.
 SAMPLE_SECONDS = 50
 RESULTS = herald.OUTPUT / "results"
-PAGE = herald.ROOT / "Documentation/reliability.md"
+PAGE = herald.ROOT / "Documentation/measurements/attacks.md"
 # What is attacked, and what attacks.
 SOURCES = ["Package.swift", "Sources", "Tests/Crash", "Tests/HeraldCoreTests/Simulation"]
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-/// Each row of the table in Documentation/delivery.md, with the real engine and a simulated receiver.
+/// Each row of the table in Documentation/measurements/receivers.md, with the real engine and a simulated receiver.
 @Suite("Receivers that are partly available")
 struct FlowScenarioTests {
     /// More of them with `HERALD_SEEDS`: a few show that the bar holds, thousands how far above it the mean is.
@@ -132,7 +132,7 @@ struct FlowScenarioTests {
             if scenario.staysActive { #expect(world.notices.isEmpty, "seed \(seed): \(world.notices)") }
         }
         let count = Double(Self.seeds.count)
-        // The figures of Documentation/delivery.md.
+        // The figures of Documentation/measurements/receivers.md.
         if Self.isReported { print("| \(scenario.name) | \(Int(useful / count)) | \(Int(attempts / count)) |") }
         #expect(scenario.useful.contains(useful / count))
         #expect(scenario.attempts.contains(attempts / count))
