@@ -166,7 +166,7 @@ let package = Package(
 
         // What publishing costs before anything is stored; run by Benchmarks/run.
         .executableTarget(
-            name: "PublishingBenchmark", dependencies: ["HeraldHTTP", "HeraldCore", "HeraldAPI"],
+            name: "PublishingBenchmark", dependencies: ["HeraldHTTP", "HeraldCore", "HeraldAPI", "HeraldTestSupport"],
             path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
 
         // What publishing costs an app that has a hub inside; run by Benchmarks/run.
@@ -179,8 +179,8 @@ let package = Package(
             name: "TransportBenchmark", dependencies: ["HeraldCore", "HeraldWebhooks"], path: "Benchmarks/transport",
             swiftSettings: settings, linkerSettings: [allocator]),
 
-        // What several test suites need, each once: a clock, child processes, the hub's values, temporary folders, raw sockets,
-        // the receiver.
+        // What several test suites need, each once: a clock, child processes, the hub's values, a store and a sender in memory,
+        // temporary folders, raw sockets, the receiver.
         .target(
             name: "HeraldTestSupport", dependencies: ["HeraldReceiver", "HeraldCore", "HeraldRuntime"],
             path: "Tests/Support", swiftSettings: settings),

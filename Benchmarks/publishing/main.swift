@@ -6,6 +6,7 @@ import Glibc
 import HeraldAPI
 import HeraldCore
 import HeraldHTTP
+import HeraldTestSupport
 import Synchronization
 
 /// Stands for the log: it finds the one delegate that wants an event, and keeps what came last.

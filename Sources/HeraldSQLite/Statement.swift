@@ -182,8 +182,6 @@ final class Statement {
     /// Empty for NULL.
     func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
-    func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
-
     func value(_ column: Int32) -> ColumnValue {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: .integer(integer(column))

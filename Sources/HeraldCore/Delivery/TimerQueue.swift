@@ -1,11 +1,13 @@
 /// Timers ordered by due time: a binary min-heap. Times are monotonic nanoseconds.
-struct TimerQueue<Payload> {
+package struct TimerQueue<Payload> {
     private var heap: [(due: Int64, payload: Payload)] = []
 
-    var nextDue: Int64? { heap.first?.due }
-    var count: Int { heap.count }
+    package init() {}
 
-    mutating func insert(_ payload: Payload, due: Int64) {
+    package var nextDue: Int64? { heap.first?.due }
+    package var count: Int { heap.count }
+
+    package mutating func insert(_ payload: Payload, due: Int64) {
         heap.append((due, payload))
         var child = heap.count - 1
         while child > 0 {
@@ -17,7 +19,7 @@ struct TimerQueue<Payload> {
     }
 
     /// Removes and returns the earliest timer if it is due at `now`.
-    mutating func popDue(now: Int64) -> Payload? {
+    package mutating func popDue(now: Int64) -> Payload? {
         guard let first = heap.first, first.due <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
@@ -27,7 +29,7 @@ struct TimerQueue<Payload> {
         return first.payload
     }
 
-    mutating func removeAll(where isRemoved: (Payload) -> Bool) {
+    package mutating func removeAll(where isRemoved: (Payload) -> Bool) {
         heap.removeAll { isRemoved($0.payload) }
         for parent in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(parent) }
     }

@@ -16,7 +16,7 @@ package struct AppBlock: Equatable, Sendable {
         self.bytes = bytes
     }
 
-    mutating func add(_ event: Event) {
+    package mutating func add(_ event: Event) {
         events += 1
         bytes += Int64(event.storedBytes)
     }

@@ -1,4 +1,4 @@
-/// The port for durable events. `MemoryStore` keeps them in memory; other stores are modules of their own. One
+/// The port for durable events. Each store is a module of its own; tests have one in memory (`MemoryStore`). One
 /// conformance suite runs with all of them.
 ///
 /// Threads: `recover` and `transaction` belong to the writer's thread, each reader to the thread that created it;

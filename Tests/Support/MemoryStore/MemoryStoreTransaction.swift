@@ -1,3 +1,5 @@
+import HeraldCore
+
 /// Changes to a memory store that are not visible yet, and the state that this transaction sees.
 final class MemoryTransaction: StoreTransaction {
     private let store: MemoryStore

@@ -1,87 +1,91 @@
+package import HeraldCore
+
 /// The content of a memory store. A value, owned by its holder.
-struct MemoryContents {
+package struct MemoryContents {
     /// A name that is unique within an app: an event's id, a URL, a user, a type, or an idempotency key.
-    struct NameInApp: Hashable {
-        let app: AppKey
-        let name: String
+    package struct NameInApp: Hashable {
+        package let app: AppKey
+        package let name: String
+
+        package init(app: AppKey, name: String) { (self.app, self.name) = (app, name) }
     }
-    struct SlotName: Hashable {
-        let delegate: DelegateKey
-        let start: Int64
+    package struct SlotName: Hashable {
+        package let delegate: DelegateKey
+        package let start: Int64
     }
 
     /// The number of committed transactions.
-    var version = 0
+    package var version = 0
     /// The newest ones.
-    var changes: [ChangeSet] = []
-    var lastChange: Int64 = 0
+    package var changes: [ChangeSet] = []
+    package var lastChange: Int64 = 0
 
     /// `events[0]` has the position `first`.
-    var events: [Event] = []
-    var first: LogPosition = 1
+    package var events: [Event] = []
+    package var first: LogPosition = 1
     /// Positions after `first` that retention has removed. `events` has something else there.
-    var removed: Set<LogPosition> = []
-    var sequences: [NameInApp: LogPosition] = [:]
-    var marks: [LogMark] = []
-    var attempts: [StoredAttempt] = []
-    var lastAttemptID: Int64 = 0
-    var waiting: [DeliveryKey: WaitingDelivery] = [:]
+    package var removed: Set<LogPosition> = []
+    package var sequences: [NameInApp: LogPosition] = [:]
+    package var marks: [LogMark] = []
+    package var attempts: [StoredAttempt] = []
+    package var lastAttemptID: Int64 = 0
+    package var waiting: [DeliveryKey: WaitingDelivery] = [:]
     /// The change that has requested a row of `waiting`.
     private var requests: [DeliveryKey: Int64] = [:]
-    var lanes: [DelegateKey: LanePosition] = [:]
-    var settledPositions = SettledPositions(0)
-    var settled: LogPosition { settledPositions.earliest() }
-    var removals: [Removal] = []
-    var unannounced: [DelegateKey: Int] = [:]
-    var replays: [Int64: Replay] = [:]
-    var lastReplayID: Int64 = 0
-    var statistics: [SlotName: DeliveryStatistics] = [:]
-    var delegates: [DelegateKey: WebhookDelegate] = [:]
-    var urls: [NameInApp: DelegateKey] = [:]
-    var deletedIDs: [DelegateKey: String] = [:]
-    var lastDelegateKey: DelegateKey = 0
-    var authStatus: [NameInApp: AuthStatus] = [:]
-    var appStates: [AppKey: AppState] = [:]
-    var answers: [NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
-    var eventTypes: [NameInApp: EventTypeRecord] = [:]
-    var keys: [String: APIKey] = [:]
-    var sessions: [[UInt8]: Session] = [:]
-    var audit: [StoredAuditEntry] = []
-    var lastAuditID: Int64 = 0
-    var apps: [AppKey: App] = [:]
-    var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
+    package var lanes: [DelegateKey: LanePosition] = [:]
+    package var settledPositions = SettledPositions(0)
+    package var settled: LogPosition { settledPositions.earliest() }
+    package var removals: [Removal] = []
+    package var unannounced: [DelegateKey: Int] = [:]
+    package var replays: [Int64: Replay] = [:]
+    package var lastReplayID: Int64 = 0
+    package var statistics: [SlotName: DeliveryStatistics] = [:]
+    package var delegates: [DelegateKey: WebhookDelegate] = [:]
+    package var urls: [NameInApp: DelegateKey] = [:]
+    package var deletedIDs: [DelegateKey: String] = [:]
+    package var lastDelegateKey: DelegateKey = 0
+    package var authStatus: [NameInApp: AuthStatus] = [:]
+    package var appStates: [AppKey: AppState] = [:]
+    package var answers: [NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    package var eventTypes: [NameInApp: EventTypeRecord] = [:]
+    package var keys: [String: APIKey] = [:]
+    package var sessions: [[UInt8]: Session] = [:]
+    package var audit: [StoredAuditEntry] = []
+    package var lastAuditID: Int64 = 0
+    package var apps: [AppKey: App] = [:]
+    package var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
     /// Processes that share the delegates, by the shards that their sessions hold.
-    var leases: [NodeKey: Shards] = [:]
+    package var leases: [NodeKey: Shards] = [:]
     /// The nodes that are about to end.
-    var leaving: Set<NodeKey> = []
+    package var leaving: Set<NodeKey> = []
     /// The last process that has taken each shard.
-    var takers: [NodeKey: Shards] = [:]
+    package var takers: [NodeKey: Shards] = [:]
 
-    let secret = ServerSecret()
+    package let secret = ServerSecret()
 
     // MARK: The log
 
-    var head: LogPosition { first + LogPosition(events.count) - 1 }
+    package var head: LogPosition { first + LogPosition(events.count) - 1 }
 
-    func event(_ sequence: LogPosition) -> Event? {
+    package func event(_ sequence: LogPosition) -> Event? {
         sequence >= first && sequence <= head && !removed.contains(sequence) ? events[Int(sequence - first)] : nil
     }
 
-    var eventSizes: [EventSize] {
+    package var eventSizes: [EventSize] {
         guard first <= head else { return [] }
         return (first...head).compactMap { position in
             event(position).map { EventSize(position, bytes: $0.storedBytes) }
         }
     }
 
-    func event(app: AppKey, id: String) -> LoggedEvent? {
+    package func event(app: AppKey, id: String) -> LoggedEvent? {
         guard let sequence = sequences[NameInApp(app: app, name: id)], let event = event(sequence) else { return nil }
         return LoggedEvent(sequence: sequence, event: event)
     }
 
     /// - Parameter more: events that are not appended yet.
-    func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
+    package func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
         let places = AppBlock.places(block)
         let here = stride(from: max(first, places.lowerBound), through: min(head, places.upperBound), by: 1)
             .compactMap { event($0) }
@@ -93,7 +97,7 @@ struct MemoryContents {
         return found.values.sorted { $0.app.rawValue < $1.app.rawValue }
     }
 
-    mutating func append(_ event: Event) {
+    package mutating func append(_ event: Event) {
         events.append(event)
         sequences[NameInApp(app: event.app, name: event.id)] = head
     }
@@ -102,13 +106,13 @@ struct MemoryContents {
 
     private static let maxChanges = 10_000
 
-    mutating func note(_ new: [Change], name: Int64) {
+    package mutating func note(_ new: [Change], name: Int64) {
         lastChange += 1
         if changes.count >= 2 * Self.maxChanges { changes.removeFirst(Self.maxChanges) }
         changes.append(ChangeSet(number: lastChange, name: name, changes: new))
     }
 
-    func rows(of changes: Set<Change>) -> ChangedRows {
+    package func rows(of changes: Set<Change>) -> ChangedRows {
         var rows = ChangedRows()
         for change in changes {
             switch change {
@@ -130,7 +134,7 @@ struct MemoryContents {
 
     // MARK: Checkpoints
 
-    mutating func write(_ checkpoint: Checkpoint) {
+    package mutating func write(_ checkpoint: Checkpoint) {
         for record in checkpoint.attempts {
             lastAttemptID += 1
             attempts.append(StoredAttempt(id: lastAttemptID, record: record))
@@ -160,7 +164,7 @@ struct MemoryContents {
 
     // MARK: Delegates
 
-    mutating func setDelegate(_ delegate: WebhookDelegate) {
+    package mutating func setDelegate(_ delegate: WebhookDelegate) {
         forgetURL(of: delegate.key)
         delegates[delegate.key] = delegate
         urls[NameInApp(app: delegate.app, name: delegate.settings.url)] = delegate.key
@@ -173,7 +177,7 @@ struct MemoryContents {
         if urls[name] == key { urls[name] = nil }
     }
 
-    mutating func removeDelegate(_ key: DelegateKey) {
+    package mutating func removeDelegate(_ key: DelegateKey) {
         forgetURL(of: key)
         guard let delegate = delegates.removeValue(forKey: key) else { return }
         deletedIDs[key] = delegate.id
@@ -187,19 +191,19 @@ struct MemoryContents {
 
     // MARK: Apps
 
-    mutating func add(_ entry: AuditEntry) {
+    package mutating func add(_ entry: AuditEntry) {
         lastAuditID += 1
         audit.append(StoredAuditEntry(id: lastAuditID, entry: entry))
     }
 
-    mutating func trimAudit() { audit.removeFirst(max(0, audit.count - Int(AuditEntry.limit))) }
+    package mutating func trimAudit() { audit.removeFirst(max(0, audit.count - Int(AuditEntry.limit))) }
 
-    mutating func set(_ app: App) {
+    package mutating func set(_ app: App) {
         apps[app.key] = app
         nextAppKey = AppKey(rawValue: max(nextAppKey.rawValue, app.key.rawValue + 1))
     }
 
-    mutating func removeApp(_ key: AppKey) {
+    package mutating func removeApp(_ key: AppKey) {
         apps[key] = nil
         authStatus = authStatus.filter { $0.key.app != key }
         appStates[key] = nil
@@ -208,7 +212,7 @@ struct MemoryContents {
 
     // MARK: Recovery
 
-    func recovery() -> Recovery {
+    package func recovery() -> Recovery {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = first
@@ -231,7 +235,7 @@ struct MemoryContents {
         return recovery
     }
 
-    func laneRecovery(maxRows: Int) -> LaneRecovery {
+    package func laneRecovery(maxRows: Int) -> LaneRecovery {
         var recovery = LaneRecovery()
         recovery.settled = settledPositions
         recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
@@ -255,20 +259,20 @@ struct MemoryContents {
 
 /// Deliveries with a row of their own, and replays.
 extension MemoryContents {
-    func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
+    package func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
         let found = waiting.values.filter { query.matches($0, self) && query.isNext($0) }
             .sorted { ($0.event, $0.delegate) > ($1.event, $1.delegate) }
         return found.prefix(query.limit).map(withSubject)
     }
 
-    func withSubject(_ delivery: WaitingDelivery) -> WaitingDelivery {
+    package func withSubject(_ delivery: WaitingDelivery) -> WaitingDelivery {
         WaitingDelivery(
             delegate: delivery.delegate, event: delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt,
             state: delivery.state, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             uncounted: delivery.uncounted, subject: event(delivery.event)?.subject)
     }
 
-    mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
+    package mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
         let again = deliveries(query).map { found in
             WaitingDelivery(
                 delegate: found.delegate, event: found.event, attempts: 0, dueAt: time, state: .retrying,
@@ -278,11 +282,11 @@ extension MemoryContents {
         return again
     }
 
-    mutating func redeliver(_ deliveries: [WaitingDelivery]) {
+    package mutating func redeliver(_ deliveries: [WaitingDelivery]) {
         for delivery in deliveries where delegates[delivery.delegate] != nil { request(delivery) }
     }
 
-    mutating func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
+    package mutating func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
         deliveries(query).map { found in
             request(
                 WaitingDelivery(
@@ -300,14 +304,14 @@ extension MemoryContents {
         return key
     }
 
-    func recipients(event: LogPosition) -> [DelegateKey] {
+    package func recipients(event: LogPosition) -> [DelegateKey] {
         let attempted = attempts.lazy.filter { $0.record.event == event }.map(\.record.delegate)
         let waiting = waiting.keys.lazy.filter { $0.event == event }.map(\.delegate)
         return Set(attempted).union(waiting).sorted()
     }
 
     /// `nil` if the delegate does not exist.
-    mutating func addReplay(
+    package mutating func addReplay(
         delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) -> Replay? {
         guard delegates[delegate] != nil else { return nil }
@@ -320,7 +324,7 @@ extension MemoryContents {
 
 extension DeliveryQuery {
     /// Whether the delivery matches, on any page.
-    func matches(_ delivery: WaitingDelivery, _ contents: MemoryContents) -> Bool {
+    package func matches(_ delivery: WaitingDelivery, _ contents: MemoryContents) -> Bool {
         states.contains(delivery.state) && (delegate == nil || delivery.delegate == delegate)
             && (event == nil || delivery.event == event) && events?.contains(delivery.event) != false
             && contents.delegates[delivery.delegate]?.app == app

@@ -1,6 +1,7 @@
+package import HeraldCore
 import Synchronization
 
-/// An event store in memory: its content ends with the process. For tests, and for hubs whose events need not survive.
+/// An event store in memory: its content ends with the process. For tests.
 /// It removes nothing by itself.
 ///
 /// A transaction collects its changes and applies them together at its end, so that readers see all or none of them,
@@ -69,7 +70,7 @@ package final class MemoryStore: EventStore {
 
     package func close() {}
 
-    func read<Value: Sendable>(_ body: (inout sending MemoryContents) -> sending Value) -> Value {
+    package func read<Value: Sendable>(_ body: (inout sending MemoryContents) -> sending Value) -> Value {
         contents.withLock(body)
     }
 }

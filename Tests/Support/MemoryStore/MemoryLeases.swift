@@ -1,3 +1,5 @@
+package import HeraldCore
+
 /// The leases of one of several processes that share a memory store.
 package final class MemoryLeases: ShardLeases, Sendable {
     private let store: MemoryStore
@@ -50,7 +52,7 @@ package final class MemoryLeases: ShardLeases, Sendable {
 
 extension MemoryContents {
     /// Ends all sessions, like the end of a database server: no node holds any shard.
-    mutating func endSessions() { (leases, takers, leaving) = ([:], [:], []) }
+    package mutating func endSessions() { (leases, takers, leaving) = ([:], [:], []) }
 
     fileprivate var leased: Shards { leases.values.reduce(into: []) { $0.formUnion($1) } }
 

@@ -1,8 +1,8 @@
+package import HeraldCore
 package import HeraldRuntime
 import Synchronization
 
-/// A sender without a network: a closure decides how each callback ends and when. For hubs whose webhooks are in the
-/// process, and for tests.
+/// A sender without a network: a closure decides how each callback ends and when. For tests.
 ///
 /// The lock guards open and ended callbacks; it is never held while calling out.
 package final class MemorySender: CallbackSender {

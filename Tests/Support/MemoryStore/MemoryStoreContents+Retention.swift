@@ -1,14 +1,15 @@
+package import HeraldCore
 import HeraldRuntime
 
 /// Retention and erasure.
 extension MemoryContents {
-    func lastEvent(before time: Int64) -> LogPosition {
+    package func lastEvent(before time: Int64) -> LogPosition {
         marks.filter { $0.time < time }.max { $0.time < $1.time }?.sequence ?? 0
     }
 
-    func sequence(since time: Int64) -> LogPosition { places(at: time).early }
+    package func sequence(since time: Int64) -> LogPosition { places(at: time).early }
 
-    func lastEvent(through time: Int64) -> LogPosition { places(at: time + 1).late - 1 }
+    package func lastEvent(through time: Int64) -> LogPosition { places(at: time + 1).late - 1 }
 
     /// The first event that may have been accepted at this time or later, and the first that is known to have been.
     private func places(at time: Int64) -> (early: LogPosition, late: LogPosition) {
@@ -30,7 +31,7 @@ extension MemoryContents {
         return (known + 1, late)
     }
 
-    mutating func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {
+    package mutating func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {
         let lower = max(range.lowerBound, first)
         let upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
         guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
@@ -52,28 +53,28 @@ extension MemoryContents {
         return RemovedEvents(count: count, through: upper, first: first)
     }
 
-    mutating func count(_ removal: Removal) {
+    package mutating func count(_ removal: Removal) {
         guard let index = removals.firstIndex(where: { $0.part == removal.part && $0.cause == removal.cause }) else {
             return removals.append(removal)
         }
         removals[index].count += removal.count
     }
 
-    mutating func removeAttempts(before time: Int64, limit: Int) -> Int {
+    package mutating func removeAttempts(before time: Int64, limit: Int) -> Int {
         let looked = max(0, min(limit, attempts.count - 1))
         let kept = attempts.prefix(looked).filter { $0.record.startedAt >= time }
         attempts.replaceSubrange(0..<looked, with: kept)
         return looked - kept.count
     }
 
-    mutating func removeAttempts(through id: Int64, limit: Int) -> RemovedAttempts {
+    package mutating func removeAttempts(through id: Int64, limit: Int) -> RemovedAttempts {
         let removed = attempts.dropLast().prefix(limit).prefix { $0.id <= id }
         let bytes = removed.reduce(0) { $0 + $1.record.storedBytes }
         attempts.removeFirst(removed.count)
         return RemovedAttempts(count: removed.count, bytes: Int64(bytes))
     }
 
-    mutating func erase(_ erased: Set<LogPosition>) -> Erasure {
+    package mutating func erase(_ erased: Set<LogPosition>) -> Erasure {
         var erasure = Erasure()
         for sequence in erased {
             guard let event = event(sequence), !event.isErased else { continue }
@@ -90,7 +91,7 @@ extension MemoryContents {
         return erasure
     }
 
-    mutating func erase(_ subject: ErasedSubject, app: AppKey) -> Erasure {
+    package mutating func erase(_ subject: ErasedSubject, app: AppKey) -> Erasure {
         var erasure = Erasure()
         if authStatus.removeValue(forKey: NameInApp(app: app, name: subject.userID)) != nil {
             erasure.authStatuses = 1

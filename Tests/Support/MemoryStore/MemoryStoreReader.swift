@@ -1,3 +1,5 @@
+import HeraldCore
+
 /// Reads the committed content of a memory store.
 final class MemoryReader: StoreReader {
     let store: MemoryStore
