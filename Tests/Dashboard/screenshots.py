@@ -20,6 +20,10 @@ DELEGATES = [
     {"url": "/warehouse/eu-central/hooks", "events": ["order.shipped"], "description": "Warehouse"},
     {"url": "/analytics", "filter": {"data": {"amount": [{"numeric": [">", 100]}]}}, "description": "Large orders"},
 ]
+PAID = {
+    "description": "An order was paid in full.", "example": {"amount": 120, "currency": "EUR"}, "check": "enforce",
+    "schema": {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}},
+}
 USERS = ["Ada", "Grace", "Edsger", "Barbara", "Tony"]
 STATES = ["idle", {"data_retrieval": "running"}, {"data_retrieval": "success"}, {"authentication": "active"}]
 
@@ -48,7 +52,8 @@ def take(server, folder):
     paid = call(server, "GET", "/v1/events?type=order.paid&limit=100")["data"][-1]["id"]
     ill = next(each["id"] for each in call(server, "GET", "/v1/delegates")["data"] if each["description"] == "Search index")
     pages = {"overview": "", "delegates": "delegates", "delegate": "delegates/" + ill, "new-delegate": "delegates/new",
-             "events": "events", "story": "events/" + paid, "deliveries": "deliveries", "state": "state?user=1", "post": "post"}
+             "events": "events", "story": "events/" + paid, "deliveries": "deliveries", "types": "types", "type": "types/order.paid", "state": "state?user=1", "post": "post",
+             "keys": "server", "apps": "server/apps", "changes": "server/changes", "storage": "server/storage"}
     with Browser(server) as browser:
         for width, height, name in ((1280, 900, "wide"), (360, 740, "narrow")):
             for theme in ("light", "dark"):
@@ -73,6 +78,8 @@ def main(binary, folder):
                 subprocess.Popen(["cat"], stdin=pipe, stdout=subprocess.DEVNULL)
             for delegate in DELEGATES:
                 call(address, "POST", "/v1/delegates", {**delegate, "url": target + delegate["url"]})
+            call(address, "PUT", "/v1/event-types/order.paid", PAID)
+            call(address, "POST", "/v1/apps", {"name": "shop", "max_delegates": 20, "events_per_second": 50})
             live(address, 20)
             take(address, folder)
         finally:
