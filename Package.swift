@@ -133,7 +133,7 @@ let package = Package(
         module("HeraldJSON"),
         // Hashes, signatures, random bytes, sealed secrets: a small face of libcrypto. Knows nothing of events.
         module("HeraldCrypto", ["CHeraldOpenSSL"]),
-        // Threads, mailboxes, clocks, eventfd and epoll: the only place with system calls of our own. Knows nothing of events.
+        // Threads, mailboxes, clocks, addresses, eventfd and epoll: the only place with system calls of our own. Knows nothing of events.
         module("HeraldRuntime", ["CHeraldLinux"]),
 
         // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTPClient, and

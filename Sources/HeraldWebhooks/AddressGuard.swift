@@ -1,3 +1,5 @@
+package import HeraldRuntime
+
 /// Decides which addresses callbacks may reach. A value without I/O; the safety contract lists its rules.
 ///
 /// The sender checks each address before it connects: when a name was resolved, when a socket opens, and before a

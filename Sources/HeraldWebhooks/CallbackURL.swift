@@ -1,4 +1,5 @@
 import CHeraldCurl
+package import HeraldRuntime
 
 /// A URL that callbacks can be sent to, in the form in which it is stored and compared: as libcurl prints it, with the
 /// host in lower case and without its trailing dot, and with the characters of path and query that the URL standard of

@@ -1,6 +1,7 @@
 import CHeraldCurl
 import CHeraldSSL
 import Glibc
+import HeraldRuntime
 
 // The functions that libcurl calls, on the thread of the sender that called libcurl. They must not call libcurl. Each
 // receives the address of an object that outlives the handle it was set on.

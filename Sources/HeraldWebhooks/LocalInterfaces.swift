@@ -1,6 +1,7 @@
 // CHeraldCurl, because the compiler may attribute the socket headers that it includes to it.
 import CHeraldCurl
 import Glibc
+package import HeraldRuntime
 
 extension IPAddress {
     /// The current addresses of this machine's network interfaces. Any thread.

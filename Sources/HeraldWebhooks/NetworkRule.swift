@@ -1,3 +1,5 @@
+package import HeraldRuntime
+
 /// A range of addresses, optionally limited to one port: an entry of the lists that allow and refuse networks.
 ///
 /// Written `10.1.0.0/16`, `10.1.2.3`, `10.1.2.3/32:8080`, `fd00::/8` or `[fd00::/8]:8080`.
@@ -84,18 +86,6 @@ package enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertib
         case .port(let text):
             "\"\(text)\": the port has to be 1 to 65535."
         }
-    }
-}
-
-extension IPAddress {
-    /// The address with all bits after the first `length` cleared.
-    func masked(to length: Int) -> IPAddress {
-        // Shifting by the full width gives 0, which is correct here.
-        if family == .v4 {
-            return IPAddress(v4: UInt32(truncatingIfNeeded: low) & ~(UInt32.max >> UInt32(length)))
-        }
-        return IPAddress(
-            high: high & ~(UInt64.max >> UInt64(length)), low: low & ~(UInt64.max >> UInt64(max(length - 64, 0))))
     }
 }
 

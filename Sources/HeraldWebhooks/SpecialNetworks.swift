@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// Networks that callbacks must not reach (IANA's special-purpose registries, and the additional addresses of clouds).
 enum SpecialNetworks {
     /// All routed IPv6 addresses. Everything else is refused as a whole, because lists of the exceptions have never

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 
 /// The state of a delegate that a sender keeps between callbacks: everything that they share.
 ///

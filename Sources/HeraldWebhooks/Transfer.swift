@@ -3,6 +3,7 @@ import CHeraldSSL
 import Glibc
 import HeraldCore
 import HeraldCrypto
+import HeraldRuntime
 
 /// One request at a time: its libcurl handle, and the memory that libcurl reads and writes.
 ///

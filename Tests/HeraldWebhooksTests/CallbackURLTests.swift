@@ -1,3 +1,4 @@
+import HeraldRuntime
 import HeraldWebhooks
 import Testing
 

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldRuntime
 import HeraldTestSupport
 import HeraldWebhooks
 import Testing

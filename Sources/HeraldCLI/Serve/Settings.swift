@@ -2,6 +2,7 @@ import Glibc
 import HeraldAPI
 import HeraldCore
 import HeraldCrypto
+import HeraldRuntime
 import HeraldWebhooks
 
 /// The configuration of `herald serve`: flags, then the environment, then a file, then credentials, then defaults.
