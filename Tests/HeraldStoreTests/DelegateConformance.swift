@@ -16,7 +16,9 @@ struct DelegateConformance {
         wanted.maxInFlight = 7
         wanted.timeoutSeconds = 60
         wanted.retrySchedule = [0.1, 1e6, 5]
-        wanted.filter = ContentFilter(text: Array(#"{"data":{"plan":["pro",{"prefix":"team-"}]}}"#.utf8))
+        wanted.filter = ContentFilter(
+            text: Array(
+                #"{"$or":[{"source":["/a"]},{"data":{"plan":[{"wildcard":"te*\\*"},{"cidr":"10.0.0.0/8"}]}}]}"#.utf8))
         wanted.format = .cloudeventsBinary
         wanted.ordering = .subject
         wanted.rateLimit = 0.25

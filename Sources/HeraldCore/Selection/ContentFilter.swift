@@ -1,18 +1,19 @@
 package import HeraldJSON
 
-/// A delegate's condition on the content of events, similar to the patterns of Amazon EventBridge:
+/// A delegate's condition on the content of events, in the grammar of the patterns of Amazon EventBridge:
 ///
 ///     {"type": ["order.paid"], "data": {"user": {"plan": ["pro", {"prefix": "team-"}]}, "amount": [{"numeric": [">",
 ///     0]}]}}
 ///
 /// Objects name members of the event, and all of them must match. Arrays contain accepted values, and one entry must
-/// match: an equal scalar (numbers by value: `1` is `1.0`), or a condition: `prefix`, `suffix`, `equals-ignore-case`,
-/// `numeric`, `exists`, `anything-but`.
+/// match: an equal scalar (numbers by value: `1` is `1.0`), or a condition: `prefix`, `suffix`, `wildcard`,
+/// `equals-ignore-case`, `exactly`, `cidr`, `numeric`, `exists`, `anything-but`. `$or` in an object has an array of
+/// objects, one of which must match as well.
 ///
 /// - If the event has an array, one of its elements must match, at any depth of arrays. Members of one object in the
 ///   filter must match the same element.
-/// - `exists` tests whether the member exists, with any value, including `null` and objects. (In EventBridge it applies
-///   to scalars only.) All other conditions need a value, including `anything-but`.
+/// - `exists` tests whether the member has a scalar, including `null`: an object or an empty array has none. All other
+///   conditions need a scalar, including `anything-but`.
 ///
 /// Compiled once, immutable, shared by all threads. Filters are equal if their texts are.
 public final class ContentFilter: Sendable {
@@ -27,18 +28,12 @@ public final class ContentFilter: Sendable {
 
     /// The filter as compact JSON, with members in their order: the stored and displayed form.
     public let text: [UInt8]
-    /// The members of the outermost object; `data`, which has to be parsed, comes last.
-    private let fields: [Field]
+    /// The members of the outermost object; those that need `data`, which has to be parsed, come last.
+    private let fields: [FilterField]
 
-    struct Field: Sendable {
-        enum Name: String, CaseIterable { case id, type, subject, time, data }
-        let name: Name
-        let clause: FilterClause
-    }
-
-    init(text: [UInt8], fields: [Field]) {
+    init(text: [UInt8], fields: [FilterField]) {
         self.text = text
-        self.fields = fields.filter { $0.name != .data } + fields.filter { $0.name == .data }
+        self.fields = fields.filter { !$0.needsData } + fields.filter(\.needsData)
     }
 
     /// Compiles a posted filter.
@@ -54,7 +49,7 @@ public final class ContentFilter: Sendable {
         self.init(text: text, fields: fields)
     }
 
-    static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (text: [UInt8], fields: [Field])? {
+    static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (text: [UInt8], fields: [FilterField])? {
         var json = JSONWriter()
         json.value(CompactJSON(value))
         guard json.bytes.count <= Self.maxBytes else {
@@ -84,15 +79,7 @@ public final class ContentFilter: Sendable {
     package func matches(_ event: EventView) -> Bool {
         let steps = min(Self.maxSteps, event.budget.left)
         var budget = WorkBudget(steps: steps)
-        let matches = fields.allSatisfy { field in
-            switch field.name {
-            case .id: field.clause.accepts(event.event.id, &budget)
-            case .type: field.clause.accepts(event.event.type, &budget)
-            case .subject: field.clause.accepts(event.event.subject, &budget)
-            case .time: field.clause.accepts(event.time, &budget)
-            case .data: field.clause.accepts(event.data, &budget)
-            }
-        }
+        let matches = FilterField.all(fields, match: event, &budget)
         event.spend(steps - budget.left)
         return matches
     }
@@ -108,18 +95,7 @@ public final class ContentFilter: Sendable {
         let steps = min(Self.maxSteps * (Self.maxDepth + 1), event.budget.left)
         var budget = WorkBudget(steps: steps)
         defer { event.spend(steps - budget.left) }
-        for field in fields {
-            let mismatch =
-                switch field.name {
-                case .id: field.clause.mismatch(event.event.id, &budget)
-                case .type: field.clause.mismatch(event.event.type, &budget)
-                case .subject: field.clause.mismatch(event.event.subject, &budget)
-                case .time: field.clause.mismatch(event.time, &budget)
-                case .data: field.clause.mismatch(event.data, &budget)
-                }
-            if let mismatch { return mismatch }
-        }
-        return nil
+        return FilterField.firstMismatch(fields, event, at: "", &budget)
     }
 }
 

@@ -3,27 +3,15 @@ import HeraldJSON
 /// Compiles a filter's JSON to clauses and collects all errors; pointers are into the filter.
 struct FilterCompiler {
     private(set) var errors: [FieldError] = []
-    private var leaves = 0
+    /// The accepted values and conditions so far.
+    var leaves = 0
 
-    mutating func compile(_ filter: JSONValue) -> [ContentFilter.Field] {
+    mutating func compile(_ filter: JSONValue) -> [FilterField] {
         guard filter.kind == .object, filter.count > 0 else {
             fail("", "must be an object that names members of the event, such as {\"data\": {\"plan\": [\"pro\"]}}")
             return []
         }
-        var fields: [ContentFilter.Field] = []
-        for (key, value) in filter.members {
-            let pointer = JSONPointer.child("", key)
-            guard let name = ContentFilter.Field.Name(rawValue: key) else {
-                let known = ContentFilter.Field.Name.allCases.map(\.rawValue).joined(separator: ", ")
-                fail(pointer, "is not a member of an event; members are: \(known)")
-                continue
-            }
-            if value.kind == .object, name != .data {
-                fail(pointer, "must be an array of what is accepted: \(key) is a string, not an object")
-                continue
-            }
-            if let clause = clause(key, value, pointer, depth: 2) { fields.append(.init(name: name, clause: clause)) }
-        }
+        let fields = fields(filter, "", depth: 2)
         if leaves > ContentFilter.maxLeaves {
             fail(
                 "", "must have at most \(ContentFilter.maxLeaves) accepted values and conditions in all, not \(leaves)")
@@ -31,7 +19,39 @@ struct FilterCompiler {
         return fields
     }
 
-    private mutating func fail(_ pointer: String, _ detail: String) { errors.append(FieldError(pointer, detail)) }
+    mutating func fail(_ pointer: String, _ detail: String) { errors.append(FieldError(pointer, detail)) }
+
+    // MARK: The event
+
+    /// - Parameter depth: that of the members' values.
+    private mutating func fields(_ object: JSONValue, _ pointer: String, depth: Int) -> [FilterField] {
+        var fields: [FilterField] = []
+        for (key, value) in object.members {
+            let path = JSONPointer.child(pointer, key)
+            if key == FilterClause.alternatives {
+                let alternatives = alternatives(value, path, depth: depth) { compiler, value, path in
+                    compiler.fields(value, path, depth: depth + 1)
+                }
+                fields.append(.anyOf(alternatives))
+            } else if let field = field(key, value, path, depth: depth) {
+                fields.append(field)
+            }
+        }
+        return fields
+    }
+
+    private mutating func field(_ key: String, _ value: JSONValue, _ pointer: String, depth: Int) -> FilterField? {
+        guard let name = FilterField.Name(rawValue: key) else {
+            let known = FilterField.Name.allCases.map(\.rawValue).joined(separator: ", ")
+            fail(pointer, "is not a member of an event; members are: \(known)")
+            return nil
+        }
+        if value.kind == .object, name != .data {
+            fail(pointer, "must be an array of what is accepted: \(key) is a string, not an object")
+            return nil
+        }
+        return clause(key, value, pointer, depth: depth).map { .member(name, $0) }
+    }
 
     // MARK: Structure
 
@@ -40,20 +60,12 @@ struct FilterCompiler {
     ) -> FilterClause? {
         switch value.kind {
         case .object:
-            guard depth <= ContentFilter.maxDepth else {
-                fail(pointer, "is nested too deep: at most \(ContentFilter.maxDepth) objects inside each other")
-                return nil
-            }
+            guard isAllowed(depth, pointer) else { return nil }
             guard value.count > 0 else {
                 fail(pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
                 return nil
             }
-            var clauses: [FilterClause] = []
-            for (key, member) in value.members {
-                let place = JSONPointer.child(pointer, key)
-                if let clause = clause(key, member, place, depth: depth + 1) { clauses.append(clause) }
-            }
-            return FilterClause(key: key, pointer: pointer, rule: .members(clauses))
+            return FilterClause(key: key, rule: .members(clauses(value, pointer, depth: depth + 1)))
         case .array:
             guard value.count > 0 else {
                 fail(pointer, "must hold at least one accepted value or condition")
@@ -62,7 +74,7 @@ struct FilterCompiler {
             let conditions = value.elements.enumerated().compactMap { index, element in
                 condition(element, "\(pointer)/\(index)")
             }
-            return FilterClause(key: key, pointer: pointer, rule: .values(FilterValues(conditions)))
+            return FilterClause(key: key, rule: .values(FilterValues(conditions)))
         case .string, .number, .bool, .null:
             fail(
                 pointer,
@@ -71,155 +83,63 @@ struct FilterCompiler {
         }
     }
 
-    // MARK: Conditions
-
-    private mutating func condition(_ value: JSONValue, _ pointer: String) -> FilterCondition? {
-        if let scalar = scalar(value) { return scalar }
-        guard value.kind == .object else {
-            fail(pointer, "must be a value or a condition, not an array")
-            return nil
-        }
-        guard let (name, operand) = onlyMember(value) else {
-            fail(pointer, "must be an object with one of \(Self.operators.joined(separator: ", "))")
-            return nil
-        }
-        let place = JSONPointer.child(pointer, name)
-        switch name {
-        case "prefix", "suffix", "equals-ignore-case": return text(name, operand, place)
-        case "numeric": return numeric(operand, place)
-        case "exists": return exists(operand, place)
-        case "anything-but": return anythingBut(operand, place)
-        default:
-            fail(place, "is not a condition; conditions are: \(Self.operators.joined(separator: ", "))")
-            return nil
-        }
-    }
-
-    private static let operators = ["prefix", "suffix", "equals-ignore-case", "numeric", "exists", "anything-but"]
-
-    private func onlyMember(_ value: JSONValue) -> (key: String, value: JSONValue)? {
-        var members = value.members
-        guard value.count == 1 else { return nil }
-        return members.next()
-    }
-
-    private mutating func scalar(_ value: JSONValue) -> FilterCondition? {
-        let test: FilterCondition.Test? =
-            switch value.kind {
-            case .string: value.string.map { .string(Array($0.utf8)) }
-            case .number: value.number.map { .number($0) }
-            case .bool: value.bool.map { .bool($0) }
-            case .null: .null
-            case .object, .array: nil
-            }
-        guard let test else { return nil }
-        leaves += 1
-        return FilterCondition(test: test, words: Self.json(value))
-    }
-
-    private mutating func text(_ name: String, _ operand: JSONValue, _ pointer: String) -> FilterCondition? {
-        leaves += 1
-        guard let text = operand.string else {
-            fail(pointer, "must be a string")
-            return nil
-        }
-        let literal = Self.json(operand)
-        switch name {
-        case "prefix":
-            return FilterCondition(test: .prefix(Array(text.utf8)), words: "a string that begins with \(literal)")
-        case "suffix":
-            return FilterCondition(test: .suffix(Array(text.utf8)), words: "a string that ends with \(literal)")
-        default:
-            return FilterCondition(
-                test: .equalsIgnoringCase(CaseFolded(text)), words: "\(literal) in upper or lower case")
-        }
-    }
-
-    private mutating func exists(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
-        leaves += 1
-        guard let isThere = operand.bool else {
-            fail(pointer, "must be true or false")
-            return nil
-        }
-        return FilterCondition(test: .exists(isThere), words: isThere ? "anything" : "nothing")
-    }
-
-    private mutating func anythingBut(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
-        var excluded: [FilterCondition] = []
-        switch operand.kind {
-        case .string, .number, .bool, .null:
-            if let scalar = scalar(operand) { excluded.append(scalar) }
-        case .array:
-            if operand.count == 0 { fail(pointer, "must hold at least one value") }
-            for (index, element) in operand.elements.enumerated() {
-                if let scalar = scalar(element) {
-                    excluded.append(scalar)
-                } else {
-                    fail("\(pointer)/\(index)", "must be a string, a number, true, false or null")
+    private mutating func clauses(_ object: JSONValue, _ pointer: String, depth: Int) -> [FilterClause] {
+        var clauses: [FilterClause] = []
+        for (key, value) in object.members {
+            let path = JSONPointer.child(pointer, key)
+            if key == FilterClause.alternatives, Self.areAlternatives(value) {
+                let alternatives = alternatives(value, path, depth: depth) { compiler, value, path in
+                    compiler.clauses(value, path, depth: depth + 1)
                 }
+                clauses.append(FilterClause(key: key, rule: .anyOf(alternatives)))
+            } else if let clause = clause(key, value, path, depth: depth) {
+                clauses.append(clause)
             }
-        case .object:
-            guard let (name, inner) = onlyMember(operand), ["prefix", "suffix", "equals-ignore-case"].contains(name)
-            else {
-                fail(
-                    pointer,
-                    "must be a value, an array of values, or an object with prefix, suffix or equals-ignore-case")
-                return nil
-            }
-            if let condition = text(name, inner, JSONPointer.child(pointer, name)) { excluded.append(condition) }
         }
-        return FilterCondition(
-            test: .anythingBut(excluded.map(\.test)),
-            words: "a value other than " + excluded.map(\.words).joined(separator: ", "))
+        return clauses
     }
 
-    // MARK: Numbers
-
-    private mutating func numeric(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
-        leaves += 1
-        guard operand.kind == .array, operand.count == 2 || operand.count == 4 else {
-            fail(pointer, "must be one or two comparisons, such as [\">\", 0] or [\">\", 0, \"<=\", 5]")
-            return nil
+    private mutating func isAllowed(_ depth: Int, _ pointer: String) -> Bool {
+        if depth > ContentFilter.maxDepth {
+            fail(pointer, "is nested too deep: at most \(ContentFilter.maxDepth) objects inside each other")
         }
-        let parts = Array(operand.elements)
-        var range = NumericRange()
-        for index in stride(from: 0, to: parts.count, by: 2) {
-            guard let comparison = parts[index].string, ["<", "<=", "=", ">=", ">"].contains(comparison) else {
-                fail("\(pointer)/\(index)", "must be one of <, <=, =, >=, >")
-                return nil
-            }
-            guard let number = parts[index + 1].number else {
-                fail("\(pointer)/\(index + 1)", "must be a number")
-                return nil
-            }
-            guard range.narrow(comparison, number) else {
-                fail(pointer, "must be one comparison, or one lower and one upper bound")
-                return nil
-            }
-        }
-        if range.isEmpty { fail(pointer, "is never true: no number is within both bounds") }
-        let words = parts.map { $0.string ?? Self.json($0) }
-        return FilterCondition(
-            test: .numeric(range),
-            words: "a number \(words[0]) \(words[1])" + (words.count == 4 ? " and \(words[2]) \(words[3])" : ""))
+        return depth <= ContentFilter.maxDepth
     }
 
-    /// As written in the filter, without white space.
-    private static func json(_ scalar: JSONValue) -> String { String(decoding: scalar.bytes, as: UTF8.self) }
-}
+    // MARK: Alternatives
 
-extension NumericRange {
-    /// Adds a comparison; `false` if that bound is already set.
-    fileprivate mutating func narrow(_ comparison: String, _ number: JSONNumber) -> Bool {
-        let bound = Bound(number: number, isIncluded: comparison.hasSuffix("="))
-        if comparison != "<" && comparison != "<=" {
-            guard lower == nil else { return false }
-            lower = bound
+    /// Whether the value of `$or` in the data has alternatives. With conditions alone, or with members, it is a member of
+    /// the event with this name.
+    private static func areAlternatives(_ value: JSONValue) -> Bool {
+        value.elements.contains { $0.kind == .object && !isCondition($0) }
+    }
+
+    private static func isCondition(_ object: JSONValue) -> Bool {
+        object.members.contains { operators.contains($0.key) }
+    }
+
+    /// - Parameter compile: returns the members of one alternative.
+    private mutating func alternatives<Member>(
+        _ value: JSONValue, _ pointer: String, depth: Int,
+        _ compile: (inout FilterCompiler, JSONValue, String) -> [Member]
+    ) -> [[Member]] {
+        guard value.kind == .array, value.count >= 2 else {
+            fail(pointer, "must be an array of two or more objects, one of which must match")
+            return []
         }
-        if comparison != ">" && comparison != ">=" {
-            guard upper == nil else { return false }
-            upper = bound
+        var alternatives: [[Member]] = []
+        for (index, element) in value.elements.enumerated() {
+            let path = "\(pointer)/\(index)"
+            guard element.kind == .object, element.count > 0 else {
+                fail(path, "must be an object that names members")
+                continue
+            }
+            guard !Self.isCondition(element) else {
+                fail(path, "must name members, not conditions: \(Self.operators.joined(separator: ", "))")
+                continue
+            }
+            if isAllowed(depth, path) { alternatives.append(compile(&self, element, path)) }
         }
-        return true
+        return alternatives
     }
 }

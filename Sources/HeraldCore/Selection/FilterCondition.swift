@@ -17,7 +17,11 @@ struct FilterCondition: Sendable {
         case null
         case prefix([UInt8])
         case suffix([UInt8])
+        case wildcard(Wildcard)
         case equalsIgnoringCase(CaseFolded)
+        case prefixIgnoringCase(CaseFolded)
+        case suffixIgnoringCase(CaseFolded)
+        case addresses(AddressRange)
         case numeric(NumericRange)
         case exists(Bool)
         case anythingBut([Test])
@@ -29,14 +33,25 @@ struct FilterCondition: Sendable {
 }
 
 extension FilterCondition.Test {
-    /// The maximum number of steps, bounded by the text that is searched for.
+    /// The maximum number of steps, bounded by the text that is searched for; without ``searches``.
     var cost: Int {
         switch self {
         case .number, .bool, .null, .exists: 1
         case .string(let text), .prefix(let text), .suffix(let text): 1 + text.count / 16
-        case .equalsIgnoringCase(let text): text.cost
+        case .equalsIgnoringCase(let text), .prefixIgnoringCase(let text), .suffixIgnoringCase(let text): text.cost
+        case .wildcard(let wildcard): wildcard.cost
+        case .addresses: AddressRange.cost
         case .numeric: 2
         case .anythingBut(let excluded): excluded.reduce(1) { $0 + $1.cost }
+        }
+    }
+
+    /// How often the whole of a text in the event is read.
+    var searches: Int {
+        switch self {
+        case .wildcard(let wildcard): wildcard.searches ? 1 : 0
+        case .anythingBut(let excluded): excluded.reduce(0) { $0 + $1.searches }
+        default: 0
         }
     }
 
@@ -46,7 +61,11 @@ extension FilterCondition.Test {
         case (.prefix(let wanted), .string(let text)): text.starts(with: wanted)
         case (.suffix(let wanted), .string(let text)):
             text.count >= wanted.count && text[(text.count - wanted.count)...].elementsEqual(wanted)
+        case (.wildcard(let wanted), .string(let text)): wanted.matches(text)
         case (.equalsIgnoringCase(let wanted), .string(let text)): wanted.equals(text)
+        case (.prefixIgnoringCase(let wanted), .string(let text)): wanted.begins(text)
+        case (.suffixIgnoringCase(let wanted), .string(let text)): wanted.ends(text)
+        case (.addresses(let range), .string(let text)): range.contains(text)
         case (.number(let wanted), .number(let number)): number == wanted
         case (.numeric(let range), .number(let number)): range.contains(number)
         case (.bool(let wanted), .bool(let value)): value == wanted
@@ -54,30 +73,6 @@ extension FilterCondition.Test {
         case (.anythingBut(let excluded), _): !excluded.contains { $0.matches(scalar) }
         default: false
         }
-    }
-}
-
-/// A string compared without case, with Unicode's mapping of single characters, independent of language.
-struct CaseFolded: Equatable, Sendable {
-    private let folded: [UInt8]
-
-    init(_ text: String) { folded = Array(text.lowercased().utf8) }
-
-    /// In steps.
-    var cost: Int { 2 + 4 * folded.count }
-
-    func equals(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        // A character takes at most three times the bytes in its other case.
-        guard text.count <= 3 * folded.count else { return false }
-        for (index, byte) in text.enumerated() {
-            // Beyond ASCII even the length may change: the slow path.
-            guard byte < 0x80 else {
-                return String(decoding: text, as: UTF8.self).lowercased().utf8.elementsEqual(folded)
-            }
-            let isUpper = UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-            guard index < folded.count, folded[index] == (isUpper ? byte | 0x20 : byte) else { return false }
-        }
-        return text.count == folded.count
     }
 }
 

@@ -15,46 +15,75 @@ package struct FilterMismatch: Equatable, Sendable {
 
 extension FilterMismatch: CustomStringConvertible {}
 
+extension FilterMismatch {
+    init(at pointer: String, expected: String, found: String) {
+        self.init(pointer: pointer, expected: excerpt(expected, maxExpected), found: excerpt(found, maxFound))
+    }
+
+    /// - Parameters:
+    ///   - pointer: that of `$or`.
+    ///   - reasons: why the first of the alternatives do not match.
+    static func noAlternative(of count: Int, at pointer: String, _ reasons: [FilterMismatch]) -> FilterMismatch {
+        FilterMismatch(
+            at: pointer, expected: "one of \(count) alternatives",
+            found: reasons.map { "\($0.found) at \($0.pointer)" }.joined(separator: ", "))
+    }
+
+    /// The number of alternatives that are explained.
+    static let explainedAlternatives = 2
+}
+
 extension FilterClause {
     /// Why ``accepts(_:_:)`` is `false`; `nil` if it is `true`.
-    func mismatch(_ value: JSONValue?, _ budget: inout WorkBudget) -> FilterMismatch? {
+    /// - Parameter pointer: that of the clause in the filter.
+    func mismatch(_ value: JSONValue?, at pointer: String, _ budget: inout WorkBudget) -> FilterMismatch? {
         guard !accepts(value, &budget) else { return nil }
-        guard case .members(let clauses) = rule else { return mismatch(found: value.map(describe) ?? "nothing") }
-        guard let value else { return Self.first(of: clauses, in: nil, &budget) }
-        switch value.kind {
-        case .object: return Self.first(of: clauses, in: value, &budget)
-        case .array:
-            var objects: [JSONValue] = []
-            _ = value.containsObject(&budget) { object, _ in
-                objects.append(object)
-                return objects.count > 1
+        switch rule {
+        case .values: return mismatch(at: pointer, found: value.map(describe) ?? "nothing")
+        case .anyOf(let alternatives):
+            let reasons = alternatives.prefix(FilterMismatch.explainedAlternatives).enumerated().compactMap {
+                Self.first(of: $1, in: value, at: "\(pointer)/\($0)", &budget)
             }
-            // The reason is clear only if there is exactly one object.
-            if objects.count == 1 { return Self.first(of: clauses, in: objects[0], &budget) }
-            return mismatch(found: objects.isEmpty ? describe(value) : "an array in which no object does")
-        default: return mismatch(found: describe(value))
+            return .noAlternative(of: alternatives.count, at: pointer, reasons)
+        case .members(let clauses):
+            guard let value else { return Self.first(of: clauses, in: nil, at: pointer, &budget) }
+            switch value.kind {
+            case .object: return Self.first(of: clauses, in: value, at: pointer, &budget)
+            case .array:
+                var objects: [JSONValue] = []
+                _ = value.containsObject(&budget) { object, _ in
+                    objects.append(object)
+                    return objects.count > 1
+                }
+                // The reason is clear only if there is exactly one object.
+                if objects.count == 1 { return Self.first(of: clauses, in: objects[0], at: pointer, &budget) }
+                return mismatch(
+                    at: pointer, found: objects.isEmpty ? describe(value) : "an array in which no object does")
+            default: return mismatch(at: pointer, found: describe(value))
+            }
         }
     }
 
-    func mismatch(_ text: String?, _ budget: inout WorkBudget) -> FilterMismatch? {
+    func mismatch(_ text: String?, at pointer: String, _ budget: inout WorkBudget) -> FilterMismatch? {
         guard !accepts(text, &budget) else { return nil }
-        guard let text else { return mismatch(found: "nothing") }
+        guard let text else { return mismatch(at: pointer, found: "nothing") }
         var json = JSONWriter()
         json.value(text)
-        return mismatch(found: excerpt(String(decoding: json.bytes, as: UTF8.self), maxFound))
+        return mismatch(at: pointer, found: String(decoding: json.bytes, as: UTF8.self))
     }
 
     private static func first(
-        of clauses: [FilterClause], in object: JSONValue?, _ budget: inout WorkBudget
+        of clauses: [FilterClause], in object: JSONValue?, at pointer: String, _ budget: inout WorkBudget
     ) -> FilterMismatch? {
         for clause in clauses {
-            if let mismatch = clause.mismatch(object?[clause.key], &budget) { return mismatch }
+            let path = JSONPointer.child(pointer, clause.key)
+            if let mismatch = clause.mismatch(clause.subject(in: object), at: path, &budget) { return mismatch }
         }
         return nil
     }
 
-    private func mismatch(found: String) -> FilterMismatch {
-        FilterMismatch(pointer: pointer, expected: excerpt(expected, maxExpected), found: found)
+    private func mismatch(at pointer: String, found: String) -> FilterMismatch {
+        FilterMismatch(at: pointer, expected: expected, found: found)
     }
 
     private var expected: String {
@@ -63,6 +92,7 @@ extension FilterClause {
         case .members(let clauses):
             "an object whose " + clauses.map(\.key).joined(separator: ", ")
                 + (clauses.count == 1 ? " agrees" : " agree") + " with the filter"
+        case .anyOf(let alternatives): "one of \(alternatives.count) alternatives"
         }
     }
 }

@@ -80,8 +80,11 @@ struct ContentFilterTests {
             accepts: ["100000000000000000000000000001", "1e30"],
             refuses: ["1e29", "99999999999999999999999999999"]),
         Case(
-            #"[{"exists": true}]"#, accepts: ["1", "null", "false", #""""#, "[]", "{}", #"{"a": 1}"#], refuses: [""]),
-        Case(#"[{"exists": false}]"#, accepts: [""], refuses: ["null", "0", "[]", "{}"]),
+            #"[{"exists": true}]"#, accepts: ["1", "null", "false", #""""#, "[[], [1]]"],
+            refuses: ["", "[]", "{}", #"{"a": 1}"#, #"[{"a": 1}]"#]),
+        Case(
+            #"[{"exists": false}]"#, accepts: ["", "[]", "{}", #"{"a": 1}"#, "[[{}]]"], refuses: ["null", "0", "[[0]]"]),
+        Case(#"[{"exists": false}, {"exists": true}]"#, accepts: ["", "1", "[]"], refuses: []),
         Case(#"["pro", {"exists": false}]"#, accepts: [#""pro""#, ""], refuses: [#""free""#, "null"]),
         Case(
             #"[{"anything-but": "a"}]"#, accepts: [#""b""#, "1", "null", "true", #""""#],
@@ -96,6 +99,52 @@ struct ContentFilterTests {
         Case(#"[{"anything-but": {"suffix": ".png"}}]"#, accepts: [#""a.gif""#], refuses: [#""a.png""#]),
         Case(
             #"[{"anything-but": {"equals-ignore-case": "off"}}]"#, accepts: [#""on""#], refuses: [#""OFF""#, #""off""#]),
+        Case(#"[{"exactly": "a*"}]"#, accepts: [#""a*""#], refuses: [#""ab""#, #""A*""#, "1", ""]),
+        Case(
+            #"[{"wildcard": "*/bin/*.jar"}]"#, accepts: [#""/bin/.jar""#, #""/usr/bin/a/bin/b.jar""#],
+            refuses: [#""/usr/bin.jar""#, #""/bin/a.jar ""#, #""bin/a.jar""#, "1", "null", ""]),
+        Case(#"[{"wildcard": "*"}]"#, accepts: [#""""#, #""a""#, "[1, \"x\"]"], refuses: ["1", "true", "[]", ""]),
+        Case(#"[{"wildcard": ""}]"#, accepts: [#""""#], refuses: [#""a""#, "1"]),
+        Case(#"[{"wildcard": "ab"}]"#, accepts: [#""ab""#], refuses: [#""abc""#, #""xab""#]),
+        Case(#"[{"wildcard": "ab*ba"}]"#, accepts: [#""abba""#, #""abxba""#], refuses: [#""aba""#, #""ab""#]),
+        Case(
+            #"[{"wildcard": "*aab*aab*"}]"#, accepts: [#""aaabaaab""#, #""xaabyaabz""#],
+            refuses: [#""aaab""#, #""aabab""#]),
+        Case(
+            #"[{"wildcard": "a\\*b\\\\*"}]"#, accepts: [#""a*b\\""#, #""a*b\\c""#], refuses: [#""axb\\""#, #""a*bc""#]),
+        Case(#"[{"wildcard": "é*ü"}]"#, accepts: [#""éü""#, #""\u00e9 \u00fc""#], refuses: [#""e\u0301ü""#]),
+        Case(
+            #"[{"anything-but": {"wildcard": ["*.jar", "*.class"]}}]"#, accepts: [#""a.war""#, "1"],
+            refuses: [#""a.jar""#, #"".class""#, ""]),
+        Case(
+            #"[{"anything-but": {"prefix": ["a", "b"]}}]"#, accepts: [#""c""#, #""""#], refuses: [#""ab""#, #""b""#]),
+        Case(
+            #"[{"anything-but": {"suffix": ["a", "b"]}}]"#, accepts: [#""c""#, #""""#], refuses: [#""ba""#, #""b""#]),
+        Case(
+            #"[{"anything-but": {"equals-ignore-case": ["On", "OFF"]}}]"#, accepts: [#""of""#],
+            refuses: [#""on""#, #""off""#]),
+        Case(
+            #"[{"prefix": {"equals-ignore-case": "Straße "}}]"#, accepts: [#""STRAßE 7""#, #""straße ""#],
+            refuses: [#""straße""#, #""strasse 7""#, #""a straße ""#, "1"]),
+        Case(
+            #"[{"suffix": {"equals-ignore-case": "kÉ"}}]"#, accepts: [#""\u212aé""#, #""Xké""#, #""ééKÉ""#],
+            refuses: [#""kéx""#, #""é""#, #""ke""#, "1"]),
+        Case(
+            #"[{"suffix": {"equals-ignore-case": ".PNG"}}]"#, accepts: [#""é.png""#, #"".Png""#],
+            refuses: [#""png""#, #"".png ""#]),
+        Case(
+            #"[{"cidr": "10.0.0.0/24"}]"#,
+            accepts: [#""10.0.0.0""#, #""10.0.0.255""#, #""::ffff:10.0.0.7""#],
+            refuses: [
+                #""10.0.1.0""#, #""10.0.0""#, #""10.0.0.1\u0000""#, #""10.0.0.1/24""#, #"" 10.0.0.1""#, "10", #""::1""#,
+                "",
+            ]),
+        Case(#"[{"cidr": "10.0.0.77/8"}]"#, accepts: [#""10.255.0.1""#], refuses: [#""11.0.0.1""#]),
+        Case(#"[{"cidr": "10.0.0.1/32"}]"#, accepts: [#""10.0.0.1""#], refuses: [#""10.0.0.0""#]),
+        Case(#"[{"cidr": "0.0.0.0/0"}]"#, accepts: [#""255.1.2.3""#], refuses: [#""::""#, #""a""#]),
+        Case(
+            #"[{"cidr": "2001:db8::/33"}]"#, accepts: [#""2001:db8::1""#, #""2001:DB8:7fff::""#],
+            refuses: [#""2001:db8:8000::""#, #""2001:db9::""#, #""10.0.0.1""#, #""[2001:db8::1]""#]),
     ]
 
     @Test("every operator accepts its values and no others", arguments: operatorCases)
@@ -162,6 +211,53 @@ struct ContentFilterTests {
         #expect(try !#require(compileFilter(#"{"subject": [{"anything-but": "x"}]}"#).filter).matches(without))
     }
 
+    @Test("of alternatives, one must match, in the object that has them")
+    func alternatives() throws {
+        let filter =
+            #"{"data": {"$or": [{"a": [1]}, {"b": [2], "c": [3]}, {"$or": [{"d": [4]}, {"e": [5]}]}], "z": [0]}}"#
+        for data in [
+            #"{"a": 1, "z": 0}"#, #"{"b": 2, "c": 3, "z": 0}"#, #"{"d": 4, "z": 0}"#, #"{"e": 5, "a": 2, "z": 0}"#,
+            #"[{"a": 1}, {"e": 5, "z": 0}]"#,
+        ] {
+            #expect(try Self.matches(filter, data: data), "\(data)")
+        }
+        for data in ["{}", #"{"a": 1}"#, #"{"b": 2, "z": 0}"#, #"{"c": 3, "z": 0}"#, #"[{"a": 1}, {"z": 0}]"#, "1"] {
+            #expect(try !Self.matches(filter, data: data), "\(data)")
+        }
+        let absent = #"{"data": {"$or": [{"a": [{"exists": false}]}, {"b": [1]}]}}"#
+        #expect(try Self.matches(absent, data: "{}") && Self.matches(absent, data: "null"))
+        #expect(try !Self.matches(absent, data: #"{"a": 1, "b": 2}"#))
+    }
+
+    @Test("without members, $or in the data is a member of the event")
+    func memberNamedOr() throws {
+        #expect(try Self.matches(#"{"data": {"$or": ["a", {"prefix": "b"}]}}"#, data: #"{"$or": "bc"}"#))
+        #expect(try Self.matches(#"{"data": {"$or": {"a": [1]}}}"#, data: #"{"$or": {"a": 1}}"#))
+        #expect(try !Self.matches(#"{"data": {"$or": {"a": [1]}}}"#, data: #"{"a": 1}"#))
+    }
+
+    @Test("alternatives of the event itself may examine its data")
+    func alternativesOfEvents() throws {
+        let json =
+            #"{"$or": [{"data": {"a": [1]}}, {"source": ["/shop"], "$or": [{"id": ["x"]}, {"type": ["order.paid"]}]}]}"#
+        let filter = try #require(compileFilter(json).filter)
+        func matches(_ source: String?, data: String) -> Bool {
+            let attributes = source.map { [KeyValue("source", $0)] } ?? []
+            return filter.matches(EventView(Event("order.paid", id: "y", attributes: attributes, data: data)))
+        }
+        #expect(matches(nil, data: #"{"a": 1}"#) && matches("/shop", data: "1"))
+        #expect(!matches(nil, data: "1") && !matches("/else", data: #"{"a": 2}"#))
+    }
+
+    @Test("the source is that of a CloudEvent, and other events have none")
+    func source() throws {
+        let filter = try #require(compileFilter(#"{"source": [{"wildcard": "https://*.example/*"}]}"#).filter)
+        let event = Event("a", id: "e", attributes: [KeyValue("source", "https://shop.example/1")])
+        #expect(filter.matches(EventView(event)) && !filter.matches(EventView(Event("a"))))
+        let none = try #require(compileFilter(#"{"source": [{"exists": false}]}"#).filter)
+        #expect(none.matches(EventView(Event("a"))) && !none.matches(EventView(event)))
+    }
+
     @Test("data of the maximum size is examined")
     func largeData() throws {
         let data = "{\"many\": [" + Array(repeating: "1", count: 50_000).joined(separator: ",") + "], \"last\": \"x\"}"
@@ -193,6 +289,25 @@ struct ContentFilterTests {
         #expect(filter.mismatch(view("a", 10_000)) == nil)
         // What was decided before stays so.
         #expect(!filter.matches(view("b", 10_000)))
+    }
+
+    @Test("the work of wildcards and alternatives is bounded for the worst text")
+    func boundedSearch() throws {
+        let text = String(repeating: "a", count: 200_000)
+        let wildcards = (0..<100).map { #"{"wildcard": "*aaaaaaaaaaaaaaaa\#($0)*"}"# }.joined(separator: ",")
+        let alternatives = (0..<200).map { #"{"v": [{"wildcard": "*a*a*a*b\#($0)*"}]}"# }.joined(separator: ",")
+        for json in [#"{"data": {"v": [\#(wildcards)]}}"#, #"{"data": {"$or": [\#(alternatives)]}}"#] {
+            let filter = try #require(compileFilter(json).filter)
+            // One text for each step of the budget, and no more.
+            let view = EventView(Event("a", data: #"{"v": "\#(text)"}"#), within: WorkBudget(steps: 10_000_000))
+            #expect(filter.matches(view))
+            let spent = 10_000_000 - view.budget.left
+            #expect((ContentFilter.maxSteps..<ContentFilter.maxSteps + 6_000_000).contains(spent))
+        }
+        // A short text is decided.
+        let filter = try #require(compileFilter(#"{"data": {"$or": [\#(alternatives)]}}"#).filter)
+        #expect(!filter.matches(EventView(Event("a", data: #"{"v": "aaaaab"}"#))))
+        #expect(filter.matches(EventView(Event("a", data: #"{"v": "aaaaab199"}"#))))
     }
 
     @Test("filters share the budget of the request, and each spends what it uses")

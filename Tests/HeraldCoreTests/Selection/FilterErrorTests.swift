@@ -8,15 +8,41 @@ struct FilterErrorTests {
         "each error has a pointer",
         arguments: [
             ("[]", [""]), ("1", [""]), ("{}", [""]), (#""a""#, [""]), ("null", [""]),
-            (#"{"source": ["a"], "detail/x": {}}"#, ["/source", "/detail~1x"]),
+            (#"{"region": ["a"], "detail/x": {}}"#, ["/region", "/detail~1x"]),
             (#"{"type": "a"}"#, ["/type"]), (#"{"type": {"a": [1]}}"#, ["/type"]), (#"{"type": []}"#, ["/type"]),
             (#"{"data": {}}"#, ["/data"]), (#"{"data": 1}"#, ["/data"]), (#"{"data": {"a": null}}"#, ["/data/a"]),
             (#"{"data": {"a": [[1]]}}"#, ["/data/a/0"]), (#"{"data": {"a": [{}]}}"#, ["/data/a/0"]),
             (#"{"data": {"a": [{"prefix": "x", "suffix": "y"}]}}"#, ["/data/a/0"]),
+            (#"{"data": {"a": [{"regex": "x*"}, {"not": 1}]}}"#, ["/data/a/0/regex", "/data/a/1/not"]),
             (
-                #"{"data": {"a": [{"wildcard": "x*"}, {"cidr": "10.0.0.0/8"}]}}"#,
-                ["/data/a/0/wildcard", "/data/a/1/cidr"]
+                #"{"data": {"a": [{"wildcard": "x**"}, {"wildcard": "\\x"}, {"wildcard": "x\\"}, {"wildcard": ["x"]}]}}"#,
+                (0...3).map { "/data/a/\($0)/wildcard" }
             ),
+            (
+                #"{"data": {"a": [{"cidr": "10.0.0.0"}, {"cidr": "10.0.0.0/33"}, {"cidr": "::/129"}, {"cidr": "a/1"}]}}"#,
+                (0...3).map { "/data/a/\($0)/cidr" }
+            ),
+            (
+                #"{"data": {"a": [{"cidr": "10.0.0.0/-1"}, {"cidr": "10.0.0.0/+1"}, {"cidr": "1.2.3/8"}, {"cidr": 1}]}}"#,
+                (0...3).map { "/data/a/\($0)/cidr" }
+            ),
+            (#"{"data": {"a": [{"exactly": 33}]}}"#, ["/data/a/0/exactly"]),
+            (
+                #"{"data": {"a": [{"prefix": {"suffix": "a"}}, {"suffix": {"equals-ignore-case": 5}}]}}"#,
+                ["/data/a/0/prefix", "/data/a/1/suffix/equals-ignore-case"]
+            ),
+            (
+                #"{"data": {"a": [{"anything-but": {"prefix": []}}, {"anything-but": {"wildcard": ["a", "b**"]}}]}}"#,
+                ["/data/a/0/anything-but/prefix", "/data/a/1/anything-but/wildcard/1"]
+            ),
+            (#"{"data": {"a": [{"anything-but": {"cidr": "10.0.0.0/8"}}]}}"#, ["/data/a/0/anything-but"]),
+            (#"{"$or": [{"type": ["a"]}]}"#, ["/$or"]), (#"{"$or": {"type": ["a"]}}"#, ["/$or"]),
+            (#"{"$or": [{"type": ["a"]}, {}, 1, {"prefix": "x"}]}"#, ["/$or/1", "/$or/2", "/$or/3"]),
+            (#"{"$or": [{"type": "a"}, {"detail": {}}]}"#, ["/$or/0/type", "/$or/1/detail"]),
+            (#"{"data": {"$or": [{"a": [1]}]}}"#, ["/data/$or"]),
+            (#"{"data": {"$or": [{}, {}]}}"#, ["/data/$or/0", "/data/$or/1"]),
+            (#"{"data": {"$or": [{"a": [1]}, [{"b": [2]}]]}}"#, ["/data/$or/1"]),
+            (#"{"data": {"$or": [{"a": [1]}, {"numeric": [">", 1]}]}}"#, ["/data/$or/1"]),
             (#"{"data": {"a": [{"prefix": 1}, {"suffix": null}]}}"#, ["/data/a/0/prefix", "/data/a/1/suffix"]),
             (#"{"data": {"a": [{"exists": "yes"}]}}"#, ["/data/a/0/exists"]),
             (#"{"data": {"a": [{"equals-ignore-case": []}]}}"#, ["/data/a/0/equals-ignore-case"]),
@@ -57,6 +83,16 @@ struct FilterErrorTests {
         #expect(compileFilter(json(8)).filter != nil)
         #expect(
             compileFilter(json(9)).errors.map(\.pointer) == ["/data" + String(repeating: "/a", count: 7)])
+    }
+
+    @Test("alternatives count as a level")
+    func depthOfAlternatives() {
+        func json(_ depth: Int) -> String {
+            #"{"data":"# + String(repeating: #"{"$or":[{"b":[1]},"#, count: depth - 1) + #"{"a":[1]}"#
+                + String(repeating: "]}", count: depth - 1) + "}"
+        }
+        #expect(compileFilter(json(7)).errors.isEmpty)
+        #expect(compileFilter(json(8)).errors.count == 2)
     }
 
     @Test("256 values are accepted, 257 are not; those of anything-but count")

@@ -38,6 +38,15 @@ struct FilterMismatchTests {
                 #"[{"equals-ignore-case": "On"}]"#, #"{"a": false}"#,
                 #"/data/a: expected "On" in upper or lower case, found false"#
             ),
+            (
+                #"[{"wildcard": "a*"}, {"cidr": "10.0.0.0/8"}, {"prefix": {"equals-ignore-case": "b"}}]"#,
+                #"{"a": "x"}"#,
+                #"/data/a: expected a string like "a*" or an address in "10.0.0.0/8" or a string that begins with "b" in upper or lower case, found "x""#
+            ),
+            (
+                #"{"$or": [{"b": ["x"]}, {"c": [1]}, {"d": [2]}]}"#, #"{"a": {"b": "y"}}"#,
+                #"/data/a/$or: expected one of 3 alternatives, found "y" at /data/a/$or/0/b, nothing at /data/a/$or/1/c"#
+            ),
             (#"{"b": ["x"], "c": [1]}"#, #"{"a": {"b": "x", "c": 2}}"#, "/data/a/c: expected 1, found 2"),
             (#"{"b": ["x"]}"#, "{}", #"/data/a/b: expected "x", found nothing"#),
             (#"{"b": ["x"]}"#, #"{"a": 1}"#, "/data/a: expected an object whose b agrees with the filter, found 1"),
@@ -57,6 +66,10 @@ struct FilterMismatchTests {
         #expect(try mismatch(filter)?.description == #"/subject: expected "x", found nothing"#)
         #expect(try mismatch(filter, subject: "a\"b")?.description == #"/subject: expected "x", found "a\"b""#)
         #expect(try mismatch(filter, subject: "x")?.pointer == "/data/a")
+        let alternatives = #"{"$or": [{"data": {"a": [1]}}, {"subject": ["x"]}], "type": ["order.paid"]}"#
+        #expect(
+            try mismatch(alternatives)?.description
+                == "/$or: expected one of 2 alternatives, found nothing at /$or/0/data/a, nothing at /$or/1/subject")
         #expect(try mismatch(filter, data: #"{"a": 1}"#, subject: "x") == nil)
     }
 

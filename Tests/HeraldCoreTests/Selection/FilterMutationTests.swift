@@ -9,6 +9,7 @@ struct FilterMutationTests {
         #"{"type":["order.paid",{"prefix":"order."}],"data":{"user":{"plan":["pro",{"anything-but":["free",1]}]}}}"#,
         #"{"data":{"n":[{"numeric":[">",0,"<=",5.5]},{"exists":false},null],"s":[{"suffix":"z"},{"prefix":"a"}]}}"#,
         #"{"subject":[{"equals-ignore-case":"ABC"}],"data":{"l":{"x":[1e3,true]},"s":[{"anything-but":{"suffix":"q"}}]}}"#,
+        #"{"$or":[{"data":{"$or":[{"s":[{"wildcard":"a*z*\\\\"}]},{"n":[{"exists":true}]}]}},{"source":[{"cidr":"10.0.0.0/8"}]}]}"#,
     ]
     private static let data = [
         #"{"user":{"plan":"pro"},"n":3,"s":"az","l":[{"x":1000},{"x":[true,1]}]}"#,
@@ -42,7 +43,7 @@ struct FilterMutationTests {
 
     private func mutated(_ texts: [String], _ random: inout SeededRandom) -> [UInt8] {
         var bytes = Array(texts[random.number(0...texts.count - 1)].utf8)
-        let interesting = Array(#"{}[]:,"\u0e.-1tfn <>="#.utf8)
+        let interesting = Array(#"{}[]:,"\u0e.-1tfn <>=*/$"#.utf8)
         for _ in 0..<random.number(0...3) where !bytes.isEmpty {
             let at = random.number(0...bytes.count - 1)
             switch random.number(0...3) {
