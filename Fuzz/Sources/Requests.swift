@@ -99,7 +99,7 @@ func fuzzQuery(_ bytes: [UInt8]) {
     _ = try? query.time("since")
     _ = try? query.flag("all")
     if let limit = try? query.limit() { precondition((1...200).contains(limit)) }
-    guard let next = try? Query(query.with(cursor: "a+b&c=ü%"), known: ["cursor", "limit", "since", "all", "state"])
+    guard let next = try? Query(query.with("cursor", "a+b&c=ü%"), known: ["cursor", "limit", "since", "all", "state"])
     else {
         preconditionFailure("the link to the next page can't be read")
     }

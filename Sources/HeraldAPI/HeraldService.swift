@@ -68,12 +68,15 @@ package final class HeraldService: RequestHandler, CallServices {
         let watch = AppStateWatch(hub: hub)
         let waits = ReceiverWaits(limit: configuration.maxReceiverWaits)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
+        let feed = EventFeed(hub: hub)
+        hub.addDelegate(feed, description: "Long polls: requests that wait for events")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams).routes
                 + DelegateActionEndpoints(hub: hub, waits: waits).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(
                     hub: hub, checks: checks, waits: waits,
+                    feed: FeedEndpoint(hub: hub, feed: feed, waits: waits, access: access),
                     publish: configuration.publish ?? { [hub] in hub.enqueue($0) }
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes

@@ -39,6 +39,26 @@ struct ClientCatalogueTests {
         #expect(try await client.run("events", "list", "--subject", "c").lines.count == 2)
     }
 
+    @Test("the feed is read forward, page by page, from the position of the page before")
+    func feed() async throws {
+        let client = Client(try await HeraldProcess.start())
+        for type in ["a.b", "x.y", "a.c"] { try await client.herald.publish(type) }
+        var after = "earliest"
+        var types: [String?] = []
+        for _ in 0..<2 {
+            let page = try await client.run("events", "feed", "--after", after, "--type", "a.*", "--limit=1", "--json")
+            types += try page.document()["data"]?.elements.map { $0["type"]?.string } ?? []
+            after = try #require(try page.document()["next"]?.string)
+        }
+        #expect(types == ["a.b", "a.c"])
+        let end = try await client.run("events", "feed", "--after", after, "--wait=1")
+        #expect(end.end == .exited(0) && end.text.hasPrefix("Next: --after @"), "\(end.text)")
+        let shown = try await client.run("events", "feed", "--after", "1h")
+        #expect(shown.lines.count == 5 && shown.text.contains("x.y"), "\(shown.text)")
+        let wrong = try await client.run("events", "feed", "--after", "nobody-knows")
+        #expect(wrong.end == .exited(1) && wrong.text.contains("--after is no event"), "\(wrong.text)")
+    }
+
     @Test("a delegate's lease is renewed, and past events are sent again")
     func delegates() async throws {
         let receiver = try Receiver()

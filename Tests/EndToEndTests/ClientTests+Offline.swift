@@ -46,7 +46,7 @@ struct ClientOfflineTests {
             (["events", "list", "--tpye=a"], "--tpye is not a flag of herald events list; did you mean --type?"),
             (["events", "list", "-x"], "-x is not a flag of herald events list."),
             (["help", "evnts"], "Did you mean events?"),
-            (["events"], "herald events is followed by one of: list, show, redeliver"),
+            (["events"], "herald events is followed by one of: list, feed, show, redeliver"),
             (["events", "show"], "ID is missing: herald events show ID"),
             (["events", "list", "--limit"], "--limit needs a value: --limit NUMBER"),
             (["events", "list", "--limit=0"], "but must be a number from 1"),

@@ -18,13 +18,19 @@ struct RetentionTests {
         #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
         let data = String(repeating: "x", count: 200_000)
         var wanted: [String] = []
+        var position: String?
         for number in 0..<150 {
             let type = number % 6 == 0 ? "large.other" : "large.wanted"
             let event = try await herald.publish(type, #""data": "\#(data)""#)
             if type == "large.wanted" { wanted.append(event) }
+            if number == 0 { position = try await herald.get("/v1/events?after=earliest").string("next") }
         }
         // The log is looked at every ten seconds.
         _ = try await herald.get("/v1/events/\(wanted[0])", within: 60) { $0.status == 404 }
+        // A reader of the feed that was behind gets the oldest that is left, and the information that events are missing.
+        let feed = try await herald.get("/v1/events?limit=1&after=\(try #require(position))")
+        #expect(feed["truncated"]?.bool == true && feed.data.count == 1 && feed.data[0]["id"]?.string != wanted[0])
+        #expect(try await herald.get("/v1/events?after=\(wanted[0])").errors == ["after"])
         _ = await watcher.requests(1)
         // What was not announced yet is announced at the next start; with this limit nothing more is deleted then.
         try await herald.kill()

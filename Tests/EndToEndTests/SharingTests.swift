@@ -47,6 +47,17 @@ final class SharingTests {
         for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
     }
 
+    @Test("the feed of each node has the events of all nodes, once and in order, and continues at another node")
+    func feed() async throws {
+        let (a, b) = (try await start(), try await start())
+        try await FeedReaders.check(publishing: [a, b], reading: [a, b, b])
+        let page = try await a.get("/v1/events?after=earliest&limit=100")
+        let next = try #require(page.string("next"))
+        let rest = try await b.get("/v1/events?after=\(next)&limit=200")
+        #expect(rest.data.count == 200 && rest["more"]?.bool == true)
+        for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
+    }
+
     @Test("a publication that waits gets the outcomes of all nodes")
     func waits() async throws {
         let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }

@@ -18,7 +18,7 @@ struct QuickStartTests {
         let blocks = CodeBlock.all(in: try Self.text(of: .firstSteps, ports))
         let further = try Self.steps(of: ShellSection.furtherSteps, ports)
         let kill = try Self.steps(of: [.killTheServer], ports)
-        #expect(further.count == 3 && kill.count == 3)
+        #expect(further.count == 4 && kill.count == 3)
         let folder = TemporaryFolder()
         try prepare(folder.path)
         // An output of an earlier run has no effect.

@@ -104,6 +104,7 @@ struct ShellSection: Hashable, CustomStringConvertible {
     static let furtherSteps = [
         ShellSection("Documentation/guide/receivers.md", "Register a webhook"),
         ShellSection("Documentation/guide/senders.md", "Follow an event"),
+        ShellSection("Documentation/guide/receivers.md", "The feed"),
     ]
     /// Run last, without the two programs.
     static let killTheServer = ShellSection("Documentation/reliability.md", "Try it: kill the server")

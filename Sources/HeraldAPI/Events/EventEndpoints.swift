@@ -7,11 +7,14 @@ import HeraldJSON
 struct EventEndpoints: Sendable {
     let hub: Hub
     private let posting: PostEndpoint
+    private let feed: FeedEndpoint
 
     init(
-        hub: Hub, checks: SchemaChecks, waits: ReceiverWaits, publish: @escaping @Sendable (Publication) -> Void
+        hub: Hub, checks: SchemaChecks, waits: ReceiverWaits, feed: FeedEndpoint,
+        publish: @escaping @Sendable (Publication) -> Void
     ) {
         self.hub = hub
+        self.feed = feed
         posting = PostEndpoint(hub: hub, checks: checks, waits: waits, publish: publish)
     }
 
@@ -25,7 +28,7 @@ struct EventEndpoints: Sendable {
     }
 
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("type", "subject", "since", "until", "limit", "cursor")
+        let query = try call.query("type", "subject", "since", "until", "limit", "cursor", "after", "wait")
         var wanted = EventQuery()
         wanted.app = call.app
         if let type = query["type"] {
@@ -37,6 +40,8 @@ struct EventEndpoints: Sendable {
         wanted.subject = query["subject"]
         wanted.since = try query.time("since")
         wanted.until = try query.time("until")
+        if let after = query["after"] { return try feed.read(call, query, wanted, after: after) }
+        if query["wait"] != nil { throw .invalidParameter("wait", "needs after: only new events can be waited for") }
         wanted.before = try call.cursor(query, .event)
         let limit = try query.limit()
         wanted.limit = limit + 1

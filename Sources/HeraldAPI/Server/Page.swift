@@ -26,12 +26,12 @@ extension Call {
             }
             page.member("next_cursor", next)
         }
-        var headers: [Response.Field] = []
-        if let next {
-            let path = publicURL.base + request.head.path
-            headers.append(.init("Link", "<\(path)?\(query.with(cursor: next))>; rel=\"next\""))
-        }
-        send(headers, json.bytes)
+        send(next.map { [link(toNext: query.with("cursor", $0))] } ?? [], json.bytes)
+    }
+
+    /// - Parameter query: that of the next page.
+    func link(toNext query: String) -> Response.Field {
+        .init("Link", "<\(publicURL.base + request.head.path)?\(query)>; rel=\"next\"")
     }
 }
 

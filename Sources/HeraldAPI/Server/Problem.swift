@@ -302,6 +302,9 @@ extension Problem {
         "The server has as many streams open as it may. Try again when one has ended, or raise its limit of file descriptors.",
         retryAfter: 10)
 
+    static let tooManyWaits = unavailable(
+        .busy, "Too many requests wait for events. Try again in a second, or without wait.")
+
     static let tooManyCalls = unavailable(
         .busy, "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 

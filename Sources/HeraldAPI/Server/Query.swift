@@ -53,6 +53,15 @@ struct Query {
         return cursor
     }
 
+    /// `wait`: 1 to 60 seconds, if it is given.
+    func wait() throws(Problem) -> Int? {
+        guard let text = self["wait"] else { return nil }
+        guard let seconds = Int(text), (1...60).contains(seconds) else {
+            throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
+        }
+        return seconds
+    }
+
     /// `true` or `false`; nothing else.
     func flag(_ name: String) throws(Problem) -> Bool {
         switch self[name] {
@@ -71,9 +80,10 @@ struct Query {
         return time.milliseconds
     }
 
-    /// The query with another cursor, for the link to the next page.
-    func with(cursor: String) -> String {
-        (parameters.filter { $0.name != "cursor" } + [("cursor", cursor)])
+    /// The query with another position, for the link to the next page.
+    /// - Parameter name: `cursor` or `after`.
+    func with(_ name: String, _ position: String) -> String {
+        (parameters.filter { $0.name != name } + [(name, position)])
             .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
     }
 }

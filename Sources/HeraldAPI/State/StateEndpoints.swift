@@ -100,10 +100,7 @@ struct StateEndpoints: Sendable {
             let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
             return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
         }
-        guard let text = query["wait"] else { return try sendAppState(call, unless: known) }
-        guard let seconds = Int(text), (1...60).contains(seconds) else {
-            throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
-        }
+        guard let seconds = try query.wait() else { return try sendAppState(call, unless: known) }
         watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
             do throws(Problem) {
                 try sendAppState(call, unless: known)

@@ -26,7 +26,7 @@ struct StreamEndpoints: Sendable {
     }
 
     /// Finds the position after which to start. `nil` if the text is invalid.
-    private static func start(_ text: String, _ call: Call) -> Beginning? {
+    static func start(_ text: String, _ call: Call) -> Beginning? {
         if let place = call.seal.place(text, .event, of: call.app) {
             return .after { reader throws(StoreError) in
                 let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
@@ -52,11 +52,11 @@ struct StreamEndpoints: Sendable {
 
     private static let unknown = Beginning.after { _ throws(StoreError) in nil }
 
-    private enum Beginning: Sendable {
+    enum Beginning: Sendable {
         case now
         case after(EventStreams.Start)
 
-        var start: EventStreams.Start? {
+        fileprivate var start: EventStreams.Start? {
             switch self {
             case .now: nil
             case .after(let start): start

@@ -21,6 +21,25 @@ extension Command {
                 ],
                 action: .run(EventCommands.list)),
             Command(
+                name: "feed", summary: "read the log forward, one page: for programs that keep their position",
+                details: """
+                    Prints the events after a position, oldest first, and the position for the next call. With --json that is the
+                    response of the server on one line: .data, .next, and .more if the next page is there already.
+                    """,
+                flags: [
+                    Flag(
+                        name: "after", placeholder: "POSITION|ID|TIME|earliest|now",
+                        help: "The .next of the last call; or where to begin. Default: now.", time: .past),
+                    Flag(
+                        name: "wait", placeholder: "SECONDS",
+                        help: "Without a matching event, wait for one, up to 60 seconds."),
+                    Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
+                    Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
+                    Flag(name: "limit", placeholder: "NUMBER", help: "At most so many events, 1 to 200. Default: 50."),
+                ] + Flags.client,
+                examples: ["herald events feed --after earliest --json | jq -r .next"],
+                action: .run(EventCommands.feed)),
+            Command(
                 name: "show", summary: "show one event, with its deliveries and their attempts",
                 arguments: [id], flags: Flags.client, action: .run(EventCommands.show)),
             Command(
@@ -40,6 +59,18 @@ private enum EventCommands {
             call, ["v1", "events"],
             query: ["type", "subject", "since", "until"].map { ($0, call[$0]) },
             none: "No events.", EventRow.table, row: EventRow.cells)
+    }
+
+    static func feed(_ call: Invocation) throws(CommandError) {
+        var query = ["wait", "type", "subject", "limit"].map { ($0, call[$0]) }
+        query.append(("after", call["after"] ?? "now"))
+        let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
+        if call.has("json") { return try Output.line(json: answer.body) }
+        let events = answer.json["data"].map { Array($0.elements) } ?? []
+        var table = EventRow.table
+        if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
+        if answer.json["truncated"]?.bool == true { Output.note("Events after the position were removed.\n") }
+        Output.note("Next: --after \(answer.json.text("next").printable())\n")
     }
 
     static func show(_ call: Invocation) throws(CommandError) {

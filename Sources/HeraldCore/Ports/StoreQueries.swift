@@ -25,6 +25,12 @@ package struct EventQuery: Sendable {
     /// The maximum size of the bodies in the result, in bytes. The event that reaches it is the last one.
     package var maxBytes = Int.max
     package init() {}
+
+    /// Whether an event matches, apart from its position.
+    package func matches(_ event: Event) -> Bool {
+        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
+            && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
+    }
 }
 
 /// A selection of a delegate's attempts.

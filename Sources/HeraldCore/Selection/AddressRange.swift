@@ -21,7 +21,7 @@ struct AddressRange: Equatable, Sendable {
     }
 
     /// In steps: a text is read once.
-    static let cost = 12
+    static let cost = 16
 
     func contains(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard text.count <= Self.maxAddressBytes, let address = IPAddress(String(decoding: text, as: UTF8.self))

@@ -128,13 +128,6 @@ extension MemoryReader {
     }
 }
 
-extension EventQuery {
-    fileprivate func matches(_ event: Event) -> Bool {
-        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
-            && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
-    }
-}
-
 /// Reads deliveries.
 extension MemoryReader {
     func attempts(_ query: AttemptQuery) -> [StoredAttempt] {

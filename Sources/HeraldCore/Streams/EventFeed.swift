@@ -1,0 +1,166 @@
+import Synchronization
+
+/// Reads the log forward, page by page, for clients that keep their position: a delegate of the multicast, called when
+/// events become durable.
+///
+/// Nothing is stored for a client. A request that finds nothing may wait: its position is in the list of waiting
+/// requests until then, and a reader's thread searches the new events for it, so that the writer's thread does not.
+///
+/// Any thread. A request is in the list, or with the one thread that searches for it; so it is completed once.
+package final class EventFeed: EventDelegate {
+    package struct Page: Sendable {
+        /// Oldest first.
+        package var events: [LoggedEvent] = []
+        /// The position up to which the log was searched: the next page begins after it.
+        package var next: LogPosition
+        /// The search ended before the end of the log.
+        package var hasMore = false
+        /// Retention has removed events after the position where the page begins.
+        package var isTruncated = false
+
+        package init(after position: LogPosition) { next = position }
+
+        /// Whether there is a reason to respond.
+        fileprivate var isEmpty: Bool { events.isEmpty && !hasMore && !isTruncated }
+    }
+
+    private struct Request: Sendable {
+        /// The events after the position where the search has ended so far.
+        var query: EventQuery
+        let completion: @Sendable (Result<Page, StoreError>) -> Void
+    }
+
+    /// Rows that one page reads: about ten milliseconds.
+    private static let searchedRows = 10_240
+    private static let rowsPerRead = 256
+    /// Milliseconds until a search is tried again for which too many reads waited.
+    private static let pause = 50
+
+    private let hub: Hub
+    private let waiting: LongPolls<Request>
+    /// The requests that wait, including those for which a thread searches.
+    private let count = Atomic(0)
+    /// A search is about to begin.
+    private let isAwake = Atomic(false)
+
+    package init(hub: Hub) {
+        self.hub = hub
+        waiting = LongPolls(hub) { request in
+            request.completion(.success(Page(after: request.query.after)))
+        }
+    }
+
+    /// The writer's thread.
+    package func published(_ batch: EventBatch) {
+        // Sequentially consistent, as in `wait`: either this sees the request, or the request sees the new events.
+        if count.load(ordering: .sequentiallyConsistent) > 0 { wake() }
+    }
+
+    /// Reads a page. A reader's thread.
+    /// - Parameter query: the events after `after`; `before` is ignored.
+    package func page(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> Page {
+        try page(query, .success(reader))
+    }
+
+    /// Waits for events that a page lacks, until there are some or the time is up.
+    /// - Parameters:
+    ///   - query: the events after the end of a page.
+    ///   - completion: called once, on some thread, with a page that is empty when the time is up; must not wait.
+    package func wait(
+        _ query: EventQuery, seconds: Int, completion: @escaping @Sendable (Result<Page, StoreError>) -> Void
+    ) {
+        count.add(1, ordering: .sequentiallyConsistent)
+        let request = Request(query: query) { [weak self] result in
+            self?.count.subtract(1, ordering: .relaxed)
+            completion(result)
+        }
+        waiting.add(request, seconds: seconds)
+        if hub.head > query.after { wake() }
+    }
+
+    // MARK: Searching for those that wait
+
+    private func wake() {
+        if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
+        let isTaken = hub.read { [weak self] reader in
+            guard let self else { return }
+            isAwake.store(false, ordering: .sequentiallyConsistent)
+            search(reader)
+        }
+        if isTaken { return }
+        hub.after(milliseconds: Self.pause) { [weak self] in
+            guard let self else { return }
+            isAwake.store(false, ordering: .sequentiallyConsistent)
+            wake()
+        }
+    }
+
+    /// A reader's thread.
+    private func search(_ reader: Result<any StoreReader, StoreError>) {
+        var rest: [LongPolls<Request>.Entry] = []
+        for var entry in waiting.take() {
+            do throws(StoreError) {
+                let page = try page(entry.request.query, reader)
+                if page.isEmpty {
+                    entry.request.query.after = page.next
+                    rest.append(entry)
+                } else {
+                    entry.request.completion(.success(page))
+                }
+            } catch {
+                entry.request.completion(.failure(error))
+            }
+        }
+        let oldest = rest.map(\.request.query.after).min()
+        waiting.add(rest)
+        // Events that were published while the requests were not in the list.
+        if let oldest, hub.head > oldest { wake() }
+    }
+
+    // MARK: Reading
+
+    private func page(
+        _ query: EventQuery, _ reader: Result<any StoreReader, StoreError>
+    ) throws(StoreError) -> Page {
+        var page = Page(after: query.after)
+        var rows = 0
+        var (read, found) = (0, 0)
+        while rows < Self.searchedRows, read < query.maxBytes {
+            // Before the log: an event that is published in between is not skipped.
+            let head = hub.head
+            let batch = try batch(after: page.next, reader)
+            if batch.events.isEmpty {
+                if page.next >= head { return page }
+                // Retention has removed all up to there.
+                page.isTruncated = true
+                page.next = head
+                continue
+            }
+            if batch.first > page.next + 1 { page.isTruncated = true }
+            for (index, event) in batch.events.enumerated() {
+                read += event.body.count
+                if query.matches(event), !event.isErased, !event.isDamaged {
+                    let isFull =
+                        page.events.count == query.limit || (found > 0 && found + event.body.count > query.maxBytes)
+                    if isFull {
+                        page.hasMore = true
+                        return page
+                    }
+                    found += event.body.count
+                    page.events.append(LoggedEvent(sequence: batch.first + LogPosition(index), event: event))
+                }
+                page.next = batch.first + LogPosition(index)
+            }
+            rows += batch.events.count
+        }
+        page.hasMore = page.next < hub.head
+        return page
+    }
+
+    private func batch(
+        after position: LogPosition, _ reader: Result<any StoreReader, StoreError>
+    ) throws(StoreError) -> EventBatch {
+        if let recent = hub.recentEvents(after: position, limit: Self.rowsPerRead) { return recent }
+        return try reader.get().events(after: position, limit: Self.rowsPerRead, maxBytes: hub.pageBytes)
+    }
+}

@@ -1,0 +1,127 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("The feed of events", .timeLimit(.minutes(5)))
+struct EventFeedTests {
+    private let bench: HubBench
+    private let feed: EventFeed
+
+    init() throws {
+        var configuration = Hub.Configuration()
+        configuration.memory.maxRecentEvents = 8
+        bench = try HubBench(configuration: configuration)
+        feed = EventFeed(hub: bench.hub)
+        bench.hub.addDelegate(feed, description: "feed")
+    }
+
+    private func query(_ type: String = "*", after position: LogPosition = 0, limit: Int = 5) -> EventQuery {
+        var query = EventQuery()
+        query.type = EventPattern(unchecked: type)
+        query.after = position
+        query.limit = limit
+        return query
+    }
+
+    private func page(_ query: EventQuery) async throws -> EventFeed.Page {
+        try await withCheckedThrowingContinuation { continuation in
+            let isTaken = bench.hub.read { reader in
+                continuation.resume(with: Result { try feed.page(query, reader.get()) })
+            }
+            if !isTaken { continuation.resume(throwing: WriteRefusal.busy) }
+        }
+    }
+
+    private func wait(_ query: EventQuery, seconds: Int = 60) async throws -> EventFeed.Page {
+        try await withCheckedThrowingContinuation { continuation in
+            feed.wait(query, seconds: seconds) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Reads and waits until an event with this id.
+    private func ids(_ type: String, until last: String) async throws -> [String] {
+        var query = query(type)
+        var ids: [String] = []
+        while ids.last != last {
+            var page = try await page(query)
+            if page.events.isEmpty && !page.hasMore {
+                query.after = page.next
+                page = try await wait(query)
+            }
+            #expect(!page.isTruncated && page.events.count <= query.limit)
+            ids += page.events.map(\.event.id)
+            query.after = page.next
+        }
+        return ids
+    }
+
+    @Test("readers that wait get every event once, in order, from memory and from the store")
+    func once() async throws {
+        let types = ["*", "a.*", "a.b", "b.*", "*", "a.*"]
+        let readers = types.map { type in Task { try await ids(type, until: type == "b.*" ? "e299" : "e300") } }
+        // These wait for what never comes.
+        let others = (0..<100).map { _ in Task { try await wait(query("c.*")) } }
+        var wanted: [(id: String, type: String)] = []
+        for number in 0..<301 {
+            let (id, type) = ("e\(number)", number.isMultiple(of: 2) ? "a.b" : "b.c")
+            _ = try await bench.post(type, id: id)
+            wanted.append((id, type))
+        }
+        for (type, reader) in zip(types, readers) {
+            let pattern = try #require(EventPattern(type))
+            #expect(try await reader.value == wanted.filter { pattern.matches($0.type) }.map(\.id), "\(type)")
+        }
+        _ = try await bench.post("c.d", id: "end")
+        for other in others { #expect(try await other.value.events.map(\.event.id) == ["end"]) }
+        await bench.stop()
+    }
+
+    @Test("a search ends after a bounded piece of work, and continues from there")
+    func boundedWork() async throws {
+        let drafts = (0..<1_000).map { _ in
+            EventDraft(event: Event("a.b", id: bench.hub.ids.next("evt_", time: 0)), mayExist: false)
+        }
+        for number in 0..<12 {
+            let fresh = drafts.map { EventDraft(event: Event("a.b", id: "\($0.event.id)-\(number)"), mayExist: false) }
+            _ = await bench.publish(fresh)
+        }
+        _ = try await bench.post("wanted", id: "w")
+        let first = try await page(query("wanted"))
+        #expect(first.events.isEmpty && first.hasMore && (10_000..<12_000).contains(first.next))
+        let second = try await page(query("wanted", after: first.next))
+        #expect(second.events.map(\.event.id) == ["w"] && !second.hasMore && second.next == 12_001)
+        await bench.stop()
+    }
+
+    @Test("the bytes of a page are bounded, and a larger event comes alone")
+    func boundedBytes() async throws {
+        for number in 0..<6 {
+            _ = try await bench.post("a.b", id: "e\(number)", data: "\"\(String(repeating: "x", count: 400))\"")
+        }
+        var query = query()
+        query.maxBytes = 1_000
+        var found: [[String]] = []
+        repeat {
+            let page = try await page(query)
+            found.append(page.events.map(\.event.id))
+            query.after = page.next
+        } while query.after < bench.hub.head
+        #expect(found == [["e0", "e1"], ["e2", "e3"], ["e4", "e5"]])
+        query = self.query()
+        query.maxBytes = 10
+        #expect(try await page(query).events.map(\.event.id) == ["e0"])
+        await bench.stop()
+    }
+
+    @Test("when the time is up, the page is empty and behind the events that did not match")
+    func timeIsUp() async throws {
+        let waiting = Task { try await wait(query("c.*"), seconds: 1) }
+        for _ in 0..<20 { _ = try await bench.post("a.b") }
+        let page = try await waiting.value
+        #expect(page.events.isEmpty && !page.hasMore && !page.isTruncated)
+        let rest = try await self.page(query("a.*", after: page.next, limit: 50))
+        #expect(LogPosition(rest.events.count) == 20 - page.next)
+        await bench.stop()
+    }
+}
