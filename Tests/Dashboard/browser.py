@@ -74,6 +74,17 @@ class Browser:
         words = [f"{each['id']}: {[node['target'] + [node.get('failureSummary')] for node in each['nodes'][:3]]}" for each in found]
         assert not words, f"{self.hash()}: " + "\n".join(words)
 
+    def check_fit(self, places, sizes):
+        """No page is wider than the screen, at each width and in each color scheme."""
+        for width, theme in sizes:
+            self.appear(width, theme)
+            for place in places:
+                self.open("#/" + place)
+                self.wait(lambda: len(self.text("main")) > 60)
+                assert self.script("return document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
+                self.check_accessibility()
+        self.appear(1280, "light")
+
     # What it says
 
     def script(self, text):

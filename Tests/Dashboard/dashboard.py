@@ -287,14 +287,7 @@ def every_page_fits(page):
     event = call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"]
     delegate = call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][-1]["id"]
     places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "deliveries", "types", "state?user=42", "post", "server"]
-    for width, theme in ((360, "light"), (360, "dark"), (1280, "dark")):
-        page.appear(width, theme)
-        for place in places:
-            page.open("#/" + place)
-            page.wait(lambda: len(page.text("main")) > 60)
-            assert page.script("return document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
-            page.check_accessibility()
-    page.appear(1280, "light")
+    page.check_fit(places, ((360, "light"), (360, "dark"), (1280, "dark")))
 
 
 def a_delegate_is_removed(page):

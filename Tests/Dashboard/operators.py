@@ -185,14 +185,8 @@ def storage_is_shown(page):
 
 def the_pages_fit(page):
     page.open("#/server/apps")
-    for width, theme in ((360, "light"), (390, "dark"), (1280, "dark")):
-        page.appear(width, theme)
-        for place in ("types", "server", "server/apps", "server/changes", "server/storage"):
-            page.open("#/" + place)
-            page.wait(lambda: len(page.text("main")) > 60)
-            assert page.script("return document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
-            page.check_accessibility()
-    page.appear(1280, "light")
+    page.check_fit(
+        ("types", "server", "server/apps", "server/changes", "server/storage"), ((360, "light"), (390, "dark"), (1280, "dark")))
 
 
 def an_app_is_deleted(page):

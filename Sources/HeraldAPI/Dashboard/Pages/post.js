@@ -30,7 +30,7 @@ export function post(root, { query }) {
   set("auth.logged_in");
   if (query.get("type")) example(query.get("type"));
 
-  /// What is written in the meantime stays.
+  /// Text that the user writes during the request stays.
   async function example(type) {
     const first = input.value;
     const { answer: found } = await api.type(type).catch(() => ({ answer: {} }));

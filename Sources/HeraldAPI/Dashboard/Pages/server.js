@@ -41,7 +41,7 @@ async function attempt(action, then) {
 
 // MARK: Keys
 
-/// What a key allows, the most useful for programs first.
+/// The scopes of a key; those for programs are first.
 const scopes = [["publish", "Publish events"], ["read", "Read"], ["manage", "Read and manage delegates"], ["publish,manage", "Publish, read and manage"],
   ["admin", "Everything, of all apps"]];
 const day = 24 * 3600 * 1000;
