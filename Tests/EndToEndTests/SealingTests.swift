@@ -30,7 +30,8 @@ struct SealingTests {
         _ = try await herald.post("/v1/events", #"{"type": "test.happened"}"#)
         let exhausted = try await eventually("it is given up") { herald.log("delivery exhausted").first }
         #expect(exhausted["url"]?.string == "http://127.0.0.1:9/…")
-        let published = try await herald.get("/v1/events?type=herald.delivery.exhausted")
+        // It is published after the line is written.
+        let published = try await herald.get("/v1/events?type=herald.delivery.exhausted") { !$0.data.isEmpty }
         #expect(published.text.contains("http://127.0.0.1:9/…"), "\(published.text)")
         try await herald.stop()
         #expect(!herald.process.text.contains("Cerberus") && !herald.process.text.contains("Styx"))
