@@ -17,11 +17,7 @@ final class WorkLine: Sendable {
     }
 
     private struct State {
-        /// Optional so that an entry that runs is not held by the queue.
-        var waiting: [AppKey: FIFO<Entry?>] = [:]
-        /// Apps with queued work; the next one first.
-        var turns = FIFO<AppKey>()
-        var count = 0
+        var waiting = TurnQueue<AppKey, Entry>()
         var bytes = 0
         var isEnded = false
         var thread: Thread?
@@ -59,13 +55,11 @@ final class WorkLine: Sendable {
     func add(_ entry: Entry) -> Problem? {
         let problem: Problem? = state.withLock { state in
             if state.isEnded { return Problem(.stopping) }
-            let ofApp = state.waiting[entry.app]?.count ?? 0
-            guard state.count < bounds.requests, ofApp < bounds.requestsOfApp,
-                state.bytes + entry.bytes <= bounds.bytes || state.count == 0
+            guard state.waiting.count < bounds.requests,
+                state.waiting.count(of: entry.app) < bounds.requestsOfApp,
+                state.bytes + entry.bytes <= bounds.bytes || state.waiting.isEmpty
             else { return .tooManyChecks }
-            if ofApp == 0 { state.turns.append(entry.app) }
-            state.waiting[entry.app, default: FIFO()].append(entry)
-            state.count += 1
+            state.waiting.append(entry, of: entry.app)
             state.bytes += entry.bytes
             return nil
         }
@@ -78,7 +72,7 @@ final class WorkLine: Sendable {
     @discardableResult
     private func close() -> Thread? {
         let (refused, thread) = state.withLock { state in
-            let refused = state.waiting.values.flatMap { $0.compactMap { $0 } }
+            let refused = state.waiting.elements
             let thread = state.thread
             state = State()
             state.isEnded = true
@@ -113,13 +107,7 @@ final class WorkLine: Sendable {
 
     private func next() -> Entry? {
         state.withLock { state in
-            guard let app = state.turns.popFirst(), let entry = state.waiting[app]?.takeFirst() else { return nil }
-            if state.waiting[app]?.isEmpty == true {
-                state.waiting[app] = nil
-            } else {
-                state.turns.append(app)
-            }
-            state.count -= 1
+            guard let entry = state.waiting.takeFirst() else { return nil }
             state.bytes -= entry.bytes
             return entry
         }

@@ -41,6 +41,12 @@ final class Intake: Sendable {
             case .command(let command): command is any RequestCommand
             }
         }
+
+        /// Whether it is one step of a long task.
+        var isStep: Bool {
+            guard case .command(let command) = self else { return false }
+            return command.isStep
+        }
     }
 
     /// The maximum number of events, and of their bytes, in one transaction (which takes at least one submission).
@@ -53,8 +59,8 @@ final class Intake: Sendable {
 
     private struct Queue {
         var submissions: [Submission] = []
-        /// Steps of long tasks, which take turns with the submissions.
-        var steps: [any StoreCommand] = []
+        /// Steps of long tasks, which take turns with the submissions, and those of an app with those of others.
+        var steps = TurnQueue<AppKey, any StoreCommand>()
         var isTurnOfStep = false
         var events = 0
         var bytes = 0
@@ -75,20 +81,19 @@ final class Intake: Sendable {
 
         mutating func add(_ submission: Submission) {
             if case .command(let command) = submission, command.isStep {
-                steps.append(command)
+                steps.append(command, of: (command as? any RequestCommand)?.app ?? .default)
             } else {
                 submissions.append(submission)
             }
         }
 
         /// One step of a long task, if it is its turn.
-        mutating func takeStep() -> Submission? {
-            guard let step = steps.first, isTurnOfStep || submissions.isEmpty else {
+        mutating func takeStep(_ mayTakeSteps: Bool) -> Submission? {
+            guard mayTake(mayTakeSteps), isTurnOfStep || submissions.isEmpty, let step = steps.takeFirst() else {
                 isTurnOfStep = true
                 return nil
             }
             isTurnOfStep = false
-            steps.removeFirst()
             if type(of: step).admission == .bounded { events -= 1 }
             return .command(step)
         }
@@ -116,6 +121,12 @@ final class Intake: Sendable {
         var isReady: Bool { !isFilling || events >= Intake.minBatchEvents || bytes >= Intake.minBatchBytes }
 
         var isEmpty: Bool { submissions.isEmpty && steps.isEmpty }
+
+        /// A hub that stops commits the steps that wait, at once.
+        func mayTake(_ mayTakeSteps: Bool) -> Bool { mayTakeSteps || !acceptsPublications || isEnded }
+
+        /// Whether there is something to commit.
+        func hasWork(_ mayTakeSteps: Bool) -> Bool { !submissions.isEmpty || !steps.isEmpty && mayTake(mayTakeSteps) }
     }
 
     private let queue = Mutex(Queue())
@@ -286,7 +297,8 @@ final class Intake: Sendable {
     /// The submissions to commit together next, in order. Waits for submissions for up to `milliseconds` (negative:
     /// without limit), and returns an empty array if there are none, or if a read was requested; `nil` after the end. The
     /// writer's thread.
-    func take(milliseconds: Int32 = -1) -> [Submission]? {
+    /// - Parameter steps: whether it may be the step of a long task.
+    func take(milliseconds: Int32 = -1, steps mayTakeSteps: Bool = true) -> [Submission]? {
         var hasWaited = false
         while true {
             let (batch, mustLook, isOver) = queue.withLock { queue in
@@ -294,9 +306,9 @@ final class Intake: Sendable {
                 if queue.isReady {
                     // A batch is empty if all of it was withdrawn.
                     repeat {
-                        batch = Self.cut(&queue)
+                        batch = Self.cut(&queue, mayTakeSteps)
                         queue.admit(maxEvents: maxEvents, maxBytes: maxBytes)
-                    } while batch.isEmpty && !queue.isEmpty
+                    } while batch.isEmpty && queue.hasWork(mayTakeSteps)
                 }
                 queue.writerSleeps = batch.isEmpty && !queue.mustLook
                 return (batch, queue.mustLook, queue.isEnded)
@@ -309,8 +321,8 @@ final class Intake: Sendable {
         }
     }
 
-    private static func cut(_ queue: inout Queue) -> [Submission] {
-        if let step = queue.takeStep() { return [step] }
+    private static func cut(_ queue: inout Queue, _ mayTakeSteps: Bool) -> [Submission] {
+        if let step = queue.takeStep(mayTakeSteps) { return [step] }
         var events = 0
         var bytes = 0
         var count = 0

@@ -17,6 +17,7 @@ extension LogWriter {
         var answersOfErasures: [() -> Void] = []
         /// When the log is copied for them, in monotonic nanoseconds: erasures share a copy, because commits wait for it.
         var nextErasingCopy: Int64 = 0
+        var steps = StepPace()
 
         init(_ start: Start, _ cluster: any Cluster, _ reader: LazyReader) {
             self.cluster = cluster

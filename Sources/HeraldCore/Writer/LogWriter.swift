@@ -74,7 +74,8 @@ package final class LogWriter: Sendable {
     /// Commits the next submissions; waits until there are some.
     /// - Returns: `false` after the end of the intake.
     func writeNext(_ state: inout State) -> Bool {
-        guard let batch = intake.take(milliseconds: milliseconds(state)) else {
+        let now = clock.monotonic()
+        guard let batch = intake.take(milliseconds: milliseconds(state, now), steps: now >= state.steps.next) else {
             // No response may wait any longer.
             copyLog(&state, erasing: true)
             return false
@@ -91,10 +92,11 @@ package final class LogWriter: Sendable {
     }
 
     /// How long to wait for submissions.
-    private func milliseconds(_ state: State) -> Int32 {
-        let usual = min(Self.lookMilliseconds, state.cluster.interval)
-        guard !state.answersOfErasures.isEmpty else { return usual }
-        return min(usual, Int32(clamping: max(0, state.nextErasingCopy - clock.monotonic()) / 1_000_000 + 1))
+    private func milliseconds(_ state: State, _ now: Int64) -> Int32 {
+        var time = Int64(min(Self.lookMilliseconds, state.cluster.interval))
+        if !state.answersOfErasures.isEmpty { time = min(time, max(0, state.nextErasingCopy - now) / 1_000_000 + 1) }
+        if now < state.steps.next { time = min(time, (state.steps.next - now) / 1_000_000 + 1) }
+        return Int32(clamping: time)
     }
 
     /// Milliseconds between two checks of the storage.
@@ -206,6 +208,11 @@ package final class LogWriter: Sendable {
         state.answersOfErasures += plan.answersOfErasures
         copyLogOfErasures(&state)
         copyLog(&state, erasing: false)
+        if submissions.contains(where: \.isStep) {
+            state.steps.wroteStep(started..<max(started, clock.monotonic()))
+        } else if submissions.contains(where: \.isRequest) {
+            state.steps.wroteRequest(at: ended)
+        }
     }
 
     /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and

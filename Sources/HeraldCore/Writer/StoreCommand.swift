@@ -42,8 +42,8 @@ extension StoreCommand {
     package var endsTransaction: Bool { false }
     package var isStep: Bool { false }
     package func checked(by rules: WebhookRules) -> Self? { self }
-    /// The number of rows that one step of a task changes, which takes about a millisecond.
-    package static var rowsOfStep: Int { 32 }
+    /// The number of rows that one step of a task changes, which takes less than a millisecond.
+    package static var rowsOfStep: Int { 16 }
 }
 
 /// A command with an outcome for the client: completed once, stored for an idempotency key.

@@ -111,4 +111,35 @@ struct IntakeTests {
         take()
         #expect(kinds.last == "")
     }
+
+    @Test("steps wait while the writer takes none, what else is written does not; a hub that stops commits them")
+    func held() {
+        func take() -> Int? { intake.take(milliseconds: 0, steps: false)?.count }
+        #expect(intake.submit(Step()) == nil)
+        #expect(take() == 0)
+        #expect(intake.submit(publication()) == nil)
+        #expect(take() == 1 && intake.hasSteps)
+        // Without a limit: the step that has waited is taken at once, and goes first.
+        #expect(intake.submit(publication()) == nil)
+        #expect(taken == 1 && !intake.hasSteps)
+        #expect(intake.submit(Step()) == nil)
+        #expect(take() == 1)
+        intake.refusePublications()
+        #expect(take() == 1 && !intake.hasSteps)
+    }
+
+    @Test("while requests come in, steps take a tenth of the writer's time; otherwise all of it")
+    func pace() {
+        var pace = StepPace()
+        let begin: Int64 = 5_000_000_000
+        #expect(pace.next < begin)
+        pace.wroteStep(begin..<begin + 2_000_000)
+        #expect(pace.next < begin)
+        pace.wroteRequest(at: begin)
+        pace.wroteStep(begin + 1_000_000..<begin + 3_000_000)
+        #expect(pace.next == begin + 21_000_000)
+        let later = begin + StepPace.quiet
+        pace.wroteStep(later..<later + 2_000_000)
+        #expect(pace.next < later)
+    }
 }
