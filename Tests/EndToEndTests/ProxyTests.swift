@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import HeraldJSON
 import HeraldTestSupport
 import Testing
@@ -87,6 +87,57 @@ struct ProxyTests {
         try await eventually("a line of the log") {
             herald.process.lines.contains { $0.contains("wrong access keys") && $0.contains("192.0.2.77") }
         }
+    }
+
+    @Test(
+        "nginx with the settings of deploy/compose.yaml names its clients, whatever they name themselves",
+        .enabled(if: ChildProcess.exists("/usr/sbin/nginx")))
+    func nginx() async throws {
+        let herald = try await HeraldProcess.start(
+            ["--trusted-proxies", "127.0.0.1"], adminKey: MadeKey.admin.text)
+        let folder = TemporaryFolder()
+        let (socket, port) = try listenOnLoopback()
+        close(socket)
+        let settings = try Self.balancer()
+            .replacing("server herald-1:8080", with: "server 127.0.0.1:\(herald.port)")
+            .replacing(#/ +server herald-2:8080.*\n/#, with: "")
+            .replacing("listen 80;", with: "listen 127.0.0.1:\(port);")
+        let text = """
+            daemon off; pid nginx.pid; error_log stderr;
+            events {}
+            http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d;
+            scgi_temp_path e;
+            \(settings)
+            }
+            """
+        try text.write(toFile: folder.path + "/nginx.conf", atomically: true, encoding: .utf8)
+        let proxy = try ChildProcess(
+            "/usr/sbin/nginx", ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"])
+        defer { proxy.signal(SIGTERM) }
+        let request =
+            "GET /v1/audit HTTP/1.1\r\n\(Self.head)Authorization: Bearer wrong\r\nX-Forwarded-For: 192.0.2.1\r\n"
+            + "Forwarded: for=192.0.2.2\r\n\r\n"
+        let status: Int = try await eventually("nginx listens") {
+            guard let client = try? RawHTTPClient(port: port, source: 9) else { return nil }
+            client.send(request)
+            return try client.readResponse()?.status
+        }
+        #expect(status == 401, "\(proxy.text)")
+        try await eventually("the log names the client") {
+            herald.process.lines.contains { $0.contains("wrong access keys") && $0.contains("127.0.0.9") }
+        }
+        #expect(!herald.process.lines.contains { $0.contains("192.0.2.") })
+    }
+
+    /// The settings of nginx in `deploy/compose.yaml`, as Compose reads them.
+    private static func balancer() throws -> String {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../deploy/compose.yaml")
+        let lines = try String(contentsOf: path, encoding: .utf8)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        let configs = try #require(lines.firstIndex(of: "configs:"))
+        let start = try #require(lines[configs...].firstIndex(of: "  balancer:"))
+        let content = lines[(start + 2)...].prefix { $0.hasPrefix("      ") }
+        return content.joined(separator: "\n").replacing("$$", with: "$")
     }
 
     @Test(

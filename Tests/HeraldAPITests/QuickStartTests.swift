@@ -57,7 +57,7 @@ struct QuickStartTests {
     func compose() async throws {
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
         let blocks = CodeBlock.all(in: try Self.text(of: .firstSteps, ports))
-        let services = try #require(try await Self.compose("compose.yaml")["services"])
+        let services = try #require(try await Repository.yaml("compose.yaml")["services"])
         let folder = TemporaryFolder()
         // As the image sets them.
         var environment = ["HERALD_LISTEN": "0.0.0.0:\(ports[0].1)", "HERALD_DATA": folder.path + "/data"]
@@ -84,7 +84,7 @@ struct QuickStartTests {
         .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil },
         arguments: ["compose.yaml", "deploy/compose.yaml"])
     func rights(path: String) async throws {
-        let services = try #require(try await Self.compose(path)["services"])
+        let services = try #require(try await Repository.yaml(path)["services"])
         let own = services.members.filter { $0.value["image"]?.string == "herald" }
         #expect(own.count == 2)
         for (name, service) in own {
@@ -92,15 +92,6 @@ struct QuickStartTests {
             #expect(service["cap_drop"]?.elements.map(\.string) == ["ALL"], "\(name)")
             #expect(service["security_opt"]?.elements.map(\.string) == ["no-new-privileges:true"], "\(name)")
         }
-    }
-
-    /// A file of Compose, as JSON.
-    private static func compose(_ path: String) async throws -> JSONDocument {
-        let venv = getenv("HERALD_VENV").map { String(cString: $0) } ?? ""
-        let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))"
-        let json = try await ChildProcess.run(
-            venv + "/bin/python3", ["-c", script], input: Array(try Repository.text(path).utf8))
-        return try JSONDocument(parsing: json.text)
     }
 
     @Test("a condition that never becomes true is reported, and the waiting ends")

@@ -1,5 +1,7 @@
 import Foundation
 import HeraldJSON
+import HeraldTestSupport
+import Testing
 
 /// The files of the clone that the tests were built in.
 enum Repository {
@@ -20,6 +22,16 @@ enum Repository {
     static func specification() throws -> JSONDocument {
         let text = try text("Sources/HeraldAPI/Server/openapi.json")
         return try JSONDocument(parsing: text, limits: JSONLimits(values: 100_000))
+    }
+
+    /// A file of YAML, as JSON. Needs the tools of `script/requirements.txt`.
+    static func yaml(_ path: String) async throws -> JSONDocument { try await json(ofYAML: text(path)) }
+
+    static func json(ofYAML yaml: String) async throws -> JSONDocument {
+        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
+        let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))"
+        let json = try await ChildProcess.run(venv + "/bin/python3", ["-c", script], input: Array(yaml.utf8))
+        return try JSONDocument(parsing: json.text)
     }
 }
 

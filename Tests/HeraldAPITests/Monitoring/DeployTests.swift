@@ -1,3 +1,4 @@
+import Foundation
 import HeraldJSON
 import Testing
 
@@ -37,6 +38,56 @@ struct DeployTests {
         let names = Set(text.matches(of: #/\bHERALD_[A-Z_]+/#).map { String($0.0) })
         #expect(names.isSubset(of: Option.all.map(\.variable)))
         #expect(names.isSuperset(of: ["HERALD_STORE", "HERALD_ADMIN_KEY", "HERALD_MASTER_KEY"]))
+    }
+
+    @Test(
+        "the balancer of compose.yaml is the trusted proxy, and names the clients",
+        .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
+    func balancer() async throws {
+        let file = try await Repository.yaml("deploy/compose.yaml")
+        let services = try #require(file["services"])
+        let address = services["balancer"]?["networks"]?["herald"]?["ipv4_address"]?.string
+        for name in ["herald-1", "herald-2"] {
+            let environment = services[name]?["environment"]
+            #expect(environment?["HERALD_TRUSTED_PROXIES"]?.string == address && address != nil, "\(name)")
+            #expect(environment?["HERALD_CONNECTIONS_PER_ADDRESS"] == nil, "\(name)")
+        }
+        let settings = try #require(file["configs"]?["balancer"]?["content"]?.string)
+        let nginx = try Repository.text("deploy/proxies/nginx.conf")
+        // In a file of Compose, a dollar is written twice.
+        for name in ["Connection", "Host", "X-Forwarded-For", "Forwarded"] {
+            let line = try #require(nginx.split(separator: "\n").first { $0.contains("proxy_set_header \(name) ") })
+            let wanted = line.trimmingPrefix { $0 == " " }.replacing("$", with: "$$")
+            #expect(settings.contains(wanted), "\(wanted)")
+        }
+    }
+
+    @Test(
+        "Prometheus of compose.yaml reads each server with the key, and Grafana has its data and the dashboard",
+        .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
+    func monitoring() async throws {
+        let file = try await Repository.yaml("deploy/compose.yaml")
+        let (services, configs) = (try #require(file["services"]), try #require(file["configs"]))
+        func first(_ list: JSONValue?) -> JSONValue? { list?.elements.first { _ in true } }
+        func content(_ name: String) async throws -> JSONDocument {
+            try await Repository.json(ofYAML: try #require(configs[name]?["content"]?.string))
+        }
+        let scraping = try await content("prometheus")
+        let job = try #require(first(scraping["scrape_configs"]))
+        #expect(job["job_name"]?.string == "herald", "the alert rules expect it")
+        let targets = try #require(first(job["static_configs"])?["targets"]).elements.compactMap(\.string)
+        let servers = services.members.filter { $0.value["image"]?.string == "herald" }.map { "\($0.key):8080" }
+        #expect(targets.sorted() == servers.sorted() && !servers.isEmpty)
+        let key = try #require(job["authorization"]?["credentials_file"]?.string)
+        let secret = file["secrets"]?[String(key.trimmingPrefix("/run/secrets/"))]
+        #expect(secret?["environment"]?.string == "HERALD_ADMIN_KEY")
+        let source = try #require(first(try await content("grafana-source")["datasources"]))
+        #expect(source["url"]?.string == "http://prometheus:9090" && source["type"]?.string == "prometheus")
+        let provider = try #require(first(try await content("grafana-dashboards")["providers"]))
+        let mounts = ["prometheus", "grafana"].flatMap { services[$0]?["volumes"]?.elements.compactMap(\.string) ?? [] }
+        let rules = first(scraping["rule_files"])?.string ?? ""
+        #expect(mounts.contains("./prometheus/alerts.yaml:\(rules):ro"))
+        #expect(mounts.contains("./grafana:\(provider["options"]?["path"]?.string ?? ""):ro"))
     }
 
     @Test("every alert rule uses existing metrics, and says what is wrong and what to do")
