@@ -1,4 +1,5 @@
 package import HeraldCore
+import Synchronization
 
 /// The value of one column of one row.
 package enum ColumnValue: Sendable {
@@ -25,9 +26,10 @@ package struct ColumnType<Value>: Sendable {
 }
 
 /// One column of a table whose rows are values of the type `Row`: its name and type, its value for a row, whether it is
-/// sealed, and what remains of it in a wiped row.
+/// sealed, and what remains of it in a wiped row. A column belongs to one table.
 package struct Column<Row, Value>: TableColumn {
     package let name: String
+    package let place = ColumnPlace()
     private let type: ColumnType<Value>
     private let get: @Sendable (Row) -> Value
     package let isFixed: Bool
@@ -55,12 +57,24 @@ package struct Column<Row, Value>: TableColumn {
     package func read(_ value: ColumnValue) throws(StoreError) -> Value { try type.read(value, name) }
 }
 
+/// Where a column is in the list of its table. The table sets it once, so that reading a row searches for no names.
+package final class ColumnPlace: Sendable {
+    /// -1 if it is in no list.
+    private let stored = Atomic<Int32>(-1)
+
+    package var index: Int32 {
+        get { stored.load(ordering: .relaxed) }
+        set { stored.store(newValue, ordering: .relaxed) }
+    }
+}
+
 /// A column of any type, for the column list of a table.
 package protocol TableColumn<Row>: Sendable {
     associatedtype Row
     typealias Seal = @Sendable (Int64) -> ColumnSealer.AssociatedData
 
     var name: String { get }
+    var place: ColumnPlace { get }
     var isFixed: Bool { get }
     var wiped: ColumnValue? { get }
     var seal: Seal? { get }
@@ -137,7 +151,11 @@ extension ColumnType<[[UInt8]]> {
     /// Encoded by `TextList`.
     package static let blobs = ColumnType(
         write: { .blob(TextList.encode($0)) },
-        read: { value, _ throws(StoreError) in try TextList.items(value.blob ?? []) })
+        read: { value, _ throws(StoreError) in
+            try (value.blob ?? []).withUnsafeBytes { bytes in
+                Result { () throws(StoreError) in try TextList.items(bytes) { Array($0) } }
+            }.get()
+        })
 }
 
 extension ColumnType<[String]> {
@@ -149,7 +167,7 @@ extension ColumnType<[KeyValue]> {
     /// Encoded by `TextList`.
     package static let pairs = ColumnType(
         write: { .text(TextList.encode($0)) },
-        read: { value, _ throws(StoreError) in try TextList.pairs(Array((value.text ?? "").utf8)) })
+        read: { value, _ throws(StoreError) in try TextList.pairs(value.text ?? "") })
 }
 
 extension ColumnType<[KeyValue]?> {
@@ -157,7 +175,7 @@ extension ColumnType<[KeyValue]?> {
         write: { $0.map { .text(TextList.encode($0)) } ?? .null },
         read: { value, _ throws(StoreError) in
             guard let text = value.text else { return nil }
-            return try TextList.pairs(Array(text.utf8))
+            return try TextList.pairs(text)
         })
 }
 
@@ -192,7 +210,7 @@ extension ColumnType {
         ColumnType(
             write: { .text(TextList.encode($0.map(write))) },
             read: { value, column throws(StoreError) in
-                try TextList.items(Array((value.text ?? "").utf8)).map { item throws(StoreError) in
+                try TextList.items(value.text ?? "") { item throws(StoreError) in
                     let text = String(decoding: item, as: UTF8.self)
                     return try known(read(text), column, text)
                 }

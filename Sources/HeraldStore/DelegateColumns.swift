@@ -36,9 +36,7 @@ package enum DelegateColumns {
     }
     static let maxInFlight = Of("max_in_flight", .int) { $0.settings.maxInFlight }
     static let timeoutSeconds = Of("timeout_seconds", .int) { $0.settings.timeoutSeconds }
-    static let retrySchedule = Of("retry_schedule", .list({ $0.description }, { Double($0) }), wiped: .text("")) {
-        $0.settings.retrySchedule
-    }
+    static let retrySchedule = Of("retry_schedule", .schedule, wiped: .text("")) { $0.settings.retrySchedule }
     static let filter = Of("filter", .filter, wiped: .null) { $0.settings.filter }
     static let format = Of("format", .name) { $0.settings.format }
     static let ordering = Of("ordering", .name) { $0.settings.ordering }
@@ -98,6 +96,20 @@ extension WebhookSettings {
         httpVersion = try row(Columns.httpVersion)
         tls = try row(Columns.tls).map { TLSSettings($0) } ?? TLSSettings()
     }
+}
+
+extension ColumnType<[Double]> {
+    /// Delegates with the default schedule share it, and nothing is parsed for them.
+    fileprivate static let schedule: ColumnType = {
+        let any = list({ (delay: Double) in delay.description }, { Double($0) })
+        let usual = WebhookSettings.defaultRetrySchedule
+        let usualText = any.write(usual).text
+        return ColumnType(
+            write: any.write,
+            read: { value, column throws(StoreError) in
+                value.text == usualText ? usual : try any.read(value, column)
+            })
+    }()
 }
 
 extension ColumnType<ContentFilter?> {

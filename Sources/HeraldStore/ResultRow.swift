@@ -23,5 +23,7 @@ extension ResultRow {
     /// Empty for NULL.
     package func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
-    package func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] { try TextList.pairs(bytes(column)) }
+    package func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] {
+        try withBytes(column) { bytes in Result { () throws(StoreError) in try TextList.pairs(bytes) } }.get()
+    }
 }

@@ -8,12 +8,11 @@ package struct RowTable<Row>: Sendable {
     package let name: String
     /// If columns are sealed, the first column is the key.
     package let columns: [any TableColumn<Row>]
-    private let indexes: [String: Int32]
 
     package init(_ name: String, _ columns: [any TableColumn<Row>]) {
         self.name = name
         self.columns = columns
-        indexes = Dictionary(uniqueKeysWithValues: zip(columns.map(\.name), Int32(0)...))
+        for (index, column) in columns.enumerated() { column.place.index = Int32(index) }
     }
 
     // MARK: SQL
@@ -56,7 +55,7 @@ package struct RowTable<Row>: Sendable {
 
     /// A row of the columns of `list`.
     package func row(_ row: some ResultRow, _ sealer: ColumnSealer = .none) -> StoredRow<Row> {
-        StoredRow(row: row, sealer: sealer, indexes: indexes)
+        StoredRow(row: row, sealer: sealer)
     }
 }
 
@@ -64,10 +63,10 @@ package struct RowTable<Row>: Sendable {
 package struct StoredRow<Row> {
     fileprivate let row: any ResultRow
     fileprivate let sealer: ColumnSealer
-    fileprivate let indexes: [String: Int32]
 
     package func callAsFunction<Value>(_ column: Column<Row, Value>) throws(StoreError) -> Value {
-        guard let index = indexes[column.name] else {
+        let index = column.place.index
+        guard index >= 0 else {
             throw .failed(reason: "the column \(column.name) is in no list of its table")
         }
         var value = row.value(index)

@@ -192,7 +192,9 @@ extension Removal {
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.
-package func known<Value>(_ value: Value?, _ what: String, _ found: String) throws(StoreError) -> Value {
-    guard let value else { throw .unreadable(reason: "it holds an unknown \(what), \(found)") }
+package func known<Value>(
+    _ value: Value?, _ what: String, _ found: @autoclosure () -> String
+) throws(StoreError) -> Value {
+    guard let value else { throw .unreadable(reason: "it holds an unknown \(what), \(found())") }
     return value
 }

@@ -33,14 +33,15 @@ package struct WebhookRules: Sendable {
     /// The errors that do not depend on the sender.
     package static func limitProblems(of settings: WebhookSettings) -> [FieldError] {
         var errors: [FieldError] = []
-        func check(_ isRight: Bool, _ pointer: String, _ detail: @autoclosure () -> String) {
-            if !isRight { errors.append(FieldError(pointer, detail())) }
+        // Texts are made for errors only: at the start, each stored delegate is checked.
+        func check(_ isRight: Bool, _ pointer: @autoclosure () -> String, _ detail: @autoclosure () -> String) {
+            if !isRight { errors.append(FieldError(pointer(), detail())) }
         }
         func check<Number: Comparable>(
-            _ number: Number?, _ range: ClosedRange<Number>, _ pointer: String, _ unit: String
+            _ number: Number?, _ range: ClosedRange<Number>, _ pointer: @autoclosure () -> String, _ unit: String
         ) {
             check(
-                number.map(range.contains) ?? true, pointer,
+                number.map(range.contains) ?? true, pointer(),
                 "must be \(unit) from \(range.lowerBound) to \(range.upperBound)")
         }
         errors += EventSelection.problems(ofEvents: settings.events, subjects: settings.subjects)

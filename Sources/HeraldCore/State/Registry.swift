@@ -25,6 +25,17 @@ package final class Registry: Sendable {
         }
 
         func contains(_ id: String, at index: Int) -> Bool { index < sorted.count && sorted[index].id == id }
+
+        /// Adds a delegate that is new in `sorted`.
+        mutating func add(_ delegate: WebhookDelegate) {
+            counts[delegate.app, default: 0] += 1
+            set(delegate)
+        }
+
+        mutating func set(_ delegate: WebhookDelegate) {
+            byKey[delegate.key] = delegate
+            byURL[Address(app: delegate.app, url: delegate.settings.url)] = delegate.key
+        }
     }
 
     private struct Address: Hashable {
@@ -47,7 +58,10 @@ package final class Registry: Sendable {
     init(_ delegates: [WebhookDelegate], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
         var entries = Entries()
-        for delegate in delegates.sorted(by: { $0.id < $1.id }) { Self.insert(delegate, &entries) }
+        entries.sorted = delegates.sorted { $0.id < $1.id }
+        entries.byKey.reserveCapacity(delegates.count)
+        entries.byURL.reserveCapacity(delegates.count)
+        for delegate in entries.sorted { entries.add(delegate) }
         self.entries = Mutex(entries)
         for delegate in delegates { kept.change(.delegates, of: delegate.app, by: delegate.keptBytes) }
     }
@@ -125,12 +139,11 @@ package final class Registry: Sendable {
         let index = entries.index(of: delegate.id)
         if entries.contains(delegate.id, at: index) {
             entries.sorted[index] = delegate
+            entries.set(delegate)
         } else {
             entries.sorted.insert(delegate, at: index)
-            entries.counts[delegate.app, default: 0] += 1
+            entries.add(delegate)
         }
-        entries.byKey[delegate.key] = delegate
-        entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = delegate.key
     }
 
     private static func forgetAddress(_ delegate: WebhookDelegate, _ entries: inout Entries) {
