@@ -110,7 +110,9 @@ let package = Package(
                 "HeraldCore", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldCrypto", "HeraldRuntime",
                 "CHeraldResources",
             ],
-            exclude: ["Server/openapi.yaml", "Server/openapi.json", "Server/problems.md", "Dashboard/Pages"]),
+            exclude: [
+                "Server/openapi.yaml", "Server/openapi.json", "Server/problems.md", "Reference", "Dashboard/Pages",
+            ]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
         module(
             "HeraldCLI",

@@ -88,6 +88,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 + KeyEndpoints(hub: hub, access: access).routes
                 + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes
                 + SystemEndpoints(hub: hub, metrics: metrics, publicURL: publicURL).routes
+                + ReferenceEndpoints(publicURL: publicURL).routes
                 + DashboardEndpoints().routes)
     }
 

@@ -12,6 +12,18 @@ static const unsigned char openapi_yaml[] = {
 static const unsigned char problems_md[] = {
 #embed "../../HeraldAPI/Server/problems.md"
 };
+static const unsigned char docs_css[] = {
+#embed "../../HeraldAPI/Reference/docs.css"
+};
+static const unsigned char docs_html[] = {
+#embed "../../HeraldAPI/Reference/docs.html"
+};
+static const unsigned char docs_txt[] = {
+#embed "../../HeraldAPI/Reference/docs.txt"
+};
+static const unsigned char llms_txt[] = {
+#embed "../../HeraldAPI/Reference/llms.txt"
+};
 static const unsigned char access_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/access.js"
 };
@@ -115,6 +127,10 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("openapi.json", openapi_json),
     FILE_NAMED("openapi.yaml", openapi_yaml),
     FILE_NAMED("problems.md", problems_md),
+    FILE_NAMED("docs.css", docs_css),
+    FILE_NAMED("docs.html", docs_html),
+    FILE_NAMED("docs.txt", docs_txt),
+    FILE_NAMED("llms.txt", llms_txt),
     FILE_NAMED("access.js", access_js),
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),

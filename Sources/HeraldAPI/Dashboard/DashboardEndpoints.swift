@@ -21,15 +21,18 @@ struct DashboardEndpoints: Sendable {
     }
 }
 
-/// One file of the dashboard.
+/// One file of the dashboard, or of the API reference.
 struct DashboardFile: Sendable {
     let name: String
     let bytes: [UInt8]
     private let tag: String
 
-    private init(_ name: String) {
+    private init(_ name: String) { self.init(name, EmbeddedFile.bytes(name)) }
+
+    /// - Parameter name: its ending decides the type of the content.
+    init(_ name: String, _ bytes: [UInt8]) {
         self.name = name
-        bytes = EmbeddedFile.bytes(name)
+        self.bytes = bytes
         tag = "\"" + SHA256.hash(bytes).prefix(9).map { String($0, radix: 36) }.joined() + "\""
     }
 
@@ -47,7 +50,7 @@ struct DashboardFile: Sendable {
 
     private static let types = [
         "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-        "svg": "image/svg+xml",
+        "svg": "image/svg+xml", "txt": "text/plain; charset=utf-8",
     ]
 
     /// No content from other origins, no inline scripts, no framing, and no markup from strings.
@@ -72,7 +75,7 @@ struct DashboardFile: Sendable {
 }
 
 extension Call {
-    fileprivate func send(_ file: DashboardFile) {
+    func send(_ file: DashboardFile) {
         // Browsers revalidate each time, so that all files are of the same version after an update.
         send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match")), caching: "no-cache")
     }

@@ -17,4 +17,10 @@ package enum APIDescription {
             bytes.replacing(Array(words.0.utf8), with: Array((words.1 ?? url.base).utf8), maxReplacements: 1)
         }
     }
+
+    /// - Returns: the text with this URL in each of its examples; unchanged if the URL is not known.
+    static func namingAll(_ url: PublicURL, _ text: [UInt8]) -> [UInt8] {
+        if url.base.isEmpty { return text }
+        return text.replacing(Array(serverWords[0].0.utf8), with: Array(url.base.utf8))
+    }
 }
