@@ -5,6 +5,7 @@
   verify.py --require go     fails, too, if one of these languages is missing
 """
 import base64
+import glob
 import hashlib
 import hmac
 import os
@@ -41,6 +42,74 @@ import sys
 print(is_signed(*sys.argv[1:5], sys.argv[5].encode()))
 """
 PHP = "\necho isSigned(...array_slice($argv, 1)) ? 'true' : 'false';\n"
+CSHARP = """
+public static class Program
+{
+    public static void Main(string[] a)
+    {
+        System.Console.WriteLine(Callbacks.IsSigned(a[0], a[1], a[2], a[3], System.Text.Encoding.UTF8.GetBytes(a[4])));
+    }
+}
+"""
+RUST = """
+fn main() {
+    let a: Vec<String> = std::env::args().skip(1).collect();
+    println!("{}", is_signed(&a[0], &a[1], &a[2], &a[3], a[4].as_bytes()));
+}
+"""
+# Debian has the sources of the crate, as a registry of cargo.
+CARGO = """
+[package]
+name = "receiver"
+version = "0.1.0"
+edition = "2021"
+
+[[bin]]
+name = "receiver"
+path = "main.rs"
+
+[dependencies]
+openssl = "0.10"
+"""
+REGISTRY = "/usr/share/cargo/registry"
+CARGO_CONFIGURATION = f"""
+[source.crates-io]
+replace-with = "debian"
+
+[source.debian]
+directory = "{REGISTRY}"
+"""
+SWIFT = """
+@main struct Receiver {
+    static func main() {
+        let a = CommandLine.arguments
+        print(isSigned(secret: a[1], id: a[2], timestamp: a[3], signatures: a[4], body: Data(a[5].utf8)))
+    }
+}
+"""
+# What the function uses of swift-crypto, made of the openssl program: the tests have no packages of others.
+CRYPTO = """
+import Foundation
+
+public enum SHA256 {}
+public struct SymmetricKey {
+    let bytes: Data
+    public init(data: Data) { bytes = data }
+}
+public enum HMAC<Hash> {
+    public static func isValidAuthenticationCode(_ code: Data, authenticating data: Data, using key: SymmetricKey) -> Bool {
+        let process = Process(), input = Pipe(), output = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/openssl")
+        let hex = key.bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        process.arguments = ["dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:" + hex, "-binary"]
+        (process.standardInput, process.standardOutput) = (input, output)
+        guard (try? process.run()) != nil else { return false }
+        input.fileHandleForWriting.write(data)
+        input.fileHandleForWriting.closeFile()
+        return output.fileHandleForReading.readDataToEndOfFile() == code
+    }
+}
+"""
 RUBY = "\nputs signed?(*ARGV)\n"
 
 
@@ -55,7 +124,24 @@ def files_of(language, code):
         "java": ({"Callbacks.java": code, "Main.java": JAVA}, javac, ["java", "Main"]),
         "php": ({"main.php": "<?php\ndeclare(strict_types=1);\n" + code + PHP}, [], ["php", "-d", "display_errors=stderr", "main.php"]),
         "ruby": ({"main.rb": code + RUBY}, [], ["ruby", "-w", "main.rb"]),
+        "csharp": ({"main.cs": code + CSHARP}, ["mcs", "-warnaserror", "-out:main.exe", "main.cs"], ["mono", "main.exe"]),
+        "rust": (
+            {"main.rs": code + RUST, "Cargo.toml": CARGO, ".cargo/config.toml": CARGO_CONFIGURATION},
+            ["cargo", "build", "--offline", "--quiet"], ["target/debug/receiver"]),
+        "swift": (
+            {"Receiver.swift": code + SWIFT, "Crypto.swift": CRYPTO},
+            ["sh", "-c", "swiftc -emit-module -emit-library -static -module-name Crypto Crypto.swift && "
+             "swiftc -parse-as-library -warnings-as-errors -I . -L . -lCrypto Receiver.swift -o program"], ["./program"]),
     }[language]
+
+
+def missing(language, build, run):
+    """Whether the language cannot be tried here."""
+    programs = [command[0] for command in (build, run) if command and "/" not in command[0]]
+    programs += ["swiftc", "openssl"] if language == "swift" else []
+    # The crate is looked for where Debian has it, whichever Rust is installed.
+    lacks_crate = language == "rust" and not glob.glob(f"{REGISTRY}/openssl-0.10*")
+    return lacks_crate or any(shutil.which(program) is None for program in programs)
 
 
 def blocks():
@@ -102,6 +188,7 @@ def problems(language, code):
     files, build, run = files_of(language, code)
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
         environment = dict(os.environ, GOCACHE=os.path.join(folder, "cache"), GO111MODULE="off", LC_ALL="C.UTF-8")
@@ -122,11 +209,11 @@ def problems(language, code):
 def main():
     required = sys.argv[2:] if sys.argv[1:2] == ["--require"] else []
     found, wrong = blocks(), []
-    if set(found) != {"python", "js", "go", "java", "php", "ruby"}:
+    if set(found) != {"python", "js", "go", "java", "php", "ruby", "csharp", "rust", "swift"}:
         wrong.append(f"the pages have functions for {sorted(found)}")
     for language, code in found.items():
         _, build, run = files_of(language, code)
-        if any(shutil.which(command[0]) is None for command in (build, run) if command and not command[0].startswith(".")):
+        if missing(language, build, run):
             print(f"{language}: not installed")
             wrong += [f"{language} is required"] if language in required else []
             continue
