@@ -7,8 +7,9 @@ extension Command {
             Command(
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, apps, audit,
-            verify,
+            login, logout, open,
+            publish, trigger, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys,
+            apps, audit, storage, nodes, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },

@@ -26,6 +26,7 @@ enum ManPage {
             ("HERALD_SERVER", "The server of client commands, when --server is not given."),
             ("HERALD_KEY", "The access key of client commands."),
             ("HERALD_APP", "As --app."),
+            ("HERALD_PROFILE", "As --profile."),
             ("HERALD_KEY_FILE", "A file with the access key, when --key-file is not given."),
             ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
             ("NO_COLOR", "When it is set and not empty, output has no colours."),

@@ -160,7 +160,9 @@ public final class ChildProcess: Sendable {
         var entry = environ
         while let text = entry.pointee {
             let pair = String(cString: text)
-            if !pair.hasPrefix("HERALD_") { result.append(pair) }
+            let name = String(pair.prefix { $0 != "=" })
+            // A variable that is there twice has its first value.
+            if !name.hasPrefix("HERALD_"), added[name] == nil { result.append(pair) }
             entry += 1
         }
         return result + added.map { "\($0.key)=\($0.value)" }

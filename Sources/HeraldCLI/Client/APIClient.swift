@@ -16,20 +16,23 @@ final class APIClient {
     let server: String
     /// The current command, for error messages.
     private(set) var command: Command?
+    /// The app to act on, if it is not the key's own.
+    var app: String? { credentials.first { $0.name == "Herald-App" }?.value }
     var hasKey: Bool { credentials.contains { $0.name == "Authorization" } }
     private let client: HTTPClient
     private let credentials: [(name: String, value: String)]
 
-    private static let defaultServer = "http://127.0.0.1:8080"
+    static let defaultServer = "http://127.0.0.1:8080"
     /// Enough for a page of 200 large events.
     private static let limits = JSONLimits(depth: 80, values: 20_000_000, keyBytes: 65_536)
 
-    /// The server of the flags, the environment, or the default.
+    /// The server of the flags, the environment, the profile, or the default.
     convenience init(_ invocation: Invocation) throws(CommandError) {
         let environment = Environment.current
+        let profile = try Profile.chosen(invocation)
         try self.init(
-            server: Self.namedServer(invocation) ?? Self.defaultServer,
-            key: try Self.key(invocation["key-file"], environment),
+            server: profile?.server ?? Self.namedServer(invocation) ?? Self.defaultServer,
+            key: try Self.key(invocation["key-file"], environment) ?? profile?.key,
             app: invocation["app"] ?? environment["HERALD_APP"],
             authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
         command = invocation.command
@@ -41,7 +44,7 @@ final class APIClient {
     }
 
     /// A flag wins. In the environment the key itself wins, because a file may be outdated.
-    private static func key(_ file: String?, _ environment: [String: String]) throws(CommandError) -> String? {
+    static func key(_ file: String?, _ environment: [String: String]) throws(CommandError) -> String? {
         if let file { return try KeyFile.read(file) }
         if let key = environment["HERALD_KEY"] {
             guard KeyFile.isKey(key) else {

@@ -44,13 +44,48 @@ extension Command {
         })
 }
 
+extension Command {
+    static let trigger = Command(
+        name: "trigger", summary: "publish the example of an event type, to test receivers",
+        details: "The example is that of the type's description: `herald event-types set TYPE --example JSON`.",
+        arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.")],
+        flags: [
+            Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
+            Flag(
+                name: "wait", placeholder: "SECONDS",
+                help: "Wait until every matching delegate was called, and report the results."),
+            Flag(name: "dry-run", help: "Publish nothing. Report which delegates match, and why the others do not."),
+        ] + Flags.client,
+        examples: ["herald trigger order.paid --wait 10"],
+        action: .run(PublishCommand.example))
+}
+
 private enum PublishCommand {
+    static func example(_ call: Invocation) throws(CommandError) {
+        let type = call.arguments[0]
+        let client = try APIClient(call)
+        let description = try client.send("GET", ["v1", "event-types", type]).json
+        guard let example = description["example"], !example.isNull else {
+            throw CommandError(
+                description:
+                    "The description of \(type) has no example: `herald event-types set \(type) --example JSON` sets one."
+                    .printable(), exitCode: ExitCode.refused)
+        }
+        try publish(call, client, type: type, data: RawJSON(example.bytes[...]))
+    }
+
     static func one(_ call: Invocation) throws(CommandError) {
         guard let type = call.arguments.first else {
             throw CommandError(description: "TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
         }
-        let wait = try call.number("wait", 1...60)
         let data = try call["data"].map { text throws(CommandError) in try Input.json(text, "--data") }
+        try publish(call, try APIClient(call), type: type, data: data)
+    }
+
+    private static func publish(
+        _ call: Invocation, _ client: APIClient, type: String, data: RawJSON?
+    ) throws(CommandError) {
+        let wait = try call.number("wait", 1...60)
         var json = JSONWriter()
         json.object {
             $0.member("type", type)
@@ -59,7 +94,7 @@ private enum PublishCommand {
             $0.member("time", ifPresent: call["time"])
             $0.member("data", ifPresent: data)
         }
-        let answer = try APIClient(call).send(
+        let answer = try client.send(
             "POST", ["v1", "events"], query: [("dry_run", call.has("dry-run") ? "true" : nil)], body: json.bytes,
             headers: wait.map { [("Prefer", "wait=\($0)")] } ?? [])
         let listing = Listing(call)

@@ -2,7 +2,7 @@
 enum Flags {
     static let server = Command.Flag(
         name: "server", placeholder: "URL",
-        help: "The server. Environment: HERALD_SERVER. Default: http://127.0.0.1:8080.")
+        help: "The server. Environment: HERALD_SERVER. Default: that of the profile, or http://127.0.0.1:8080.")
     static let authorities = Command.Flag(
         name: "certificate-authorities", placeholder: "FILE",
         help: "Certificate authorities (PEM) for an https server. Environment: HERALD_CERTIFICATE_AUTHORITIES.")
@@ -10,7 +10,7 @@ enum Flags {
 
     /// The flags of every command that uses a server.
     static let client = [json] + connection
-    static let connection = [server, keyFile, app, authorities]
+    static let connection = [server, Profile.flag, keyFile, app, authorities]
 
     static let app = Command.Flag(
         name: "app", placeholder: "NAME",

@@ -184,7 +184,7 @@ struct Settings {
     }
 
     private static let variablesOfOtherCommands: Set = [
-        "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP", "HERALD_NEW_MASTER_KEY",
+        "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP", "HERALD_PROFILE", "HERALD_NEW_MASTER_KEY",
         "HERALD_NEW_MASTER_KEY_FILE",
     ]
 

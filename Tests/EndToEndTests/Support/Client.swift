@@ -26,8 +26,11 @@ struct Client: Sendable {
     }
 
     static func run(_ arguments: [String], server: String? = nil, input: String = "") async throws -> Result {
+        // Without the profiles of the user who runs the tests.
+        var environment = ["XDG_CONFIG_HOME": "/nonexistent"]
+        environment["HERALD_SERVER"] = server
         let result = try await ChildProcess.run(
-            try Binary.path(), arguments, environment: server.map { ["HERALD_SERVER": $0] } ?? [:],
+            try Binary.path(), arguments, environment: environment,
             input: Array(input.utf8))
         return Result(end: result.end, text: result.text)
     }

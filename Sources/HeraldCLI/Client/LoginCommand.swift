@@ -1,0 +1,123 @@
+import Glibc
+import HeraldJSON
+
+extension Command {
+    static let login = Command(
+        name: "login", summary: "store a server and its access key for later commands",
+        details: """
+            Checks the key with the server, and stores both in ~/.config/herald/config, readable by you only. The key comes from --key-file,
+            from HERALD_KEY, or from standard input; on a terminal it is not shown. Later commands use the profile "default",
+            unless --profile, --server or HERALD_SERVER names another.
+            """,
+        flags: [
+            Flag(name: "profile", placeholder: "NAME", help: "The name of the profile. Default: default.")
+        ] + Flags.connection.filter { $0.name != "profile" && $0.name != "app" },
+        examples: [
+            "herald login --server https://herald.example.com",
+            "herald login --server http://10.0.0.5:8080 --profile test",
+        ],
+        action: .run(LoginCommand.login))
+
+    static let logout = Command(
+        name: "logout", summary: "remove a stored server and its key",
+        flags: [Flag(name: "profile", placeholder: "NAME", help: "The name of the profile. Default: default.")],
+        action: .run(LoginCommand.logout))
+
+    static let open = Command(
+        name: "open", summary: "print a link that opens the dashboard",
+        details: """
+            With an admin key, the link signs in to the dashboard of one app, once: that of --app, or else `default`. With other keys, and without
+            one, it is the address of the dashboard.
+            """,
+        flags: [
+            Flag(
+                name: "expires-in", placeholder: "SECONDS",
+                help: "How long the link is valid, 60 to 604800. Default: 3600.")
+        ] + Flags.client,
+        action: .run(LoginCommand.link))
+}
+
+private enum LoginCommand {
+    static func login(_ call: Invocation) throws(CommandError) {
+        let name = try name(call)
+        let server = APIClient.namedServer(call) ?? APIClient.defaultServer
+        var key = try APIClient.key(call["key-file"], Environment.current)
+        if key == nil { key = try typed() }
+        let client = try APIClient(
+            server: server, key: key,
+            authorities: call["certificate-authorities"] ?? Environment.current["HERALD_CERTIFICATE_AUTHORITIES"])
+        let session = try client.send("GET", ["v1", "session"]).json
+        guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
+            throw CommandError(
+                description: "\(client.server) does not accept the key. Nothing was stored.", exitCode: ExitCode.refused
+            )
+        }
+        let others = try ProfileFile.read().filter { $0.name != name }
+        try ProfileFile.write(others + [Profile(name: name, server: client.server, key: key)])
+        let scopes = session.text("scopes")
+        let right =
+            key == nil ? "without a key, which it does not require" : "app \(session.text("app")), scopes: \(scopes)"
+        try Output.line("Stored \(client.server) as the profile \"\(name)\" (\(right)).".printable())
+    }
+
+    static func logout(_ call: Invocation) throws(CommandError) {
+        let name = try name(call)
+        let profiles = try ProfileFile.read()
+        guard profiles.contains(where: { $0.name == name }) else {
+            throw CommandError(
+                description: "There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
+        }
+        try ProfileFile.write(profiles.filter { $0.name != name })
+        try Output.line("Removed the profile \"\(name)\". Its key is still valid: `herald keys revoke` ends it.")
+    }
+
+    static func link(_ call: Invocation) throws(CommandError) {
+        let seconds = try call.number("expires-in", 60...604_800)
+        let client = try APIClient(call)
+        let session = try client.send("GET", ["v1", "session"]).json
+        let isAdmin = session["scopes"]?.elements.contains { $0.isString("admin") } == true
+        guard client.hasKey, isAdmin else { return try Output.line(client.server + "/") }
+        var json = JSONWriter()
+        json.object {
+            $0.member("app", client.app ?? session.text("app"))
+            $0.member("expires_in", ifPresent: seconds)
+        }
+        let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
+        let url = answer.json.text("url")
+        // A server without --public-url returns a path.
+        try Listing(call).print(answer, url.hasPrefix("/") ? client.server + url : url)
+    }
+
+    private static func name(_ call: Invocation) throws(CommandError) -> String {
+        let name = call["profile"] ?? Environment.current["HERALD_PROFILE"] ?? Profile.defaultName
+        guard Profile.isName(name) else {
+            throw CommandError(
+                description:
+                    "The profile is \"\(name)\", but must be 1 to 64 letters, digits, dots, dashes and underscores.")
+        }
+        return name
+    }
+
+    /// A key from standard input; `nil` if the line is empty.
+    private static func typed() throws(CommandError) -> String? {
+        let hasTerminal = isatty(0) == 1
+        var terminal = termios()
+        if hasTerminal {
+            Output.note("Access key (empty if the server requires none): ")
+            tcgetattr(0, &terminal)
+            var silent = terminal
+            silent.c_lflag &= ~tcflag_t(ECHO)
+            tcsetattr(0, TCSAFLUSH, &silent)
+        }
+        let line = readLine() ?? ""
+        if hasTerminal {
+            tcsetattr(0, TCSAFLUSH, &terminal)
+            Output.note("\n")
+        }
+        guard line.isEmpty || KeyFile.isKey(line) else {
+            throw CommandError(
+                description: "That is not an access key: 20 to 255 visible ASCII characters.", exitCode: ExitCode.data)
+        }
+        return line.isEmpty ? nil : line
+    }
+}

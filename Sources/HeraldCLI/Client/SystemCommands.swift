@@ -1,0 +1,62 @@
+import HeraldJSON
+
+extension Command {
+    static let storage = Command(
+        name: "storage", summary: "show what the storage takes, its budgets, backups and removals",
+        flags: Flags.client,
+        action: .run { call throws(CommandError) in
+            try Listing(call).print(try APIClient(call).send("GET", ["v1", "storage"]))
+        })
+}
+
+extension Command {
+    static let nodes = Command(
+        name: "nodes", summary: "list the nodes that share the store, and the moves of their shards",
+        action: .group([
+            Command(
+                name: "list", summary: "list the nodes, newest first", flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    try SystemCommands.list(
+                        call, ["v1", "nodes"], Table("ID", "PRESENT", "SHARDS", "LAG", "SEEN", "VERSION", .text("NAME"))
+                    ) { node in
+                        let isPresent = node["present"]?.bool == true
+                        return [
+                            .init(node.text("id")), .init(isPresent ? "yes" : "no", isPresent ? .good : .faint),
+                            .init("\(node["shards"]?.count ?? 0)"), .init(node.text("lag_events")),
+                            .init(node.text("seen_at"), .faint), .init(node.text("version")), .init(node.text("name")),
+                        ]
+                    }
+                }),
+            Command(
+                name: "moves", summary: "list the moves of shards within the last day, newest first",
+                flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    try SystemCommands.list(
+                        call, ["v1", "nodes", "moves"], Table("TIME", "FROM", "TO", "REASON", .text("SHARDS"))
+                    ) { move in
+                        [
+                            .init(move.text("moved_at"), .faint), .init(move.text("from")), .init(move.text("to")),
+                            .init(move.text("reason")), .init(move.text("shards")),
+                        ]
+                    }
+                }),
+        ]))
+}
+
+private enum SystemCommands {
+    /// A list that the server returns as a whole.
+    static func list(
+        _ call: Invocation, _ path: [String], _ table: Table, row: (JSONValue) -> [Table.Cell]
+    ) throws(CommandError) {
+        let client = try APIClient(call)
+        guard let data = try client.send("GET", path).json["data"], data.kind == .array else {
+            throw client.notHerald("its response is not a list")
+        }
+        if Listing(call).isJSON {
+            for element in data.elements { try Output.line(json: element.bytes) }
+        } else {
+            var table = table
+            try table.print(data.elements.map(row))
+        }
+    }
+}
