@@ -1,6 +1,6 @@
 # The image of Herald: `docker build -t herald .`, then
 # `docker run -p 127.0.0.1:8080:8080 -v herald-data:/data herald`.
-# Both base images can be replaced with --build-arg; both must be of the same Debian release.
+# Both images can be replaced with --build-arg, also by their digests; both must be of the same Debian release.
 ARG BUILD_IMAGE=swift:6.3-bookworm
 ARG RUN_IMAGE=debian:bookworm-slim
 
@@ -11,9 +11,9 @@ COPY Package.swift ./
 COPY script/bootstrap script/
 RUN script/bootstrap
 COPY . .
-RUN script/build
+RUN script/build && strip --strip-all -o /herald/herald .build/release/herald
 
-FROM ${RUN_IMAGE}
+FROM ${RUN_IMAGE} AS root
 # script/check-runtime-packages compares this list with what the binary is linked with. Debian's security updates must
 # reach every build, so versions are not pinned.
 # hadolint ignore=DL3008
@@ -30,15 +30,20 @@ RUN apt-get update \
         libsqlite3-0 \
         libssl3 \
         libstdc++6 \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --user-group --home-dir /data --shell /usr/sbin/nologin herald \
-    && install --directory --owner=herald --group=herald --mode=0700 /data
-COPY --from=build /herald/.build/release/herald /usr/local/bin/
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /herald/herald /herald/script/image-root /herald/
+RUN /herald/image-root /herald/herald /root-of-image
 
+# Only the binary, its libraries and the certificates: no shell.
+FROM scratch
+LABEL org.opencontainers.image.title="Herald" \
+    org.opencontainers.image.description="Self-hosted webhook delivery" \
+    org.opencontainers.image.licenses="MIT"
+COPY --from=root /root-of-image /
 USER 10001:10001
 WORKDIR /data
 # A container is reached from outside only: without HERALD_ADMIN_KEY the first start makes an admin key: /data/admin-key.
-ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080
+ENV PATH=/usr/local/bin HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080
 VOLUME /data
 EXPOSE 8080
 # `herald serve` drains on TERM, within HERALD_GRACE (30 s): give `docker stop` more time than that.
