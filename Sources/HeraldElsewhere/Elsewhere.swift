@@ -17,6 +17,9 @@ public enum ContentFilter {}
 public enum CurrentAppState {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
+public enum DeliveryError {}
+
+@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum DeliveryState {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")

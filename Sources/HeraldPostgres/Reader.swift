@@ -143,13 +143,7 @@ extension Reader {
     }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
-        // "~" sorts after every character of a type.
-        let (from, to) =
-            switch query.type {
-            case .any: ("", "~")
-            case .prefix(let prefix): (prefix, prefix + "~")
-            case .exact(let type): (type, type)
-            }
+        let (from, to) = query.typeRange
         let rows = try run(query.app == .default ? Self.eventsMatching : Self.eventsOfAppMatching) { parameters in
             parameters.add(min(query.before ?? .max, durable.position + 1))
             parameters.add(query.app.rawValue)

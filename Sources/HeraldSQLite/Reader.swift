@@ -57,13 +57,7 @@ final class Reader: StoreReader {
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
         connection.startClock()
-        // "~" sorts after every character of a type.
-        let (from, to) =
-            switch query.type {
-            case .any: ("", "~")
-            case .prefix(let prefix): (prefix, prefix + "~")
-            case .exact(let type): (type, type)
-            }
+        let (from, to) = query.typeRange
         let statement = query.app == .default ? eventsMatching : eventsOfAppMatching
         statement.bind(1, query.before ?? .max)
         statement.bind(2, query.app.rawValue)

@@ -26,6 +26,9 @@ extension StoredAttempt {
         tls, first_byte, is_reused, peer, bytes_sent, bytes_received
         """
 
+    /// The columns, in a join.
+    static let columnsOfTable = qualified(columns, by: "attempts")
+
     package init(_ row: some ResultRow) throws(StoreError) {
         let failure = try row.optionalText(7).map { text throws(StoreError) in
             try known(CallbackFailure(rawValue: text), "failure", text)
@@ -38,6 +41,19 @@ extension StoredAttempt {
         record.isReplay = row.integer(10) != 0
         record.transport = TransportRecord(row)
         self.init(id: try row.natural(0, "attempt"), record: record)
+    }
+}
+
+extension AttemptEnd {
+    /// - Parameter index: the column `status`, which `failure` and `started_at` follow; all are NULL without an attempt.
+    init?(_ row: some ResultRow, _ index: Int32) throws(StoreError) {
+        if row.isNull(index + 2) { return nil }
+        let failure = try row.optionalText(index + 1).map { text throws(StoreError) in
+            try known(CallbackFailure(rawValue: text), "failure", text)
+        }
+        self.init(
+            status: row.isNull(index) ? nil : Int(row.figure(index)), failure: failure,
+            startedAt: try row.time(index + 2))
     }
 }
 
@@ -59,6 +75,8 @@ extension TransportRecord {
 extension WaitingDelivery {
     /// As stored.
     package static let columns = "delegate, event, attempts, due_at, state, is_replay, uncounted"
+    /// The columns of the rows that a search has found, in a join.
+    static let columnsOfFound = qualified(columns, by: "found")
     package static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
 
     /// The rows in state `retrying` of delegates that have at most $1, and how many each of the others has.
@@ -189,6 +207,11 @@ extension Removal {
         guard let part = Part(rawValue: row.text(0)), let cause = Cause(rawValue: row.text(1)) else { return nil }
         self.init(part, cause, count: Int(row.figure(2)))
     }
+}
+
+/// A list of columns with the name of their table.
+private func qualified(_ columns: String, by table: String) -> String {
+    columns.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.

@@ -3,8 +3,8 @@ package import HeraldCore
 /// Shared statements of deliveries.
 package enum DeliveryStatement: Int, CaseIterable, Sendable {
     case addReplay, removeReplay, countReplays, replays, removeOldStatistics, statistics, recipients,
-        attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, countOfAll, countOfDelegate,
-        countsOfApp, dueRows, rowsOfSubject, rowsOfEvents
+        attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, searchOfAll, searchOfDelegate,
+        deliveredOfEvent, deliveredTo, countOfAll, countOfDelegate, countsOfApp, dueRows, rowsOfSubject, rowsOfEvents
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -41,6 +41,22 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         // delegate the primary key would do as well, but reads its rows of all states.
         case .pageOfAll: Self.page(dialect.indexed(by: "waiting_by_state"), "")
         case .pageOfDelegate: Self.page(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
+        case .searchOfAll: Self.search(dialect.indexed(by: "waiting_by_state"), "")
+        case .searchOfDelegate: Self.search(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
+        case .deliveredOfEvent:
+            """
+            SELECT \(StoredAttempt.columns) FROM attempts \(dialect.indexed(by: "attempts_by_event"))
+            WHERE event = ?1 AND delegate < ?2 AND \(Self.isDelivered) ORDER BY delegate DESC LIMIT ?3
+            """
+        // One search of the index for each event of the range. (CROSS JOIN fixes the order in SQLite, and the sum
+        // keeps it from reading all ids of the app.)
+        case .deliveredTo:
+            """
+            SELECT \(StoredAttempt.columnsOfTable)
+            FROM events CROSS JOIN attempts \(dialect.indexed(by: "attempts_by_event"))
+            WHERE events.sequence BETWEEN ?3 AND ?4 AND events.app + 0 = ?2 AND attempts.event = events.sequence
+            AND attempts.delegate = ?1 AND \(Self.isDelivered) ORDER BY events.sequence DESC LIMIT ?5
+            """
         case .countOfAll: "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_by_state")))"
         case .countOfDelegate:
             "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_of_delegate"))) AND delegate = ?5"
@@ -76,6 +92,29 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         """
     }
 
+    /// Like a page, with the type of the event and the end of the last attempt. The inner list bounds the work.
+    private static func search(_ index: String, _ more: String) -> String {
+        """
+        SELECT \(WaitingDelivery.columnsOfFound), events.subject, events.type, attempts.status, attempts.failure,
+            attempts.started_at
+        FROM (SELECT \(WaitingDelivery.columns) \(listed(index)) AND (event, delegate) < (?5, ?6) \(more)
+            ORDER BY event DESC, delegate DESC LIMIT ?7) AS found
+        LEFT JOIN events ON events.sequence = found.event
+        LEFT JOIN attempts ON attempts.id =
+            (SELECT max(id) FROM attempts AS last WHERE last.event = found.event AND last.delegate = found.delegate)
+        ORDER BY found.event DESC, found.delegate DESC
+        """
+    }
+
+    /// The last success of a delivery without a row.
+    private static let isDelivered = """
+        attempts.status BETWEEN 200 AND 299
+        AND NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.event = attempts.event
+            AND later.delegate = attempts.delegate AND later.id > attempts.id AND later.status BETWEEN 200 AND 299)
+        AND NOT EXISTS (SELECT 1 FROM waiting
+            WHERE waiting.delegate = attempts.delegate AND waiting.event = attempts.event)
+        """
+
     private static func ofKey(_ dialect: SQLDialect) -> String {
         "FROM waiting \(dialect.indexed(by: "waiting_of_delegate")) WHERE delegate = key AND state = ?2"
     }
@@ -91,22 +130,6 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
 
 /// Changes of deliveries.
 extension SharedTransaction {
-    package func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
-        let again = try page(query).map {
-            WaitingDelivery(
-                delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
-                subject: $0.subject)
-        }
-        if !again.isEmpty { try redeliver(again) }
-        return again
-    }
-
-    package func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
-        let dropped = try page(query).map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
-        if !dropped.isEmpty { try drop(dropped, at: time) }
-        return dropped
-    }
-
     package func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
         try rows(.delivery(.recipients), [.integer(event)]) { row throws(StoreError) in try row.natural(0, "delegate") }
     }
@@ -172,7 +195,22 @@ extension SharedReader {
         }
     }
 
-    package func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] { try page(query) }
+    package func delivered(
+        event: LogPosition, before delegate: DelegateKey, limit: Int
+    ) throws(StoreError) -> [StoredAttempt] {
+        let values: [ColumnValue] = [.integer(event), .integer(delegate), .integer(Int64(limit))]
+        return try rows(.delivery(.deliveredOfEvent), values) { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    package func delivered(
+        to delegate: DelegateKey, app: AppKey, in range: ClosedRange<LogPosition>, limit: Int
+    ) throws(StoreError) -> [StoredAttempt] {
+        let values: [ColumnValue] = [
+            .integer(delegate), .integer(app.rawValue), .integer(range.lowerBound), .integer(range.upperBound),
+            .integer(Int64(limit)),
+        ]
+        return try rows(.delivery(.deliveredTo), values) { row throws(StoreError) in try StoredAttempt(row) }
+    }
 
     /// Runs one statement for each state.
     package func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
@@ -202,19 +240,68 @@ extension SharedReader {
 
 /// Lists of deliveries with a row of their own, newest event first.
 extension SharedStatements {
+    package func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage {
+        guard let filter = query.filter else {
+            let rows = try page(query)
+            return DeliveryPage(rows: rows, rest: rows.count == query.limit ? rows.last?.key : nil)
+        }
+        var found = DeliveryPage()
+        var part = query
+        part.limit = min(query.work, DeliveryStatement.rowsOfSearch)
+        for _ in 0..<(query.work + part.limit - 1) / part.limit {
+            let more = try examine(part, filter)
+            found.rows += more.rows
+            found.rest = more.rest
+            if found.rows.count >= query.limit {
+                found.rows.removeLast(found.rows.count - query.limit)
+                found.rest = found.rows.last?.key
+                break
+            }
+            guard let rest = more.rest else { break }
+            part.before = rest
+        }
+        return found
+    }
+
     /// Runs one statement for each state.
-    package func page(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
-        let before = query.before ?? DeliveryKey(delegate: .max, event: .max)
+    private func page(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
         let statement: SharedStatement = query.delegate == nil ? .delivery(.pageOfAll) : .delivery(.pageOfDelegate)
-        let place: [ColumnValue] = [.integer(before.event), .integer(before.delegate), .integer(Int64(query.limit))]
         var found: [WaitingDelivery] = []
         for state in query.states {
-            let values = query.values(state, through: before.event) + place + query.delegateValues
-            found += try rows(statement, values) { row throws(StoreError) in try WaitingDelivery(row) }
+            found += try rows(statement, query.pageValues(state)) { row throws(StoreError) in try WaitingDelivery(row) }
         }
-        if query.states.count > 1 { found.sort { ($0.event, $0.delegate) > ($1.event, $1.delegate) } }
+        if query.states.count > 1 { found.sort { $0.key > $1.key } }
         return Array(found.prefix(query.limit))
     }
+
+    /// The matching ones among the next rows of each state, at most `limit`.
+    private func examine(_ query: DeliveryQuery, _ filter: DeliveryFilter) throws(StoreError) -> DeliveryPage {
+        let statement: SharedStatement =
+            query.delegate == nil ? .delivery(.searchOfAll) : .delivery(.searchOfDelegate)
+        var found = DeliveryPage()
+        for state in query.states {
+            let part = try rows(statement, query.pageValues(state)) { row throws(StoreError) in
+                (
+                    delivery: try WaitingDelivery(row),
+                    matches: filter.matches(
+                        type: row.optionalText(8), subject: row.optionalText(7), last: try AttemptEnd(row, 9))
+                )
+            }
+            found.rows += part.lazy.filter(\.matches).map(\.delivery)
+            // The list is complete down to the last row that was read of a state with more of them.
+            if part.count == query.limit, let last = part.last?.delivery.key {
+                found.rest = max(found.rest ?? last, last)
+            }
+        }
+        if let rest = found.rest { found.rows.removeAll { $0.key < rest } }
+        found.rows.sort { $0.key > $1.key }
+        return found
+    }
+}
+
+extension DeliveryStatement {
+    /// The number of rows that one statement of a search reads.
+    fileprivate static var rowsOfSearch: Int { 1_000 }
 }
 
 extension DeliveryQuery {
@@ -223,6 +310,13 @@ extension DeliveryQuery {
             .integer(Int64(state.rawValue)), .integer(max(event ?? .min, events?.lowerBound ?? .min)),
             .integer(min(event ?? .max, events?.upperBound ?? .max, last)), .integer(app.rawValue),
         ]
+    }
+
+    /// The parameters of a page of one state.
+    fileprivate func pageValues(_ state: WaitingDelivery.State) -> [ColumnValue] {
+        let before = before ?? DeliveryKey(delegate: .max, event: .max)
+        return values(state, through: before.event)
+            + [.integer(before.event), .integer(before.delegate), .integer(Int64(limit))] + delegateValues
     }
 
     fileprivate var delegateValues: [ColumnValue] { delegate.map { [.integer($0)] } ?? [] }

@@ -203,7 +203,7 @@ def what_is_given_up_is_shown_first(page):
     page.open("#/events/" + event)
     page.wait(lambda: [each.split()[-1] for each in page.texts(".end .state")] == ["exhausted", "exhausted", "delivered"])
     page.see("2 exhausted, 1 delivered")
-    page.open("#/deliveries?state=exhausted&span=1h&delegate=" + ids[0])
+    page.open("#/deliveries?state=exhausted&since=1h&delegate=" + ids[0])
     page.wait(lambda: len(page.all("tbody tr")) == 1)
     page.click("Redeliver all")
     page.see("Redeliver 1 delivery?")

@@ -101,7 +101,18 @@ struct ClientTests {
                 .integer
                 == 1)
         #expect(
-            try await client.run("deliveries", "cancel", "--state=retrying").text.hasPrefix("Deliveries cancelled: "))
+            try await client.run("deliveries", "cancel", "--state=retrying", "--yes").text
+                .hasPrefix("Deliveries cancelled: "))
+        _ = try await client.herald.deliveries(of: event, "exhausted")
+        let refused = try await client.run("deliveries", "redeliver", "--status=exhausted")
+        #expect(refused.end == .exited(64) && refused.text.contains("use --yes"), "\(refused.text)")
+        let found = try await client.run(
+            "deliveries", "list", "--since", "1h", "--status", "exhausted", "--error", "500")
+        #expect(found.lines.count == 2, "\(found.text)")
+        let counts = try await client.run("deliveries", "counts", "--type", "*", "--error", "500,timeout")
+        #expect(counts.lines.last == "1 in all.", "\(counts.text)")
+        let repeated = try await client.run("deliveries", "redeliver", "--failed-since", "1h", "--yes")
+        #expect(repeated.text == "Deliveries to repeat: 1.")
         let failed = try await client.run("delegates", "test", delegate)
         #expect(failed.end == .exited(1))
         #expect(failed.lines.contains { $0.hasPrefix("outcome ") && $0.hasSuffix("failed") }, "\(failed.text)")

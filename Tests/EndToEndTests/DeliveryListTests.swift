@@ -32,7 +32,10 @@ struct DeliveryListTests {
         #expect(try await herald.get("/v1/deliveries?limit=3&cursor=\(cursor)").data.map(\.bytes) == [all[3].bytes])
         #expect(try await herald.get("/v1/deliveries?state=exhausted").data.count == 2)
         #expect(try await herald.get("/v1/deliveries?delegate=\(retrying)&event=\(first)").data.count == 1)
-        #expect(try await herald.get("/v1/deliveries?state=delivered").errors == ["state"])
+        let delivered = try await herald.get("/v1/deliveries?state=delivered").data
+        #expect(delivered.map { $0["event"]?.string } == [second, first])
+        #expect(delivered.allSatisfy { $0["state"]?.string == "delivered" && $0["status_code"]?.integer == 200 })
+        #expect(try await herald.get("/v1/deliveries?state=lost").errors == ["state"])
         #expect(try await herald.get("/v1/deliveries?delegate=dlg_0").status == 404)
 
         let counted = try await herald.send("POST", "/v1/deliveries/redeliver?state=exhausted&dry_run=true")
@@ -49,9 +52,75 @@ struct DeliveryListTests {
         #expect(receiver.requests.count { $0.header("herald-replay") == "true" } == 2)
         for path in ["/v1/deliveries/redeliver", "/v1/deliveries/cancel"] {
             #expect(
-                try await herald.send("POST", path).errors == ["state", "delegate", "event", "since", "until"])
+                try await herald.send("POST", path).errors == [
+                    "state", "delegate", "event", "type", "subject", "error", "since", "until", "failed_since",
+                ])
             #expect(try await herald.send("POST", path + "?state=pending").errors == ["state"])
         }
+    }
+
+    @Test(
+        "they are searched by type, subject, error and the time of the failure, counted and changed by the same, in parts"
+    )
+    func search() async throws {
+        let herald = try await HeraldProcess.start()
+        let isWell = Flag()
+        let receiver = try Receiver { request in
+            isWell.isSet || request.path == "/good" ? .status(200) : .status(request.path == "/500" ? 500 : 404)
+        }
+        defer { receiver.close() }
+        let good = try await herald.register(receiver.url("/good")).id
+        _ = try await herald.register(receiver.url("/500"), #""retry_schedule": []"#)
+        _ = try await herald.register(receiver.url("/404"), #""retry_schedule": []"#)
+        var events: [String] = []
+        for (type, subject) in [("a.b", "s:1"), ("a.c", "s:1"), ("b.c", "s:2")] {
+            events.append(try await herald.publish(type, #""subject": "\#(subject)""#))
+        }
+        for event in events { _ = try await herald.deliveries(of: event, "delivered", "exhausted", "exhausted") }
+        func listed(_ query: String, limit: Int = 50) async throws -> [String] {
+            var found: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await herald.get("/v1/deliveries?\(query)&limit=\(limit)\(cursor)")
+                #expect(page.status == 200, "\(page.text)")
+                found += page.data.compactMap { $0["event"]?.string }
+                cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+            } while !cursor.isEmpty
+            return found
+        }
+        let (first, second, third) = (events[0], events[1], events[2])
+        for limit in [1, 50] {
+            #expect(try await listed("error=404", limit: limit) == [third, second, first])
+            #expect(try await listed("error=4xx,timeout&type=a.*", limit: limit) == [second, first])
+            #expect(try await listed("type=a.b,b.c&error=500", limit: limit) == [third, first])
+            #expect(try await listed("subject=s:1&error=5xx", limit: limit) == [second, first])
+            #expect(try await listed("state=delivered&type=a.*", limit: limit) == [second, first])
+            #expect(try await listed("state=delivered&delegate=\(good)", limit: limit) == [third, second, first])
+            #expect(try await listed("state=delivered&delegate=\(good)&subject=s:2", limit: limit) == [third])
+            #expect(try await listed("state=delivered&event=\(second)", limit: limit) == [second])
+        }
+        #expect(try await listed("state=delivered&error=500") == [])
+        #expect(try await listed("failed_since=2999-01-01T00:00:00Z") == [])
+        #expect(try await listed("failed_since=1999-01-01T00:00:00Z").count == 6)
+        for (query, place) in [
+            ("error=6xx", "error"), ("error=stopped", "error"), ("type=a..b", "type"),
+            ("failed_since=x", "failed_since"),
+        ] {
+            #expect(try await herald.get("/v1/deliveries?\(query)").errors == [place])
+        }
+
+        let counts = try await herald.get("/v1/deliveries/counts?error=500&type=a.*")
+        #expect(counts.integer("deliveries") == 2 && counts.integer("delegates") == 1, "\(counts.text)")
+        let path = "/v1/deliveries/redeliver?error=404"
+        #expect(try await herald.send("POST", path + "&dry_run=true").integer("deliveries") == 3)
+        isWell.set()
+        // In parts, which end when the client stops.
+        let part = try await herald.send("POST", path + "&limit=2")
+        #expect(part.integer("deliveries") == 2 && part["more"]?.bool == true)
+        let rest = try await herald.send("POST", path + "&limit=2&cursor=\(try #require(part.string("next_cursor")))")
+        #expect(rest.integer("deliveries") == 1 && rest["next_cursor"]?.isNull == true, "\(rest.text)")
+        for event in events { _ = try await herald.deliveries(of: event, "delivered", "exhausted", "delivered") }
+        #expect(try await herald.send("POST", path + "&limit=0").errors == ["limit"])
     }
 
     @Test("deliveries that were given up are counted for each delegate, with their last error")

@@ -394,9 +394,11 @@ struct SQLiteStoreTests {
         ]
         let shared: [SharedStatement] = [
             .log(.removeWaitingOfRange), .log(.removeMarks), .log(.acceptedSince), .log(.lastKnown), .log(.about),
-            .delivery(.waitingEvents),
+            .delivery(.waitingEvents), .delivery(.searchOfAll), .delivery(.searchOfDelegate),
         ]
-        let sharedLists: [SharedStatement] = [.delivery(.pageOfAll), .delivery(.pageOfDelegate)]
+        let sharedLists: [SharedStatement] = [
+            .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent), .delivery(.deliveredTo),
+        ]
         let lists =
             [Reader.eventsMatching, Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery]
             + sharedLists.map { $0.sql(.sqlite) }

@@ -102,6 +102,93 @@ struct DeliveryConformance {
         #expect(try reader.countDeliveries(query) == 6, "a page is none of the count's business")
     }
 
+    @Test(
+        "are found by type, subject and last error, in parts that read a bounded number", arguments: StoreKind.allCases)
+    func filters(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append(
+            (1...6).map { Event($0 < 4 ? "order.paid" : "user.created", id: "e\($0)", subject: $0 == 2 ? "o:2" : nil) })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3, app: otherApp))
+        let rows = [
+            row(2, 6, .exhausted), row(1, 5, .retrying), row(1, 4, .exhausted), row(2, 3, .dropped),
+            row(1, 2, .exhausted, subject: "o:2"), row(1, 1, .exhausted),
+        ]
+        try fixture.write { checkpoint in
+            checkpoint.waiting = rows + [row(3, 6, .exhausted)]
+            checkpoint.attempts = [
+                attempt(1, 1, status: 503), attempt(1, 2, status: 500), attempt(1, 2, status: 404),
+                attempt(1, 4, status: nil, failure: .timeout), attempt(2, 6, status: 500), attempt(2, 3, status: 200),
+            ]
+        }
+        let reader = try fixture.store.makeReader()
+        let all = Set(WaitingDelivery.State.allCases)
+        func find(
+            _ states: Set<WaitingDelivery.State>, _ delegate: DelegateKey? = nil,
+            _ change: (inout DeliveryFilter) -> Void
+        ) throws -> [LogPosition] {
+            var filter = DeliveryFilter()
+            change(&filter)
+            var query = DeliveryQuery(states)
+            (query.filter, query.delegate) = (filter, delegate)
+            let whole = try reader.search(query)
+            #expect(whole.rest == nil)
+            // The same in the smallest parts.
+            for (limit, work) in [(50, 1), (1, 50), (2, 2)] {
+                (query.limit, query.work, query.before) = (limit, work, nil)
+                var found: [WaitingDelivery] = []
+                for _ in 0..<20 {
+                    let page = try reader.search(query)
+                    #expect(page.rows.count <= limit)
+                    found += page.rows
+                    query.before = page.rest
+                    if page.rest == nil { break }
+                }
+                #expect(found == whole.rows, "\(limit), \(work)")
+            }
+            return whole.rows.map(\.event)
+        }
+        func errors(_ texts: String...) -> [DeliveryError] { texts.compactMap { DeliveryError($0) } }
+        #expect(try find(all) { $0.types = [.exact("order.paid")] } == [3, 2, 1])
+        #expect(try find(all) { $0.types = [.prefix("user."), .exact("order.paid")] } == [6, 5, 4, 3, 2, 1])
+        #expect(try find([.exhausted]) { $0.types = [.prefix("user.")] } == [6, 4])
+        #expect(try find(all, 1) { $0.types = [.prefix("user.")] } == [5, 4])
+        #expect(try find(all) { $0.subject = "o:2" } == [2])
+        #expect(try find(all) { $0.errors = errors("5xx") } == [6, 1], "the last attempt counts")
+        #expect(try find(all) { $0.errors = errors("404", "timeout") } == [4, 2])
+        #expect(try find(all, 1) { $0.errors = errors("5xx") } == [1])
+        #expect(try find(all) { $0.errors = errors("tls_failed") } == [])
+        #expect(try find(all) { $0.failedSince = 0 } == [6, 4, 2, 1], "without an attempt, or a success, none failed")
+        #expect(try find(all) { $0.failedSince = .max } == [])
+    }
+
+    @Test("are no longer there when an event was delivered: its last success says so", arguments: StoreKind.allCases)
+    func delivered(_ kind: StoreKind) throws {
+        let fixture = try fixture(kind, [row(1, 3, .retrying)])
+        try fixture.write {
+            $0.attempts = [
+                attempt(1, 1), attempt(2, 1), attempt(1, 2, status: 500), attempt(1, 2), attempt(1, 2), attempt(1, 3),
+                attempt(2, 4, status: 500), attempt(3, 4),
+            ]
+        }
+        let reader = try fixture.store.makeReader()
+        func to(_ delegate: DelegateKey, _ app: AppKey = .default, limit: Int = 9) throws -> [LogPosition] {
+            try reader.delivered(to: delegate, app: app, in: 1...4, limit: limit).map(\.record.event)
+        }
+        #expect(try to(1) == [2, 1], "one of its events was requested again")
+        #expect(try to(1, limit: 1) == [2])
+        #expect(try to(2) == [1])
+        #expect(try to(3, otherApp) == [], "its events are those of another app")
+        #expect(try reader.delivered(to: 1, app: .default, in: 1...1, limit: 9).map(\.record.event) == [1])
+        func of(_ event: LogPosition, before delegate: DelegateKey = .max, limit: Int = 9) throws -> [DelegateKey] {
+            try reader.delivered(event: event, before: delegate, limit: limit).map(\.record.delegate)
+        }
+        #expect(try of(1) == [2, 1])
+        #expect(try of(1, limit: 1) == [2])
+        #expect(try of(1, before: 2) == [1])
+        #expect(try of(2) == [1] && of(3) == [])
+        #expect(try reader.delivered(event: 2, before: .max, limit: 1).map(\.id) == [5], "the last of them")
+    }
+
     @Test("are counted for each delegate of one app and state", arguments: StoreKind.allCases)
     func counts(_ kind: StoreKind) throws {
         let rows = [

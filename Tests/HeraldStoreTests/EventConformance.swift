@@ -177,8 +177,10 @@ struct EventConformance {
         }
         #expect(try ids { _ in } == ["d", "c", "b", "a"], "an addressed one is for one delegate alone")
         #expect(try ids { $0.app = AppKey(rawValue: 2) } == ["e"])
-        #expect(try ids { $0.type = .prefix("auth.") } == ["d", "b", "a"])
-        #expect(try ids { $0.type = .exact("auth.logged_in") } == ["d", "a"])
+        #expect(try ids { $0.types = [.prefix("auth.")] } == ["d", "b", "a"])
+        #expect(try ids { $0.types = [.exact("auth.logged_in")] } == ["d", "a"])
+        let two: [EventPattern] = [.exact("auth.logged_out"), .exact("authority")]
+        #expect(try Set(ids { $0.types = two }).isSuperset(of: ["c", "b"]))
         #expect(try ids { $0.subject = "u1" } == ["b", "a"])
         #expect(try ids { ($0.since, $0.until) = (200, 300) } == ["c", "b"])
         #expect(try ids { $0.limit = 2 } == ["d", "c"])

@@ -36,6 +36,9 @@ static const unsigned char app_js[] = {
 static const unsigned char attempt_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/attempt.js"
 };
+static const unsigned char bulk_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/bulk.js"
+};
 static const unsigned char charts_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/charts.js"
 };
@@ -62,6 +65,9 @@ static const unsigned char fanout_js[] = {
 };
 static const unsigned char fields_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/fields.js"
+};
+static const unsigned char filters_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/filters.js"
 };
 static const unsigned char form_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/form.js"
@@ -117,6 +123,9 @@ static const unsigned char style_css[] = {
 static const unsigned char svg_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/svg.js"
 };
+static const unsigned char times_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/times.js"
+};
 static const unsigned char types_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/types.js"
 };
@@ -135,6 +144,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),
     FILE_NAMED("attempt.js", attempt_js),
+    FILE_NAMED("bulk.js", bulk_js),
     FILE_NAMED("charts.js", charts_js),
     FILE_NAMED("delegates.js", delegates_js),
     FILE_NAMED("deliveries.js", deliveries_js),
@@ -144,6 +154,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("explained.js", explained_js),
     FILE_NAMED("fanout.js", fanout_js),
     FILE_NAMED("fields.js", fields_js),
+    FILE_NAMED("filters.js", filters_js),
     FILE_NAMED("form.js", form_js),
     FILE_NAMED("format.js", format_js),
     FILE_NAMED("history.js", history_js),
@@ -162,6 +173,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("story.js", story_js),
     FILE_NAMED("style.css", style_css),
     FILE_NAMED("svg.js", svg_js),
+    FILE_NAMED("times.js", times_js),
     FILE_NAMED("types.js", types_js),
 };
 

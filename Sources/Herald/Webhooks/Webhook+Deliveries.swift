@@ -85,7 +85,54 @@ extension Webhook {
         }
     }
 
-    /// A delivery that waits, or has ended without success.
+    /// Conditions for deliveries, besides their state, webhook, event and time of acceptance.
+    public struct DeliveryFilter: Sendable {
+        /// The types of the events; empty for all.
+        public var types: [EventPattern]
+        /// The subject of the event; `nil` for any.
+        public var subject: String?
+        /// The errors of the last attempt, such as `DeliveryError("timeout")` or `DeliveryError("5xx")`; empty for any outcome.
+        public var errors: [DeliveryError]
+        /// Only deliveries whose last attempt failed, and began at this time or later.
+        public var failedSince: Date?
+
+        /// - Parameters:
+        ///   - types: the types of the events; empty for all.
+        ///   - subject: the subject of the event; `nil` for any.
+        ///   - errors: the errors of the last attempt; empty for any outcome.
+        ///   - failedSince: only deliveries whose last attempt failed, and began at this time or later.
+        public init(
+            types: [EventPattern] = [], subject: String? = nil, errors: [DeliveryError] = [], failedSince: Date? = nil
+        ) {
+            self.types = types
+            self.subject = subject
+            self.errors = errors
+            self.failedSince = failedSince
+        }
+
+        var filter: HeraldCore.DeliveryFilter {
+            var filter = HeraldCore.DeliveryFilter()
+            filter.types = types.contains(.any) ? [] : types
+            filter.subject = subject
+            filter.errors = errors
+            filter.failedSince = failedSince?.milliseconds
+            return filter
+        }
+    }
+
+    /// The numbers of deliveries in one state.
+    public struct DeliveryCounts: Sendable {
+        /// The number of deliveries in all.
+        public let deliveries: Int
+        /// The number of webhooks that have some.
+        public let webhooks: Int
+        /// The webhooks with the most deliveries, the largest number first.
+        public let elements: [(webhookID: Webhook.ID, deliveries: Int)]
+        /// Continues the count: the numbers are those of a part of the deliveries. `nil` if the count is complete.
+        public let next: ListCursor?
+    }
+
+    /// A delivery that waits or has ended.
     public struct Delivery: Sendable {
         /// The webhook; `nil` if it was removed in the meantime.
         public let webhookID: String?
@@ -156,6 +203,8 @@ extension Webhook {
         public let deliveries: Int
         /// Whether there may be more: one call changes 10,000 at most.
         public let hasMore: Bool
+        /// Continues behind these deliveries; `nil` at the end.
+        public let next: ListCursor?
     }
 
     /// A replay that has not ended.

@@ -110,6 +110,19 @@ public struct ListCursor: Hashable, Sendable {
 
     let place: Place
 
+    init(place: Place) { self.place = place }
+
+    /// After a delivery.
+    init(_ delivery: DeliveryKey) {
+        place = .delivery(event: delivery.event, webhook: delivery.delegate)
+    }
+
+    /// The delivery behind which the list continues.
+    func delivery() throws(HubError) -> DeliveryKey {
+        guard case .delivery(let event, let webhook) = place else { throw Self.wrong() }
+        return DeliveryKey(delegate: webhook, event: event)
+    }
+
     static func wrong() -> HubError {
         .invalid([FieldError("/cursor", "must be the next of an earlier page of this list")])
     }

@@ -2,37 +2,31 @@ public import FoundationEssentials
 public import HeraldCore
 
 extension Webhooks {
-    /// Deliveries that wait, or have ended without success.
+    /// Deliveries in a state.
     /// - Parameters:
-    ///   - state: `retrying`, `exhausted` or `dropped`; or `pending`, which needs a webhook or an event. `nil` for all but
-    ///     `pending`.
+    ///   - state: `pending` needs a webhook or an event. `nil` for those that wait for a retry, or have ended without success.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
     ///   - since: only those of events that were accepted at this time or later.
     ///   - until: only those of events that were accepted at this time or before.
+    ///   - filter: more conditions.
     ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
-    /// - Returns: newest first; those that are pending in the order in which they are sent.
+    /// - Returns: newest first; those that are pending in the order in which they are sent. A page may be empty before the
+    ///   end of the list, because each search is bounded.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't read.
     public func deliveries(
         in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
-        until: Date? = nil, limit: Int = 100, after cursor: ListCursor? = nil
+        until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(), limit: Int = 100,
+        after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<Webhook.Delivery> {
         try check(limit)
-        let selection = try selection(state, id, eventID, since, until, among: DeliverySelection.listed)
+        let selection = try selection(state, id, eventID, since, until, filter, among: DeliveryState.allCases)
         if state == .pending { return try await pending(selection, limit, cursor) }
-        var before: DeliveryKey?
-        if let cursor {
-            guard case .delivery(let event, let webhook) = cursor.place else { throw ListCursor.wrong() }
-            before = DeliveryKey(delegate: webhook, event: event)
-        }
-        return try await hub.reading { [hub, before] reader in
-            let found = try selection.rows(before: before, limit: limit + 1, hub, reader)
-            let shown = found.prefix(limit)
-            let last = found.count > limit ? shown.last?.key : nil
-            return ListPage(
-                elements: shown.map { Webhook.Delivery($0.row) },
-                next: last.map { ListCursor(place: .delivery(event: $0.event, webhook: $0.delegate)) })
+        let before = try cursor?.delivery()
+        return try await hub.reading { [hub] reader in
+            let (rows, next) = try selection.page(before: before, limit: limit, hub, reader)
+            return ListPage(elements: rows.map(Webhook.Delivery.init), next: next.map(ListCursor.init))
         }
     }
 
@@ -62,22 +56,31 @@ extension Webhooks {
         }
     }
 
-    /// Counts deliveries in one state by webhook.
+    /// Counts deliveries in one state by webhook. Those of removed webhooks are not counted.
     /// - Parameters:
     ///   - state: `retrying`, `exhausted` or `dropped`.
+    ///   - id: only those to this webhook.
+    ///   - eventID: only those of this event.
+    ///   - since: only those of events that were accepted at this time or later.
+    ///   - until: only those of events that were accepted at this time or before.
+    ///   - filter: more conditions.
     ///   - limit: the maximum number of webhooks, 1 to 500.
-    /// - Returns: the webhooks with the most deliveries, the largest number first. Those of removed webhooks are not
-    ///   counted.
-    /// - Throws: `HubError.invalid`, or that the hub can't read.
+    ///   - cursor: continues an earlier count of a part.
+    /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't read.
     public func countDeliveries(
-        in state: DeliveryState = .exhausted, limit: Int = 100
-    ) async throws(HubError) -> [(webhookID: Webhook.ID, deliveries: Int)] {
+        in state: DeliveryState = .exhausted, to id: Webhook.ID? = nil, event eventID: String? = nil,
+        since: Date? = nil, until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(),
+        limit: Int = 100, after cursor: ListCursor? = nil
+    ) async throws(HubError) -> Webhook.DeliveryCounts {
         try check(limit)
-        try check(state, among: [.retrying, .exhausted, .dropped])
+        let selection = try selection(state, id, eventID, since, until, filter, among: DeliverySelection.stored)
+        let before = try cursor?.delivery()
         return try await hub.reading { [hub] reader in
-            try DeliveryCounts(state.stored, of: .default, limit: limit, hub, reader).entries.map {
-                ($0.delegate.id, $0.deliveries)
-            }
+            let counts = try DeliveryCounts(selection, before: before, limit: limit, hub, reader)
+            return Webhook.DeliveryCounts(
+                deliveries: counts.deliveries, webhooks: counts.delegates,
+                elements: counts.entries.map { ($0.delegate.id, $0.deliveries) },
+                next: counts.next.map(ListCursor.init))
         }
     }
 
@@ -104,15 +107,19 @@ extension Webhooks {
     ///   - eventID: only those of this event.
     ///   - since: only those of events that were accepted at this time or later.
     ///   - until: only those of events that were accepted at this time or before.
+    ///   - filter: more conditions.
+    ///   - limit: the maximum number of deliveries of this call, 1 to 10,000.
+    ///   - cursor: continues behind an earlier call.
     ///   - isDryRun: only counts them.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
     @discardableResult
     public func redeliverAll(
         in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
-        until: Date? = nil, isDryRun: Bool = false
+        until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(), limit: Int = 10_000,
+        after cursor: ListCursor? = nil, isDryRun: Bool = false
     ) async throws(HubError) -> Webhook.Changes {
-        let selection = try selection(state, id, eventID, since, until, among: [.retrying, .exhausted, .dropped])
-        return try await change(selection, WaitingDelivery.State.ended, isDryRun) { .redeliver($0) }
+        let selection = try selection(state, id, eventID, since, until, filter, among: DeliverySelection.stored)
+        return try await change(selection, WaitingDelivery.State.ended, limit, cursor, isDryRun) { .redeliver($0) }
     }
 
     /// Gives up deliveries that wait for another attempt. At least one condition has to be given.
@@ -122,36 +129,50 @@ extension Webhooks {
     ///   - eventID: only those of this event.
     ///   - since: only those of events that were accepted at this time or later.
     ///   - until: only those of events that were accepted at this time or before.
+    ///   - filter: more conditions.
+    ///   - limit: the maximum number of deliveries of this call, 1 to 10,000.
+    ///   - cursor: continues behind an earlier call.
     ///   - isDryRun: only counts them.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
     @discardableResult
     public func cancelAll(
         in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
-        until: Date? = nil, isDryRun: Bool = false
+        until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(), limit: Int = 10_000,
+        after cursor: ListCursor? = nil, isDryRun: Bool = false
     ) async throws(HubError) -> Webhook.Changes {
-        try await change(try selection(state, id, eventID, since, until, among: [.retrying]), [.retrying], isDryRun) {
-            .cancel($0)
-        }
+        let selection = try selection(state, id, eventID, since, until, filter, among: [.retrying])
+        return try await change(selection, [.retrying], limit, cursor, isDryRun) { .cancel($0) }
     }
 
     private func change(
-        _ selection: DeliverySelection, _ standard: Set<WaitingDelivery.State>, _ isDryRun: Bool,
-        _ action: (DeliveryQuery) -> DeliveryWrite.Action
+        _ selection: DeliverySelection, _ standard: Set<WaitingDelivery.State>, _ limit: Int, _ cursor: ListCursor?,
+        _ isDryRun: Bool, _ action: (DeliveryQuery) -> DeliveryWrite.Action
     ) async throws(HubError) -> Webhook.Changes {
         guard selection.isNarrow else {
             throw .invalid(DeliverySelection.names.map { FieldError("/\($0)", DeliverySelection.mustBeNarrow) })
         }
-        let limit = DeliveryWrite.maxDeliveries
-        let (query, count) = try await hub.reading { reader in
+        guard (1...DeliveryWrite.maxDeliveries).contains(limit) else {
+            throw .invalid([FieldError("/limit", "must be a number from 1 to \(DeliveryWrite.maxDeliveries)")])
+        }
+        let before = try cursor?.delivery()
+        let (query, counted) = try await hub.reading { reader in
             var query = try selection.query(standard, reader)
+            let counted = isDryRun ? try selection.count(query, before: before, reader) : nil
+            query.before = before
             query.limit = limit
-            return (query, isDryRun ? try reader.countDeliveries(query) : 0)
+            return (query, counted)
         }
-        if isDryRun { return Webhook.Changes(deliveries: count, hasMore: count > limit) }
-        guard case .count(let changed) = try await hub.manage(action(query)) else {
-            return Webhook.Changes(deliveries: 0, hasMore: false)
+        if let counted {
+            return Webhook.Changes(
+                deliveries: counted.count, hasMore: counted.next != nil || counted.count > limit,
+                next: counted.next.map(ListCursor.init))
         }
-        return Webhook.Changes(deliveries: changed, hasMore: changed == limit)
+        switch try await hub.manage(action(query)) {
+        case .count(let changed): return Webhook.Changes(deliveries: changed, hasMore: false, next: nil)
+        case .part(let changed, let last):
+            return Webhook.Changes(deliveries: changed, hasMore: true, next: ListCursor(last))
+        default: return Webhook.Changes(deliveries: 0, hasMore: false, next: nil)
+        }
     }
 
     private func check(_ state: DeliveryState, among states: [DeliveryState]) throws(HubError) {
@@ -161,13 +182,13 @@ extension Webhooks {
 
     private func selection(
         _ state: DeliveryState?, _ id: String?, _ eventID: String?, _ since: Date?, _ until: Date?,
-        among states: [DeliveryState]
+        _ filter: Webhook.DeliveryFilter, among states: [DeliveryState]
     ) throws(HubError) -> DeliverySelection {
         if let state { try check(state, among: states) }
         let delegate: WebhookDelegate? = if let id { try hub.webhook(id, of: .default) } else { nil }
         let selection = DeliverySelection(
             app: .default, state: state, delegate: delegate, eventID: eventID, since: since?.milliseconds,
-            until: until?.milliseconds)
+            until: until?.milliseconds, filter: filter.filter)
         if selection.isReversed { throw .invalid([FieldError("/until", DeliverySelection.isReversed)]) }
         return selection
     }
@@ -193,7 +214,7 @@ extension Webhooks {
         guard let action, !isDryRun else { return Webhook.ReplayPreview(backlog) }
         switch try await hub.manage(action) {
         case .replay(let replay): return Webhook.ReplayPreview(backlog, id: replay.id)
-        case .count(let count):
+        case .count(let count), .part(let count, _):
             var changed = Backlog()
             changed.events = Int64(count)
             return Webhook.ReplayPreview(changed)

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// Deliveries that wait or did not succeed: listing, redelivering and cancelling them.
+/// Deliveries: listing and counting them, redelivering and cancelling those that wait or did not succeed.
 struct DeliveryEndpoints: Sendable {
     let hub: Hub
 
@@ -18,14 +18,14 @@ struct DeliveryEndpoints: Sendable {
     // MARK: Listing
 
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("state", "delegate", "event", "since", "until", "limit", "cursor")
-        let selection = try selection(call, query, states: DeliverySelection.listed)
+        let query = try call.query(DeliverySelection.names + ["limit", "cursor"])
+        let selection = try selection(call, query, states: DeliveryState.allCases)
         let limit = try query.limit()
         if selection.state == .pending { return try listPending(selection, call, query, limit: limit) }
         let before = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
-            let found = try selection.rows(before: before, limit: limit + 1, hub, reader)
-            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.key) }) { $1.members(of: $0.row) }
+            let (rows, next) = try selection.page(before: before, limit: limit, hub, reader)
+            call.send(page: rows, query, next: next.map(call.sealed)) { $1.members(of: $0) }
         }
     }
 
@@ -44,12 +44,14 @@ struct DeliveryEndpoints: Sendable {
     }
 
     private func count(_ call: Call) throws(Problem) {
-        let query = try call.query("state", "limit")
-        let state = try query.state(of: [.retrying, .exhausted, .dropped]) ?? .exhausted
+        let query = try call.query(DeliverySelection.names + ["limit", "cursor"])
+        let selection = try selection(call, query, states: DeliverySelection.stored)
         let limit = try query.limit()
+        let before = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
-            let counts = try DeliveryCounts(state.stored, of: call.app, limit: limit, hub, reader)
-            call.send { $0.members(of: counts, state) }
+            let counts = try DeliveryCounts(selection, before: before, limit: limit, hub, reader)
+            let next = counts.next.map(call.sealed)
+            call.send { $0.members(of: counts, selection.state ?? .exhausted, next: next) }
         }
     }
 
@@ -61,9 +63,14 @@ struct DeliveryEndpoints: Sendable {
         let delegate = try query["delegate"].map { id throws(Problem) in
             try problem { () throws(HubError) in try hub.webhook(id, of: call.app) }
         }
+        var filter = DeliveryFilter()
+        filter.types = try query.types()
+        filter.subject = query["subject"]
+        filter.errors = try query.deliveryErrors()
+        filter.failedSince = try query.time("failed_since")
         let selection = DeliverySelection(
             app: call.app, state: state, delegate: delegate, eventID: query["event"], since: try query.time("since"),
-            until: try query.time("until"))
+            until: try query.time("until"), filter: filter)
         if selection.isReversed { throw .invalidParameter("until", DeliverySelection.isReversed) }
         return selection
     }
@@ -71,9 +78,7 @@ struct DeliveryEndpoints: Sendable {
     // MARK: Changing
 
     private func redeliver(_ call: Call) throws(Problem) {
-        try change(call, states: [.retrying, .exhausted, .dropped], default: WaitingDelivery.State.ended) {
-            .redeliver($0)
-        }
+        try change(call, states: DeliverySelection.stored, default: WaitingDelivery.State.ended) { .redeliver($0) }
     }
 
     private func cancel(_ call: Call) throws(Problem) {
@@ -84,21 +89,24 @@ struct DeliveryEndpoints: Sendable {
         _ call: Call, states: [DeliveryState], default standard: Set<WaitingDelivery.State>,
         _ action: @escaping @Sendable (DeliveryQuery) -> DeliveryWrite.Action
     ) throws(Problem) {
-        let query = try call.query("state", "delegate", "event", "since", "until", "dry_run")
+        let query = try call.query(DeliverySelection.names + ["dry_run", "limit", "cursor"])
         try call.noBody()
         let filter = try selection(call, query, states: states)
         guard filter.isNarrow else {
             throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)
         }
         let isDryRun = try query.flag("dry_run")
+        let limit = try query.limit(ofChanges: DeliveryWrite.maxDeliveries)
+        let before = try call.deliveryCursor(query)
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer(to: call))
         try call.answer(from: hub) { reader in
             var wanted = try filter.query(standard, reader)
-            wanted.limit = DeliveryWrite.maxDeliveries
             if isDryRun {
-                let count = try reader.countDeliveries(wanted)
-                return call.send { $0.members(count: count, isDryRun: true) }
+                let (count, next) = try filter.count(wanted, before: before, reader)
+                return call.send { $0.members(count: count, next: next.map(call.sealed), isDryRun: true) }
             }
+            wanted.before = before
+            wanted.limit = limit
             hub.submit(
                 DeliveryWrite(
                     app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
@@ -108,9 +116,11 @@ struct DeliveryEndpoints: Sendable {
 
     private func answer(to call: Call) -> @Sendable (DeliveryWrite.Outcome) -> Response {
         { outcome in
-            call.response(to: outcome) { count in
+            var next: String?
+            if case .part(_, let last) = outcome { next = call.sealed(last) }
+            return call.response(to: outcome) { count in
                 var json = JSONWriter()
-                json.object { $0.members(count: count, isDryRun: false) }
+                json.object { $0.members(count: count, next: next, isDryRun: false) }
                 return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
             }
         }
@@ -126,12 +136,36 @@ extension Query {
         }
         return state
     }
+
+    /// The parameter `error`: one class or several, with commas.
+    fileprivate func deliveryErrors() throws(Problem) -> [DeliveryError] {
+        guard let text = self["error"] else { return [] }
+        var errors: [DeliveryError] = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let error = DeliveryError(word) else {
+                throw .invalidParameter("error", "must be " + DeliveryError.words + "; or several, with commas")
+            }
+            errors.append(error)
+        }
+        return errors
+    }
+
+    /// The parameter `limit` of a change of many deliveries.
+    fileprivate func limit(ofChanges most: Int) throws(Problem) -> Int {
+        guard let text = self["limit"] else { return most }
+        guard let limit = Int(text), (1...most).contains(limit) else {
+            throw .invalidParameter("limit", "must be a number from 1 to \(most)")
+        }
+        return limit
+    }
 }
 
 extension JSONObjectWriter {
-    fileprivate mutating func members(count: Int, isDryRun: Bool) {
-        member("deliveries", isDryRun ? count : min(count, DeliveryWrite.maxDeliveries))
+    /// - Parameter next: the cursor of the rest; `nil` if there is none, or if a count is complete.
+    fileprivate mutating func members(count: Int, next: String?, isDryRun: Bool) {
+        member("deliveries", count)
         member("dry_run", isDryRun)
-        member("more", isDryRun ? count > DeliveryWrite.maxDeliveries : count == DeliveryWrite.maxDeliveries)
+        member("more", next != nil || (isDryRun && count > DeliveryWrite.maxDeliveries))
+        member("next_cursor", next)
     }
 }

@@ -7,7 +7,7 @@ extension Call {
     func response(to outcome: DeliveryWrite.Outcome, count: (Int) -> Response) -> Response {
         if let error = outcome.error { return Problem(error).response(requestID: requestID) }
         return switch outcome {
-        case .count(let changed): count(changed)
+        case .count(let changed), .part(let changed, _): count(changed)
         case .replay(let replay): count(Int(replay.until - replay.cursor))
         case .erased(let erasure): count(erasure.events)
         case .notFound, .damaged, .tooMany: count(0)  // are errors

@@ -23,7 +23,7 @@ extension JSONObjectWriter {
         member("error", attempt?.failure?.rawValue)
     }
 
-    mutating func members(of counts: DeliveryCounts, _ state: DeliveryState) {
+    mutating func members(of counts: DeliveryCounts, _ state: DeliveryState, next: String?) {
         member("state", state.rawValue)
         member("deliveries", counts.deliveries)
         member("delegates", counts.delegates)
@@ -40,6 +40,7 @@ extension JSONObjectWriter {
                 }
             }
         }
+        member("next_cursor", next)
     }
 
     mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {

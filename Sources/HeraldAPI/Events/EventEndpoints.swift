@@ -28,15 +28,11 @@ struct EventEndpoints: Sendable {
     }
 
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("type", "subject", "since", "until", "limit", "cursor", "after", "wait")
+        let query = try call.query(
+            "type", "subject", "id_prefix", "filter", "since", "until", "limit", "cursor", "after", "wait")
         var wanted = EventQuery()
         wanted.app = call.app
-        if let type = query["type"] {
-            guard let pattern = EventPattern(type) else {
-                throw .invalidParameter("type", "must be a type such as auth.logged_in, a prefix such as auth.*, or *")
-            }
-            wanted.type = pattern
-        }
+        wanted.types = try query.types()
         wanted.subject = query["subject"]
         wanted.since = try query.time("since")
         wanted.until = try query.time("until")
@@ -46,9 +42,11 @@ struct EventEndpoints: Sendable {
         let limit = try query.limit()
         wanted.limit = limit + 1
         wanted.maxBytes = hub.maxListBytes
-        let events = wanted
-        try call.answer(from: hub) { reader in
-            let (found, rest) = try hub.committed.usage.events(events, reader)
+        var search = EventSearch(wanted)
+        search.idPrefix = query["id_prefix"] ?? ""
+        search.filter = try query.contentFilter()
+        try call.answer(from: hub) { [search] reader in
+            let (found, rest) = try search.page(hub.committed.usage, reader)
             let shown = Array(found.prefix(limit))
             let next = found.count > limit ? shown.last?.sequence : rest
             call.send(page: shown, query, next: next.map { call.sealed($0, .event) }) { logged, json in
@@ -128,32 +126,20 @@ extension Call {
     }
 }
 
-extension LogUsage {
-    /// Events of an app, newest first. Only blocks of the log that contain its events are read: how much others publish
-    /// doesn't show in the time.
-    /// - Returns: what was found, and the position before which the search continues: it ends after a bounded piece of
-    ///   work, and with a bounded number of bytes.
-    fileprivate func events(
-        _ query: EventQuery, _ reader: any StoreReader
-    ) throws(StoreError) -> (found: [LoggedEvent], rest: LogPosition?) {
-        var found: [LoggedEvent] = []
-        var bytes = 0
-        let (parts, rest) = searchParts(of: query.app, before: query.before ?? .max, work: Self.searchedRows)
-        for stretch in parts {
-            var part = query
-            part.before = stretch.upperBound + 1
-            part.after = stretch.lowerBound - 1
-            part.limit = query.limit - found.count
-            part.maxBytes = query.maxBytes - bytes
-            let more = try reader.events(part)
-            bytes += more.reduce(0) { $0 + $1.event.body.count }
-            found += more
-            if found.count >= query.limit { break }
-            if bytes >= query.maxBytes { return (found, found.last?.sequence) }
+extension Query {
+    /// `filter`: a condition on the content, in the grammar of a delegate's filter.
+    fileprivate func contentFilter() throws(Problem) -> ContentFilter? {
+        guard let text = self["filter"] else { return nil }
+        do throws(HubError) {
+            return try ContentFilter(json: text)
+        } catch {
+            guard case .invalid(let errors) = error else { throw Problem(error) }
+            throw .validation(
+                errors.map { .init(place: .parameter("filter"), detail: ($0.pointer + " " + $0.detail).trimmed) })
         }
-        return (found, rest)
     }
+}
 
-    /// Rows that one request reads: about ten milliseconds.
-    private static let searchedRows: Int64 = 10_240
+extension String {
+    fileprivate var trimmed: String { String(drop { $0 == " " }) }
 }

@@ -142,7 +142,9 @@ final class Call: Sendable {
 
     // MARK: Reading
 
-    func query(_ known: String...) throws(Problem) -> Query { try Query(request.head.query, known: known) }
+    func query(_ known: String...) throws(Problem) -> Query { try query(known) }
+
+    func query(_ known: [String]) throws(Problem) -> Query { try Query(request.head.query, known: known) }
 
     /// The body as JSON.
     func json(limits: JSONLimits = .standard) throws(Problem) -> JSONDocument {

@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldJSON
 
 /// The parameters of a query string, decoded once.
@@ -44,6 +45,25 @@ struct Query {
         }
         return limit
     }
+
+    /// `type`: a pattern or several, with commas; empty for all types.
+    func types() throws(Problem) -> [EventPattern] {
+        guard let text = self["type"] else { return [] }
+        var patterns: [EventPattern] = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let pattern = EventPattern(String(word)) else {
+                throw .invalidParameter("type", "must be \(EventPattern.words); or several, with commas")
+            }
+            patterns.append(pattern)
+        }
+        guard patterns.count <= Self.maxTypes else {
+            throw .invalidParameter("type", "must name at most \(Self.maxTypes) types")
+        }
+        // `*` is every type here.
+        return patterns.contains(.any) ? [] : patterns
+    }
+
+    private static let maxTypes = 50
 
     /// The cursor of a list that is ordered by id: an id.
     /// - Parameter prefix: the prefix of the ids, such as `dlg_`.

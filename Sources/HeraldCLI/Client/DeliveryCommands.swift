@@ -2,25 +2,31 @@ import HeraldJSON
 
 extension Command {
     static let deliveries = Command(
-        name: "deliveries", summary: "list deliveries that failed or wait, repeat or cancel them",
+        name: "deliveries", summary: "list and count deliveries, repeat or cancel them",
         action: .group([
             Command(
                 name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
-                flags: filters("pending", "retrying", "exhausted", "dropped") + [Flags.limit, Flags.everything]
-                    + Flags.client, examples: ["herald deliveries list --state exhausted"],
+                flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
+                    + [Flags.limit, Flags.everything] + Flags.client,
+                examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],
                 action: .run(DeliveryCommands.list)),
             Command(
+                name: "counts", summary: "count deliveries in one state by delegate",
+                flags: filters("retrying", "exhausted", "dropped") + Flags.client,
+                examples: ["herald deliveries counts --status exhausted --error 5xx"],
+                action: .run(DeliveryCommands.counts)),
+            Command(
                 name: "redeliver", summary: "repeat deliveries",
-                flags: filters("retrying", "exhausted", "dropped") + [Flags.dryRun] + Flags.client,
-                examples: ["herald deliveries redeliver --state exhausted --dry-run"],
+                flags: filters("retrying", "exhausted", "dropped") + [Flags.dryRun, Confirmation.flag] + Flags.client,
+                examples: ["herald deliveries redeliver --status exhausted --failed-since 2h --dry-run"],
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "redeliver", "Deliveries to repeat")
+                    try DeliveryCommands.act(call, "redeliver", "Repeat", "Deliveries to repeat")
                 }),
             Command(
                 name: "cancel", summary: "cancel deliveries that wait for their next attempt",
-                flags: filters("retrying") + [Flags.dryRun] + Flags.client,
+                flags: filters("retrying") + [Flags.dryRun, Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "cancel", "Deliveries cancelled")
+                    try DeliveryCommands.act(call, "cancel", "Cancel", "Deliveries cancelled")
                 }),
         ]))
 
@@ -30,8 +36,19 @@ extension Command {
                 name: "state", placeholder: "STATE",
                 help: "Only those in this state: \(states.joined(separator: ", ")).",
                 values: states),
+            Flag(name: "status", placeholder: "STATE", help: "Another name of --state.", values: states),
             Flag(name: "delegate", placeholder: "ID", help: "Only those to this delegate."),
             Flag(name: "event", placeholder: "ID", help: "Only those of this event."),
+            Flag(
+                name: "type", placeholder: "PATTERNS",
+                help: "Only those of events of these types, such as order.* or order.paid,order.shipped."),
+            Flag(name: "subject", placeholder: "TEXT", help: "Only those of events with this subject."),
+            Flag(
+                name: "error", placeholder: "ERRORS",
+                help: "Only those whose last attempt ended so: timeout, 503, 5xx; or several, with commas."),
+            Flag(
+                name: "failed-since", placeholder: "TIME",
+                help: "Only those whose last attempt failed at this time or later.", time: .past),
             Flag(
                 name: "since", placeholder: "TIME",
                 help: "Only those of events accepted at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
@@ -44,29 +61,96 @@ extension Command {
 }
 
 private enum DeliveryCommands {
+    /// The number of deliveries that one request changes: progress is shown after each.
+    private static let changesPerRequest = 1_000
+
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "deliveries"], query: filters(call), none: "No such deliveries.",
             Table(
-                "EVENT", .text("TYPE"), "DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
+                "EVENT", .text("TYPE"), "DELEGATE", "STATE", "ATTEMPTS", .text("LAST ERROR"), "NEXT ATTEMPT",
+                .text("URL"), .text("REASON"))
         ) { delivery in
             [
                 .init(delivery.text("event")), .init(delivery.text("type")), .init(delivery.text("delegate")),
-                .init(state: delivery.text("state")), .init(delivery.text("attempts")),
+                .init(state: delivery.text("state")), .init(delivery.text("attempts")), .init(lastError(delivery)),
                 .init(delivery.text("next_attempt_at")), .init(delivery.text("url")), .init(delivery.text("reason")),
             ]
         }
     }
 
-    static func act(_ call: Invocation, _ verb: String, _ words: String) throws(CommandError) {
-        let query = filters(call) + [("dry_run", call.has("dry-run") ? "true" : nil)]
-        let answer = try APIClient(call).send("POST", ["v1", "deliveries", verb], query: query)
-        let more = answer.json["more"]?.bool == true ? " There are more: do it again for the rest." : ""
-        let dry = call.has("dry-run") ? " (dry run)" : ""
-        try Listing(call).print(answer, "\(words): \(answer.json.text("deliveries"))\(dry).\(more)")
+    /// The status of the last attempt, or why there was none.
+    private static func lastError(_ delivery: JSONValue) -> String {
+        delivery.text("state") == "delivered"
+            ? "" : delivery["status_code"]?.isNull == false ? delivery.text("status_code") : delivery.text("error")
+    }
+
+    static func counts(_ call: Invocation) throws(CommandError) {
+        var sums: [String: (deliveries: Int64, row: [Table.Cell])] = [:]
+        var total: Int64 = 0
+        try each("GET", "counts", call, [("limit", "200")]) { answer throws(CommandError) in
+            if call.has("json") { return try Output.line(json: answer.body) }
+            total += answer.json["deliveries"]?.integer ?? 0
+            for entry in answer.json["data"]?.elements.map({ $0 }) ?? [] {
+                let id = entry.text("delegate")
+                // The newest come first: the last error is that of the first part.
+                let row = sums[id]?.row ?? [.init(lastError(entry)), .init(entry.text("url"))]
+                sums[id] = ((sums[id]?.deliveries ?? 0) + (entry["deliveries"]?.integer ?? 0), row)
+            }
+        }
+        if call.has("json") { return }
+        if total == 0 { return Output.note("No such deliveries.\n") }
+        var table = Table("DELEGATE", "DELIVERIES", .text("LAST ERROR"), .text("URL"))
+        let sorted = sums.sorted { ($0.value.deliveries, $1.key) > ($1.value.deliveries, $0.key) }
+        try table.print(sorted.map { [.init($0.key), .init("\($0.value.deliveries)")] + $0.value.row })
+        try Output.line("\(total) in all.")
+    }
+
+    /// Counts, requests confirmation, and changes part by part, so that an interruption ends it between two parts.
+    /// - Parameter verb: the last part of the path.
+    static func act(
+        _ call: Invocation, _ verb: String, _ question: String, _ words: String
+    ) throws(CommandError) {
+        let isNamed = call["delegate"] != nil || call["event"] != nil
+        if call.has("dry-run") || !call.has(Confirmation.flag.name) {
+            var count: Int64 = 0
+            try each("POST", verb, call, [("dry_run", "true")]) { answer throws(CommandError) in
+                count += answer.json["deliveries"]?.integer ?? 0
+                if call.has("dry-run") && call.has("json") { try Output.line(json: answer.body) }
+            }
+            if call.has("dry-run") {
+                return call.has("json") ? () : try Output.line("\(words): \(count) (dry run).")
+            }
+            if count > 0 { try Confirmation.ask(call, isNamed: isNamed) { "\(question) \(count) deliveries?" } }
+        }
+        var changed: Int64 = 0
+        try each("POST", verb, call, [("limit", "\(changesPerRequest)")]) { answer throws(CommandError) in
+            changed += answer.json["deliveries"]?.integer ?? 0
+            if call.has("json") { return try Output.line(json: answer.body) }
+            if answer.json["next_cursor"]?.isNull == false { Output.note("\(words): \(changed) so far.\n") }
+        }
+        if !call.has("json") { try Output.line("\(words): \(changed).") }
+    }
+
+    /// Sends requests until the server has no `next_cursor`.
+    private static func each(
+        _ method: String, _ path: String, _ call: Invocation, _ more: [(String, String?)],
+        _ take: (APIClient.Answer) throws(CommandError) -> Void
+    ) throws(CommandError) {
+        let client = try APIClient(call)
+        var cursor: String?
+        repeat {
+            let answer = try client.send(
+                method, ["v1", "deliveries", path], query: filters(call) + more + [("cursor", cursor)])
+            try take(answer)
+            let next = answer.json["next_cursor"]?.string
+            cursor = next == cursor ? nil : next
+        } while cursor != nil
     }
 
     private static func filters(_ call: Invocation) -> [(String, String?)] {
-        ["state", "delegate", "event", "since", "until"].map { ($0, call[$0]) }
+        [("state", call["state"] ?? call["status"])]
+            + ["delegate", "event", "type", "subject", "error", "since", "until"].map { ($0, call[$0]) }
+            + [("failed_since", call["failed-since"])]
     }
 }

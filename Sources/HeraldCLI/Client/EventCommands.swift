@@ -7,8 +7,16 @@ extension Command {
             Command(
                 name: "list", summary: "list events, newest first",
                 flags: [
-                    Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
+                    Flag(
+                        name: "type", placeholder: "TYPES",
+                        help: "An exact type, or a prefix such as auth.*; or several, with commas."),
                     Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
+                    Flag(name: "id-prefix", placeholder: "TEXT", help: "Only events whose id begins with this text."),
+                    Flag(
+                        name: "filter", placeholder: "JSON",
+                        help:
+                            "Only events with this content, as in a delegate's filter: '{\"data\": {\"plan\": [\"pro\"]}}'"
+                    ),
                     Flag(
                         name: "since", placeholder: "TIME",
                         help: "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
@@ -57,7 +65,8 @@ private enum EventCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "events"],
-            query: ["type", "subject", "since", "until"].map { ($0, call[$0]) },
+            query: ["type", "subject", "since", "until", "filter"].map { ($0, call[$0]) }
+                + [("id_prefix", call["id-prefix"])],
             none: "No events.", EventRow.table, row: EventRow.cells)
     }
 

@@ -22,6 +22,8 @@ package struct DeliveryWrite: Sendable {
     package enum Outcome: Sendable {
         /// The number of changed deliveries.
         case count(Int)
+        /// The number of changed deliveries; the search for others continues after this one.
+        case part(Int, DeliveryKey)
         case replay(Replay)
         case erased(Erasure)
         /// A description of what was not found.
@@ -34,6 +36,10 @@ package struct DeliveryWrite: Sendable {
 
     /// The maximum number of deliveries that one request changes.
     package static let maxDeliveries = 10_000
+    /// With a filter, the maximum number of deliveries of a state that one step reads, and the number of steps of one
+    /// request.
+    private static let readsOfStep = 256
+    private static let maxSteps = 400
     /// The number of responses that one step searches.
     private static let answersOfStep = 256
     /// The maximum number of replays of one delegate.
@@ -45,6 +51,7 @@ package struct DeliveryWrite: Sendable {
     package private(set) var provenance: Provenance?
     /// The number of deliveries that earlier steps have changed.
     private var changed = 0
+    private var steps = 0
     package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
@@ -81,7 +88,8 @@ extension DeliveryWrite: RequestCommand {
         let outcome = try change(context, transaction, &plan)
         switch outcome {
         case .count(0), .notFound, .tooMany, .damaged: break
-        case .count, .replay, .erased:
+        case .part(0, _): break
+        case .count, .part, .replay, .erased:
             try context.note(provenance, app, target: target(context.committed.registry), transaction)
         }
         return outcome
@@ -105,18 +113,25 @@ extension DeliveryWrite: RequestCommand {
         let registry = context.committed.registry
         switch action {
         case .redeliver(let query):
-            let deliveries = try transaction.redeliver(step(of: query), at: now)
-            if !deliveries.isEmpty { plan.effects.append(.redelivered(deliveries)) }
-            let keys = deliveries.map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
-            return stepped(query, keys, &plan)
+            let page = try transaction.search(step(of: query))
+            let deliveries = page.rows.map { $0.again(at: now) }
+            if !deliveries.isEmpty {
+                try transaction.redeliver(deliveries)
+                plan.effects.append(.redelivered(deliveries))
+            }
+            return stepped(query, page, &plan)
         case .redeliverEvent(let id, let delegateID):
             return try redeliver(id, to: delegateID, context, transaction, &plan)
         case .cancel(let query):
             var retrying = step(of: query)
             retrying.states = [.retrying]
-            let dropped = try transaction.drop(retrying, at: now)
-            if !dropped.isEmpty { plan.effects.append(.dropped(dropped)) }
-            return stepped(query, dropped, &plan)
+            let page = try transaction.search(retrying)
+            let dropped = page.rows.map(\.key)
+            if !dropped.isEmpty {
+                try transaction.drop(dropped, at: now)
+                plan.effects.append(.dropped(dropped))
+            }
+            return stepped(query, page, &plan)
         case .replay(let delegateID, let after, let until):
             guard let delegate = registry.delegate(app, id: delegateID) else {
                 return .notFound("There is no webhook with the id \(delegateID).")
@@ -187,21 +202,23 @@ extension DeliveryWrite: RequestCommand {
         var query = query
         query.app = app
         query.limit = min(limit(of: query), Self.rowsOfStep)
+        query.work = Self.readsOfStep
         return query
     }
 
     /// The number of deliveries that this step and later ones may change.
     private func limit(of query: DeliveryQuery) -> Int { min(query.limit, Self.maxDeliveries - changed) }
 
-    /// - Parameter keys: what this step has changed.
-    private func stepped(_ query: DeliveryQuery, _ keys: [DeliveryKey], _ plan: inout WritePlan) -> Outcome {
-        plan.isPartial = keys.count == Self.rowsOfStep && limit(of: query) > keys.count
-        plan.lastChanged = keys.min { ($0.event, $0.delegate) < ($1.event, $1.delegate) }
-        return .count(changed + keys.count)
+    /// - Parameter page: what this step has changed, and where its search ended.
+    private func stepped(_ query: DeliveryQuery, _ page: DeliveryPage, _ plan: inout WritePlan) -> Outcome {
+        guard let rest = page.rest else { return .count(changed + page.rows.count) }
+        plan.isPartial = limit(of: query) > page.rows.count && steps + 1 < Self.maxSteps
+        plan.lastChanged = rest
+        return .part(changed + page.rows.count, rest)
     }
 
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self {
-        guard case .count(let count) = outcome else { return self }
+        guard case .part(let count, _) = outcome else { return self }
         func rest(of query: DeliveryQuery) -> DeliveryQuery {
             var query = query
             query.before = last
@@ -214,8 +231,9 @@ extension DeliveryWrite: RequestCommand {
         case .cancel(let query): next.action = .cancel(rest(of: query))
         case .redeliverEvent, .replay, .endReplay, .erase, .eraseSubject: break
         }
-        // The first step is in the audit log.
-        next.provenance = nil
+        // The first step that changes something is in the audit log.
+        if count > 0 { next.provenance = nil }
+        next.steps += 1
         next.changed = count
         return next
     }

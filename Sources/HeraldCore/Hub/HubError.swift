@@ -151,7 +151,7 @@ extension DeliveryWrite.Outcome {
     /// Why nothing was changed; `nil` if it was.
     package var error: HubError? {
         switch self {
-        case .count, .replay, .erased: nil
+        case .count, .part, .replay, .erased: nil
         case .notFound(let what): .notFound(what)
         case .damaged(let id): .eventDamaged(id: id)
         case .tooMany(let why): .tooMany(why)

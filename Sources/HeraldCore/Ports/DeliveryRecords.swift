@@ -122,9 +122,25 @@ package struct DeliveryQuery: Sendable {
     package var events: ClosedRange<LogPosition>?
     /// Only deliveries after this one in the order of the list: by event and delegate, newest first.
     package var before: DeliveryKey?
+    /// Conditions that no index serves; `nil` for none.
+    package var filter: DeliveryFilter?
     /// ≥ 1.
     package var limit: Int = 50
+    /// With a filter, about the maximum number of deliveries of a state that one search reads, ≥ 1.
+    package var work = 10_000
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
+}
+
+/// The result of a search for deliveries with a row of their own, newest event first, with subjects.
+package struct DeliveryPage: Equatable, Sendable {
+    package var rows: [WaitingDelivery] = []
+    /// The search ended here, because it has found enough or has read much: it continues after this delivery. `nil` if it is
+    /// complete.
+    package var rest: DeliveryKey?
+    package init(rows: [WaitingDelivery] = [], rest: DeliveryKey? = nil) {
+        self.rows = rows
+        self.rest = rest
+    }
 }
 
 /// The number of a delegate's deliveries in one state.
@@ -168,13 +184,29 @@ package struct Replay: Equatable, Sendable {
     }
 }
 
-/// Identifies a delivery.
-package struct DeliveryKey: Hashable, Sendable {
+/// Identifies a delivery. A list has the larger ones first.
+package struct DeliveryKey: Hashable, Comparable, Sendable {
     package let delegate: DelegateKey
     package let event: LogPosition
     package init(delegate: DelegateKey, event: LogPosition) {
         self.delegate = delegate
         self.event = event
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.event, left.delegate) < (right.event, right.delegate)
+    }
+}
+
+extension WaitingDelivery {
+    package var key: DeliveryKey { DeliveryKey(delegate: delegate, event: event) }
+
+    /// The delivery made again by request: from the first attempt on, due at once.
+    /// - Parameter time: milliseconds since 1970 UTC.
+    package func again(at time: Int64) -> WaitingDelivery {
+        WaitingDelivery(
+            delegate: delegate, event: event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
+            subject: subject)
     }
 }
 

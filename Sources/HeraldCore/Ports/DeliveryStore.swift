@@ -5,17 +5,15 @@ package protocol DeliveryTransaction: AnyObject {
     /// Lanes, retries and replays of a deleted delegate are ignored, because a loop may not know of the deletion yet.
     /// Its attempts are kept. The store ignores `notices`.
     func write(_ checkpoint: Checkpoint) throws(StoreError)
-    /// Makes deliveries with a row due again: state `retrying`, no attempts, due at `time`, marked as replays. In the
-    /// order of the list, at most `limit` of the query.
-    ///
-    /// What is requested in this way, and in the next two, is noted as a `Change` in the same transaction. Until the owner of
-    /// the lane knows of it, its checkpoints leave the rows as they are (`Checkpoint.known`).
-    /// - Returns: the changed deliveries, with their subjects.
-    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery]
+    /// Deliveries with a row of their own, as this transaction has them: see `DeliveryReader`.
+    func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage
     /// Makes these deliveries, whether they have a row or not. Those of deleted delegates are ignored.
+    ///
+    /// What is requested in this way, and in the next one, is noted as a `Change` in the same transaction. Until the owner of
+    /// the lane knows of it, its checkpoints leave the rows as they are (`Checkpoint.known`).
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
-    /// Ends waiting deliveries: state `dropped`. At most `limit` of the query, whose only state is `retrying`.
-    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
+    /// Ends deliveries that have a row: state `dropped`.
+    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError)
     /// The delegates with an attempt or a row for this event, ascending, including deleted ones.
     func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey]
     /// Adds a replay. Throws `StoreError.failed` if the delegate was deleted.
@@ -57,9 +55,18 @@ package protocol DeliveryReader: AnyObject {
     /// Deliveries of a delegate in state `retrying`, with their subjects: a part of those that its lane does not have in
     /// memory.
     func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery]
-    /// Newest event first; within an event, the delegate that registered last first. With subjects.
-    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
-    /// The number of matching deliveries, ignoring `before` and `limit`.
+    /// Newest event first; within an event, the delegate that registered last first. With a filter, the search ends after a
+    /// bounded piece of work.
+    func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage
+    /// The last successful attempt of each delivery of an event that has no row, for delegates with a smaller key; the
+    /// delegate that registered last first.
+    func delivered(event: LogPosition, before delegate: DelegateKey, limit: Int) throws(StoreError) -> [StoredAttempt]
+    /// The last successful attempt of each delivery to a delegate that has no row, for events of its app in this range;
+    /// newest event first. The work depends on the range.
+    func delivered(
+        to delegate: DelegateKey, app: AppKey, in range: ClosedRange<LogPosition>, limit: Int
+    ) throws(StoreError) -> [StoredAttempt]
+    /// The number of matching deliveries, ignoring `filter`, `before` and `limit`.
     func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int
     /// The deliveries of an app in one state, counted for each delegate that has some, in no order. Deleted delegates are
     /// left out. The work depends on the app's delegates and rows only.

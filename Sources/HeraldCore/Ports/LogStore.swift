@@ -84,7 +84,8 @@ package protocol LogReader: AnyObject {
     /// once their data exceeds `maxBytes`. It ends before a gap that retention has made, and may begin behind one. All
     /// apps.
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
-    /// The matching events of an app, newest first, without those addressed to one delegate.
+    /// The matching events of an app, newest first, without those addressed to one delegate. If the query has several types,
+    /// others of its `typeRange` may be among them.
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent]
     /// The event with this id.
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?

@@ -11,7 +11,8 @@ package struct LoggedEvent: Sendable {
 /// A selection of events of the log.
 package struct EventQuery: Sendable {
     package var app: AppKey = .default
-    package var type: EventPattern = .any
+    /// Empty: any type. `*` means any type here, Herald's own included.
+    package var types: [EventPattern] = []
     package var subject: String?
     /// Milliseconds since 1970, both inclusive.
     package var since: Int64?
@@ -26,9 +27,28 @@ package struct EventQuery: Sendable {
     package var maxBytes = Int.max
     package init() {}
 
+    /// The smallest range of texts that has all types. Each type in it matches if there is one pattern at most.
+    package var typeRange: (from: String, to: String) {
+        if types.contains(.any) { return ("", "~") }
+        // "~" sorts after every character of a type.
+        let ranges = types.map { pattern in
+            switch pattern {
+            case .any: ("", "~")
+            case .prefix(let prefix): (prefix, prefix + "~")
+            case .exact(let type): (type, type)
+            }
+        }
+        return (ranges.map(\.0).min() ?? "", ranges.map(\.1).max() ?? "~")
+    }
+
+    /// Whether a type matches.
+    package func includes(type: String) -> Bool {
+        types.isEmpty || types.contains { $0 == .any || $0.matches(type) }
+    }
+
     /// Whether an event matches, apart from its position.
     package func matches(_ event: Event) -> Bool {
-        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
+        event.app == app && includes(type: event.type) && (subject == nil || event.subject == subject)
             && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
     }
 }

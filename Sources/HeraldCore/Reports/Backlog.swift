@@ -87,7 +87,7 @@ package final class BacklogCounter {
         rows.delegate = delegate.key
         rows.events = place + 1...last
         rows.limit = DeliveryWrite.maxDeliveries
-        let waiting = try reader.map { try $0.deliveries(rows).map(\.event) } ?? []
+        let waiting = try reader.map { try $0.search(rows).rows.map(\.event) } ?? []
         return try count(delegate, after: place, through: last, without: Set(waiting), steps: steps)
     }
 

@@ -13,19 +13,34 @@ package struct DeliveryCounts: Sendable {
     package var delegates = 0
     /// The delegates with the most deliveries, the largest number first.
     package var entries: [Entry] = []
+    /// The delivery after which the count continues: the numbers are those of a part. `nil` if it is complete.
+    package var next: DeliveryKey?
 
-    /// A reader's thread.
-    /// - Parameter limit: the maximum number of entries; each costs two reads.
+    /// Counts in the states of a selection, by default exhausted deliveries. A reader's thread.
+    /// - Parameters:
+    ///   - before: only deliveries after this one in the order of the list.
+    ///   - limit: the maximum number of entries; each costs two reads.
     package init(
-        _ states: Set<WaitingDelivery.State>, of app: AppKey, limit: Int, _ hub: Hub, _ reader: any StoreReader
-    )
-        throws
-    {
+        _ selection: DeliverySelection, before: DeliveryKey? = nil, limit: Int, _ hub: Hub, _ reader: any StoreReader
+    ) throws {
         var sums: [DelegateKey: (deliveries: Int, newest: LogPosition)] = [:]
-        for state in states {
-            for count in try reader.countDeliveries(app: app, state) {
-                let sum = sums[count.delegate] ?? (0, 0)
-                sums[count.delegate] = (sum.deliveries + count.deliveries, max(sum.newest, count.newest))
+        let states: Set<WaitingDelivery.State> = selection.state?.stored ?? [.exhausted]
+        if selection.hasConditions || before != nil {
+            var query = try selection.query(states, reader)
+            query.before = before
+            query.limit = DeliveryWrite.maxDeliveries
+            let page = try reader.search(query)
+            next = page.rest
+            for row in page.rows {
+                let sum = sums[row.delegate] ?? (0, 0)
+                sums[row.delegate] = (sum.deliveries + 1, max(sum.newest, row.event))
+            }
+        } else {
+            for state in states {
+                for count in try reader.countDeliveries(app: selection.app, state) {
+                    let sum = sums[count.delegate] ?? (0, 0)
+                    sums[count.delegate] = (sum.deliveries + count.deliveries, max(sum.newest, count.newest))
+                }
             }
         }
         let found = sums.compactMap { key, sum in

@@ -32,6 +32,20 @@ package struct DeliveryRow: Sendable {
         self.lastAttempt = lastAttempt
     }
 
+    /// A delivery that has succeeded.
+    /// - Parameter record: its last successful attempt.
+    init(delivered record: AttemptRecord, _ event: Event?, _ hub: Hub) {
+        delegate = hub.committed.registry.delegate(key: record.delegate)
+        self.event = event
+        state = .delivered
+        reason = nil
+        attempts = record.number
+        isReplay = record.isReplay
+        nextAttemptAt = nil
+        endedAt = record.startedAt + record.duration / 1000
+        lastAttempt = record
+    }
+
     /// A delivery without any attempt.
     package init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate

@@ -1,11 +1,13 @@
 /// Which deliveries to list or to change.
 package struct DeliverySelection: Sendable {
     /// The conditions, as the HTTP API names them.
-    package static let names = ["state", "delegate", "event", "since", "until"]
+    package static let names = [
+        "state", "delegate", "event", "type", "subject", "error", "since", "until", "failed_since",
+    ]
     package static let isReversed = "is before since"
     package static let mustBeNarrow = "give at least one of these, so that not everything is meant by accident"
-    /// The states that can be listed: what was delivered has no row.
-    package static let listed: [DeliveryState] = [.pending, .retrying, .exhausted, .dropped]
+    /// The states of deliveries with a row.
+    package static let stored: [DeliveryState] = [.retrying, .exhausted, .dropped]
 
     package let app: AppKey
     package let state: DeliveryState?
@@ -15,9 +17,11 @@ package struct DeliverySelection: Sendable {
     package let since: Int64?
     /// Only events accepted at this time or before, in milliseconds since 1970 UTC.
     package let until: Int64?
+    package let filter: DeliveryFilter
 
     package init(
-        app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?, since: Int64?, until: Int64?
+        app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?, since: Int64?, until: Int64?,
+        filter: DeliveryFilter = DeliveryFilter()
     ) {
         self.app = app
         self.state = state
@@ -25,6 +29,7 @@ package struct DeliverySelection: Sendable {
         self.eventID = eventID
         self.since = since
         self.until = until
+        self.filter = filter
     }
 
     /// Whether the end of the wanted time is before its begin.
@@ -32,7 +37,12 @@ package struct DeliverySelection: Sendable {
 
     /// Whether at least one condition is given.
     package var isNarrow: Bool {
-        state != nil || delegate != nil || eventID != nil || since != nil || until != nil
+        state != nil || hasConditions
+    }
+
+    /// Whether there is a condition besides the state.
+    var hasConditions: Bool {
+        delegate != nil || eventID != nil || since != nil || until != nil || !filter.isEmpty
     }
 
     /// The events of the wanted time, as positions; `nil` for all. No event has the position in the range of a time
@@ -52,23 +62,43 @@ package struct DeliverySelection: Sendable {
         query.delegate = delegate?.key
         query.event = try eventID.map { try Self.event($0, app, reader).sequence }
         query.events = try events(reader)
+        query.filter = filter.isEmpty ? nil : filter
         return query
     }
 
-    /// Deliveries with a row of their own, newest first, with their keys. A reader's thread.
+    /// Deliveries that have an attempt or a row, newest event first. A reader's thread.
     /// - Parameter before: only those after this one in the order of the list.
-    package func rows(
+    /// - Returns: at most `limit` deliveries, and the one after which the search continues; `nil` if it is complete.
+    package func page(
         before: DeliveryKey?, limit: Int, _ hub: Hub, _ reader: any StoreReader
-    ) throws -> [(key: DeliveryKey, row: DeliveryRow)] {
+    ) throws -> (rows: [DeliveryRow], next: DeliveryKey?) {
+        if state == .delivered {
+            return try DeliveredDeliveries(self, hub, reader).page(before: before, limit: limit)
+        }
         var wanted = try query(Set(WaitingDelivery.State.allCases), reader)
         wanted.before = before
-        wanted.limit = limit
-        let found = try reader.deliveries(wanted)
-        let events = try EventHeads(found.map(\.event), reader)
-        return try found.map {
-            let last = try reader.lastAttempt($0.delegate, $0.event)
-            return (DeliveryKey(delegate: $0.delegate, event: $0.event), DeliveryRow($0, events[$0.event], last, hub))
+        wanted.limit = limit + 1
+        let found = try reader.search(wanted)
+        let shown = found.rows.prefix(limit)
+        let events = try EventHeads(shown.map(\.event), reader)
+        let rows = try shown.map {
+            DeliveryRow($0, events[$0.event], try reader.lastAttempt($0.delegate, $0.event), hub)
         }
+        return (rows, found.rows.count > limit ? shown.last?.key : found.rest)
+    }
+
+    /// Counts without a change, like a change. A reader's thread.
+    /// - Parameter before: only deliveries after this one in the order of the list.
+    /// - Returns: the number of deliveries, and the one after which the count continues; `nil` if it is complete.
+    package func count(
+        _ query: DeliveryQuery, before: DeliveryKey?, _ reader: any StoreReader
+    ) throws -> (count: Int, next: DeliveryKey?) {
+        if query.filter == nil && before == nil { return (try reader.countDeliveries(query), nil) }
+        var part = query
+        part.before = before
+        part.limit = DeliveryWrite.maxDeliveries
+        let page = try reader.search(part)
+        return (page.rows.count, page.rest)
     }
 
     /// - Throws: `HubError.notFound`.

@@ -31,11 +31,14 @@ package struct PendingDeliveries: Sendable {
     ) throws -> (rows: [DeliveryRow], next: Int64?) {
         if let id = selection.eventID {
             let event = try DeliverySelection.event(id, selection.app, reader)
-            if try selection.events(reader)?.contains(event.sequence) == false { return ([], nil) }
+            let isInTime = try selection.events(reader)?.contains(event.sequence) ?? true
+            guard isInTime, includes(event.event), !selection.filter.needsFailure else { return ([], nil) }
             let found = try rows(of: event, reader, after: cursor)
             let shown = Array(found.prefix(limit))
             return (shown, found.count > limit ? shown.last?.delegate?.key : nil)
         }
+        // A delivery without an attempt has no error.
+        if selection.filter.needsFailure { return ([], nil) }
         guard let delegate = selection.delegate else {
             throw HubError.invalid(Self.names.map { FieldError("/\($0)", Self.isNeeded) })
         }
@@ -83,7 +86,8 @@ package struct PendingDeliveries: Sendable {
                     guard event.app == selection.app else { continue }
                     own += 1
                     let view = EventView(event, within: budget)
-                    let isWanted = position > delegate.start && delegate.selection.matches(view)
+                    let isWanted =
+                        position > delegate.start && includes(event) && delegate.selection.matches(view)
                     budget = view.budget
                     if isWanted, !(try attemptedDelegates(of: position, reader).contains(delegate.key)) {
                         rows.append(DeliveryRow(pending: event, delegate, lane))
@@ -95,6 +99,10 @@ package struct PendingDeliveries: Sendable {
             }
         }
         return (rows, nil)
+    }
+
+    private func includes(_ event: Event) -> Bool {
+        selection.filter.matches(type: event.type, subject: event.subject, last: nil)
     }
 
     /// Delegates with an attempt or a retry for the event.

@@ -42,7 +42,7 @@ struct RequestTests {
         world.answer = { _ in nil }
         var some = query([.exhausted])
         some.limit = DeliveryWrite.rowsOfStep + 10
-        guard case .count(let first)? = world.manage(.redeliver(some)),
+        guard case .part(let first, _)? = world.manage(.redeliver(some)),
             case .count(let rest)? = world.manage(.redeliver(query([.exhausted]))),
             case .count(let none)? = world.manage(.redeliver(query([.exhausted])))
         else {

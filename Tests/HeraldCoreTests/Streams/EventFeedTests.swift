@@ -18,7 +18,7 @@ struct EventFeedTests {
 
     private func query(_ type: String = "*", after position: LogPosition = 0, limit: Int = 5) -> EventQuery {
         var query = EventQuery()
-        query.type = EventPattern(unchecked: type)
+        query.types = [EventPattern(unchecked: type)]
         query.after = position
         query.limit = limit
         return query

@@ -259,10 +259,32 @@ package struct MemoryContents {
 
 /// Deliveries with a row of their own, and replays.
 extension MemoryContents {
-    package func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
-        let found = waiting.values.filter { query.matches($0, self) && query.isNext($0) }
-            .sorted { ($0.event, $0.delegate) > ($1.event, $1.delegate) }
-        return found.prefix(query.limit).map(withSubject)
+    package func search(_ query: DeliveryQuery) -> DeliveryPage {
+        var page = DeliveryPage()
+        let rows = waiting.values.filter { query.matches($0, self) && query.isNext($0) }.sorted { $0.key > $1.key }
+        for (number, row) in rows.enumerated() {
+            let last = attempts.last { $0.record.event == row.event && $0.record.delegate == row.delegate }
+            let event = event(row.event)
+            let end = last.map { AttemptEnd($0.record) }
+            if query.filter?.matches(type: event?.type, subject: event?.subject, last: end) != false {
+                page.rows.append(withSubject(row))
+            }
+            if page.rows.count == query.limit || query.filter != nil && number + 1 == query.work {
+                page.rest = row.key
+                break
+            }
+        }
+        return page
+    }
+
+    /// The last successes without a row, newest event first.
+    package func delivered(_ isMeant: (AttemptRecord) -> Bool, limit: Int) -> [StoredAttempt] {
+        var last: [DeliveryKey: StoredAttempt] = [:]
+        for attempt in attempts where attempt.record.succeeded && isMeant(attempt.record) {
+            let key = DeliveryKey(delegate: attempt.record.delegate, event: attempt.record.event)
+            if waiting[key] == nil { last[key] = attempt }
+        }
+        return last.sorted { $0.key > $1.key }.prefix(limit).map(\.value)
     }
 
     package func withSubject(_ delivery: WaitingDelivery) -> WaitingDelivery {
@@ -272,22 +294,12 @@ extension MemoryContents {
             uncounted: delivery.uncounted, subject: event(delivery.event)?.subject)
     }
 
-    package mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
-        let again = deliveries(query).map { found in
-            WaitingDelivery(
-                delegate: found.delegate, event: found.event, attempts: 0, dueAt: time, state: .retrying,
-                isReplay: true, subject: found.subject)
-        }
-        redeliver(again)
-        return again
-    }
-
     package mutating func redeliver(_ deliveries: [WaitingDelivery]) {
         for delivery in deliveries where delegates[delivery.delegate] != nil { request(delivery) }
     }
 
-    package mutating func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
-        deliveries(query).map { found in
+    package mutating func drop(_ deliveries: [DeliveryKey], at time: Int64) {
+        for found in deliveries.compactMap({ waiting[$0] }) {
             request(
                 WaitingDelivery(
                     delegate: found.delegate, event: found.event, attempts: found.attempts, dueAt: time,
@@ -296,12 +308,9 @@ extension MemoryContents {
     }
 
     /// Its transaction will note the next change.
-    @discardableResult
-    private mutating func request(_ delivery: WaitingDelivery) -> DeliveryKey {
-        let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
-        waiting[key] = delivery
-        requests[key] = lastChange + 1
-        return key
+    private mutating func request(_ delivery: WaitingDelivery) {
+        waiting[delivery.key] = delivery
+        requests[delivery.key] = lastChange + 1
     }
 
     package func recipients(event: LogPosition) -> [DelegateKey] {

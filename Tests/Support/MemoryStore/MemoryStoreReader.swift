@@ -173,8 +173,20 @@ extension MemoryReader {
         }
     }
 
-    func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
-        store.read { $0.deliveries(query) }
+    func search(_ query: DeliveryQuery) -> DeliveryPage { store.read { $0.search(query) } }
+
+    func delivered(event: LogPosition, before delegate: DelegateKey, limit: Int) -> [StoredAttempt] {
+        store.read { $0.delivered({ $0.event == event && $0.delegate < delegate }, limit: limit) }
+    }
+
+    func delivered(
+        to delegate: DelegateKey, app: AppKey, in range: ClosedRange<LogPosition>, limit: Int
+    ) -> [StoredAttempt] {
+        store.read { contents in
+            contents.delivered(
+                { $0.delegate == delegate && range.contains($0.event) && contents.event($0.event)?.app == app },
+                limit: limit)
+        }
     }
 
     func countDeliveries(_ query: DeliveryQuery) -> Int {

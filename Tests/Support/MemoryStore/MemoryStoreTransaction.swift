@@ -167,15 +167,11 @@ extension MemoryTransaction {
         apply { $0.write(checkpoint) }
     }
 
-    func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
-        change { $0.redeliver(query, at: time) }
-    }
+    func search(_ query: DeliveryQuery) -> DeliveryPage { preview().search(query) }
 
     func redeliver(_ deliveries: [WaitingDelivery]) { apply { $0.redeliver(deliveries) } }
 
-    func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
-        change { $0.drop(query, at: time) }
-    }
+    func drop(_ deliveries: [DeliveryKey], at time: Int64) { apply { $0.drop(deliveries, at: time) } }
 
     func recipients(event: LogPosition) -> [DelegateKey] {
         preview().recipients(event: event)

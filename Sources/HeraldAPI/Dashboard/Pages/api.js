@@ -47,6 +47,28 @@ const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
 };
+
+/// A page may be empty before the end of a search. Then this reads the next one, up to a limit.
+async function search(path, filter, shape) {
+  let page = await get(path + query(filter), shape);
+  for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {
+    page = await get(path + query({ ...filter, cursor: page.next_cursor }), shape);
+  }
+  return page;
+}
+
+/// Adds the parts of a count of deliveries, up to a limit.
+async function sum(read, signal) {
+  let [deliveries, cursor] = [0, null];
+  for (let parts = 0; parts < 30; parts += 1) {
+    const part = await read(cursor);
+    deliveries += part.deliveries;
+    cursor = part.next_cursor;
+    if (!cursor || signal.aborted) break;
+  }
+  return { deliveries, isPart: Boolean(cursor) };
+}
+
 const delegate = (id) => `v1/delegates/${encodeURIComponent(id)}`;
 const event = (id) => `v1/events/${encodeURIComponent(id)}`;
 
@@ -86,15 +108,7 @@ export const api = {
   explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
-  /// A page may be empty before the end of the search. Then this reads the next one, up to a limit.
-  async events(filter = {}) {
-    const shape = { data: [eventShape] };
-    let page = await get("v1/events" + query(filter), shape);
-    for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {
-      page = await get("v1/events" + query({ ...filter, cursor: page.next_cursor }), shape);
-    }
-    return page;
-  },
+  events: (filter = {}) => search("v1/events", filter, { data: [eventShape] }),
   event: (id) => get(event(id), eventShape),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
   post: (text) => post("v1/events", text),
@@ -117,11 +131,12 @@ export const api = {
   audit: (filter = {}) => get("v1/audit" + query({ limit: 100, ...filter })),
   storage: () => get("v1/storage"),
 
-  /// Deliveries that wait or did not succeed.
-  deliveries: (filter = {}) => get("v1/deliveries" + query(filter)),
+  deliveries: (filter = {}) => search("v1/deliveries", filter),
   counts: (state, limit) => get("v1/deliveries/counts" + query({ state, limit })),
+  countAll: (filter, signal) => sum((cursor) => get("v1/deliveries/counts" + query({ ...filter, limit: 1, cursor })), signal),
   /// Sends deliveries again, or cancels them: `action` is `redeliver` or `cancel`.
-  changeAll: (action, filter, isDryRun) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: isDryRun || null })),
+  changeAll: (action, filter) => post(`v1/deliveries/${action}` + query(filter)),
+  countChanges: (action, filter, signal) => sum((cursor) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: true, cursor })), signal),
   appState: () => get("v1/app-state", { state: stored }),
   authStatus: (user) => get(`v1/auth/${encodeURIComponent(user)}`, { user: stored }),
 };

@@ -1,38 +1,44 @@
-// Deliveries that wait or did not succeed, newest first: searched by state and delegate, redelivered and cancelled.
+// Deliveries, newest first: searched by state, delegate, type, subject, error and time; sent again and cancelled by the same.
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, notice, confirm } from "./dom.js";
+import { bulk } from "./bulk.js";
+import { h, show } from "./dom.js";
+import { filters } from "./filters.js";
 import { pages, table } from "./pages.js";
-import { state, moment, address, count, plural, sentence, failure } from "./format.js";
+import { state, moment, address, count, sentence, failure } from "./format.js";
+import { choices, time } from "./times.js";
 
 const pageSize = 100;
-const states = ["exhausted", "retrying", "dropped"];
-const hour = 3600 * 1000;
-const spans = { "1h": ["The last hour", hour], "24h": ["The last 24 hours", 24 * hour], "7d": ["The last 7 days", 7 * 24 * hour] };
+const states = ["exhausted", "retrying", "dropped", "delivered"];
+const stored = ["exhausted", "retrying", "dropped"];
+const errors = { timeout: "Timeout", connection_failed: "Connection failed", name_not_resolved: "Name not resolved", address_refused: "Address refused",
+  tls_failed: "TLS failed", protocol_error: "Protocol error", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
 
 export function deliveries(root, { query, signal }) {
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
   const delegate = query.get("delegate");
-  const span = Object.hasOwn(spans, query.get("span")) ? query.get("span") : "";
+  // A success has no error, and did not fail.
+  const canFail = wanted !== "delivered";
   // One time for the list, the count before a change, and the change.
-  const since = span && new Date(Date.now() - spans[span][1]).toISOString();
-  const filter = () => ({ state: wanted, delegate, since });
-  const select = h("select", { id: "state", "aria-label": "State", onchange: () => go({ state: select.value, delegate, span }) },
-    h("option", { value: "" }, "All states"), states.map((each) => h("option", { value: each, selected: each === wanted }, each)));
-  const time = h("select", { id: "span", "aria-label": "Accepted in", onchange: () => go({ state: wanted, delegate, span: time.value }) },
-    h("option", { value: "" }, "Any time"), Object.entries(spans).map(([value, [words]]) => h("option", { value, selected: value === span }, words)));
+  const since = time(query.get("since"));
+  const filter = () => ({ state: wanted, delegate, type: query.get("type"), subject: query.get("subject"), error: canFail ? query.get("error") : null,
+    [canFail ? "failed_since" : "since"]: since });
+  const isNarrow = Object.entries(filter()).some(([key, value]) => key !== "state" && value);
+  const bar = filters("deliveries", query, [
+    { id: "state", label: "State", options: { "": "All that wait or failed", ...Object.fromEntries(states.map((each) => [each, each])) } },
+    { id: "since", label: canFail ? "Failed since" : "Accepted since", options: choices(query.get("since"), canFail ? "Failed" : "Accepted") },
+    canFail && { id: "error", label: "Last error", options: { "": "Any error", ...errors } },
+    { id: "type", label: "Type or pattern", placeholder: "Type: order.*" },
+    { id: "subject", label: "Subject", placeholder: "Subject: user:42" },
+  ], ["delegate"]);
   const sums = h("p", { class: "muted", role: "status" });
   const actions = h("div", { class: "actions" });
+  const work = h("div", { role: "status" });
   const list = h("div", { class: "list" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions),
-    h("div", { class: "filters", role: "search" }, select, time, delegate && h("span", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
-      h("button", { type: "button", class: "quiet", onclick: () => go({ state: wanted, span }) }, "To all"))), sums, list);
-
-  function go(fields) {
-    const entries = Object.entries(fields).filter(([, value]) => value);
-    location.hash = "#/deliveries" + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
-  }
+  root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions), bar.element,
+    delegate && h("p", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+      h("button", { type: "button", class: "quiet", onclick: () => bar.go({ delegate: null }) }, "To all")), work, sums, list);
 
   const row = (each) => h("tr", null,
     h("td", null, moment(each.ended_at ?? each.last_attempt_at)),
@@ -43,39 +49,34 @@ export function deliveries(root, { query, signal }) {
     h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
     h("td", { class: "clip", title: each.reason }, failure(each) || sentence(each.reason) || "–"));
 
+  // A count with conditions reads many deliveries: it is made once, not with each page.
+  let isCounted = false;
+  async function sum() {
+    if (wanted === "delivered" || (isCounted && isNarrow)) return;
+    isCounted = true;
+    const sum = await Promise.all((wanted ? [wanted] : stored).map((each) => api.countAll({ ...filter(), state: each }, signal)));
+    show(sums, sum.map((each, index) => [index > 0 && ", ", `${each.isPart ? "more than " : ""}${count(each.deliveries)} ${(wanted ? [wanted] : stored)[index]}`]));
+  }
+
   const refresh = pages(list, signal, {
     read: async (cursor) => {
-      const sum = cursor || delegate || since ? null : await Promise.all(states.map((each) => api.counts(each, 1)));
-      if (!cursor) show(sums, sum && sum.map((each, index) => [index > 0 && ", ", `${count(each.deliveries)} ${each.state}`]));
-      return api.deliveries({ ...filter(), limit: pageSize, cursor });
+      const page = await api.deliveries({ ...filter(), limit: pageSize, cursor });
+      if (!cursor) await sum();
+      return page;
     },
     older: "Older deliveries",
     milliseconds: 5000,
-    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, "No delivery waits or has failed.")
-      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", "Last error"], found.map(row))),
+    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
+      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : "Response"], found.map(row))),
   });
 
   // The server wants at least one condition, so that not everything is meant by accident.
-  if (may("manage") && (wanted || delegate || since)) {
-    show(actions, wanted !== "retrying" && h("button", { type: "button", "data-key": "redeliver", onclick: () => all("redeliver", "Redeliver") }, "Redeliver all"),
-      wanted === "retrying" && h("button", { type: "button", "data-key": "cancel", class: "danger", onclick: () => all("cancel", "Cancel") }, "Cancel all"));
-  }
-
-  async function all(action, words) {
-    try {
-      const { deliveries: matching } = await api.changeAll(action, filter(), true);
-      if (matching === 0) return notice("No delivery matches.");
-      if (!await confirm(`${words} ${plural(matching, "delivery", "deliveries")}?`, words)) return;
-      let changed = 0;
-      for (let more = true; more && changed < matching && !signal.aborted;) {
-        const answer = await api.changeAll(action, filter(), false);
-        changed += answer.deliveries;
-        more = answer.more && answer.deliveries > 0;
-        notice(`${count(changed)} of ${plural(matching, "delivery", "deliveries")} ${action === "cancel" ? "cancelled" : "on the way again"}.`);
-      }
-    } catch (error) {
-      notice(error.message);
-    }
-    refresh();
+  if (may("manage") && canFail && (wanted || isNarrow)) {
+    const run = (action, words) => bulk(work, signal, { action, words, filter: filter() }).then(() => {
+      isCounted = false;
+      refresh();
+    });
+    show(actions, wanted !== "retrying" && h("button", { type: "button", "data-key": "redeliver", onclick: () => run("redeliver", "Redeliver") }, "Redeliver all"),
+      wanted === "retrying" && h("button", { type: "button", "data-key": "cancel", class: "danger", onclick: () => run("cancel", "Cancel") }, "Cancel all"));
   }
 }

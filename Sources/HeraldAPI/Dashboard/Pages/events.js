@@ -5,6 +5,8 @@ import { api, eventShape } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
+import { filters as bar } from "./filters.js";
+import { local } from "./times.js";
 
 /// The rows of a live list: more of them than fit on a screen only cost time.
 const most = 200;
@@ -16,9 +18,16 @@ export function events(root, { query, signal }) {
   let waiting = [];
   let older = null;
   let isPaused = false;
-  const field = (id, label, placeholder) => h("input", { id, type: "search", "aria-label": label, placeholder, value: query.get(id) ?? "", autocomplete: "off", spellcheck: "false" });
-  const type = field("type", "Type or pattern", "Type: auth.*");
-  const subject = field("subject", "Subject", "Subject: user:42");
+  // A search for a moment, an id or content is not live: the stream selects by type and subject.
+  const isLive = !["id", "data", "since", "until"].some((name) => query.get(name));
+  const wanted = bar("events", query, [
+    { id: "type", label: "Types or patterns", placeholder: "Types: auth.*, order.paid" },
+    { id: "subject", label: "Subject", placeholder: "Subject: user:42" },
+    { id: "id", label: "Beginning of the id", placeholder: "Id: evt_01M7" },
+    { id: "data", label: "Content", placeholder: 'Content: {"amount": [{"numeric": [">", 100]}]}', title: "Conditions on the data, in the grammar of a delegate's filter" },
+    { id: "since", label: "From", type: "datetime-local", ...local, title: "From" },
+    { id: "until", label: "Until", type: "datetime-local", ...local, title: "Until" },
+  ]);
   const pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => {
     isPaused = !isPaused;
     pause.setAttribute("aria-pressed", String(isPaused));
@@ -32,17 +41,10 @@ export function events(root, { query, signal }) {
     h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
   const foot = h("div");
   root.append(h("div", { class: "head" }, h("h1", null, "Events"), may("publish") && h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
-    h("form", { class: "filters", role: "search", onsubmit: filter, onchange: filter }, type, subject, pause), fresh, list);
+    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go({ id: null, data: null, since: null, until: null }) }, "Show live events")]), fresh, list);
 
-  /// The filters are part of the URL.
-  function filter(event) {
-    event.preventDefault();
-    const entries = [["type", type.value.trim()], ["subject", subject.value.trim()]].filter(([, value]) => value);
-    const wanted = "#/events" + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
-    if (wanted !== location.hash) location.hash = wanted;
-  }
-
-  const filters = () => ({ type: query.get("type"), subject: about });
+  const types = query.get("type")?.split(/[\s,]+/).filter(Boolean).join(",");
+  const filters = () => ({ type: types, subject: about, id_prefix: query.get("id"), filter: content(query.get("data")), since: query.get("since"), until: query.get("until") });
   const isReading = () => isPaused || scrollY > 120 || list.contains(document.activeElement);
 
   function release() {
@@ -58,7 +60,7 @@ export function events(root, { query, signal }) {
     // If no event matches yet, the stream starts after the end of the log before the request.
     const end = newest() ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
     await poll();
-    const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: newest() ?? end };
+    const fields = { events: types || "*,herald.*", last_event_id: newest() ?? end };
     // The parameter is a list, and a subject may contain a comma.
     return !about || about.includes(",") ? fields : { ...fields, subjects: about };
   }
@@ -81,7 +83,9 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)), eventShape);
+  const failed = (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message));
+  if (!isLive) poll().catch((error) => signal.aborted || failed(error));
+  else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
@@ -96,7 +100,8 @@ export function events(root, { query, signal }) {
       release();
     } }, `${count(waiting.length)} new`));
     if (shown.length === 0) {
-      const isFiltered = query.get("type") || about;
+      const isFiltered = !isLive || types || about;
+      if (older) return show(list, h("p", { class: "calm" }, "No event matches so far."), h("button", { type: "button", "data-key": "older", onclick: more }, "Search older events"));
       return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
         may("publish") && curl("v1/events", `--json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`)));
     }
@@ -105,6 +110,9 @@ export function events(root, { query, signal }) {
     show(foot, older && shown.length < 25 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
   }
 }
+
+/// Conditions on the data, as a filter on the event. Text that is no JSON is refused by the server.
+const content = (text) => (text?.trim() ? `{"data": ${text}}` : null);
 
 /// Adds and removes only what is not there already.
 function arrange(body, rows) {

@@ -1,0 +1,46 @@
+// The filters of a list, which are part of the URL: fields and selections that change it.
+
+import { h } from "./dom.js";
+
+/// - Parameters:
+///   - page: the part of the URL after `#/`.
+///   - fields: each with an `id`, which is the name in the URL, and a `label`; `options` makes a selection, `type` another input.
+///   - others: more names in the URL, which stay.
+/// - Returns: the form, its inputs by id, and a function that goes to the same list with changed filters.
+export function filters(page, query, fields, others = []) {
+  const inputs = new Map();
+  const element = h("form", { class: "filters", role: "search", onsubmit: submit, onchange: submit }, fields.filter(Boolean).map((each) => {
+    const value = query.get(each.id) ?? "";
+    const input = each.options
+      ? h("select", { id: each.id, "aria-label": each.label }, Object.entries(complete(each.options, value)).map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
+      : h("input", { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, value: each.show ? each.show(value) : value, autocomplete: "off", spellcheck: "false", title: each.title ?? each.label });
+    inputs.set(each.id, { input, read: each.read ?? ((text) => text.trim()) });
+    return input;
+  }));
+
+  function go(changes = {}) {
+    const values = new Map(others.map((name) => [name, query.get(name)]));
+    for (const [id, { input, read }] of inputs) values.set(id, read(input.value));
+    for (const [name, value] of Object.entries(changes)) values.set(name, value);
+    const entries = [...values].filter(([, value]) => value);
+    const wanted = `#/${page}` + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
+    if (wanted !== location.hash) location.hash = wanted;
+  }
+
+  function submit(event) {
+    event.preventDefault();
+    // The page is drawn again: the same field keeps the focus.
+    filters.focused = document.activeElement?.id;
+    go();
+  }
+
+  if (filters.focused && inputs.has(filters.focused)) {
+    const { input } = inputs.get(filters.focused);
+    queueMicrotask(() => setTimeout(() => input.isConnected && input.focus({ preventScroll: true })));
+    filters.focused = null;
+  }
+  return { element, inputs, go };
+}
+
+/// A value of the URL that is no option is one more.
+const complete = (options, value) => (value in options ? options : { ...options, [value]: value });

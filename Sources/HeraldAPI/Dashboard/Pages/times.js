@@ -1,0 +1,35 @@
+// Times of filters: spans such as `1h` up to now, and moments.
+
+const hour = 3600 * 1000;
+const spans = { "1h": ["the last hour", hour], "24h": ["the last 24 hours", 24 * hour], "7d": ["the last 7 days", 7 * 24 * hour] };
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/// The time of a value of the URL, in RFC 3339; `null` for none.
+export function time(text) {
+  if (text && Object.hasOwn(spans, text)) return new Date(Date.now() - spans[text][1]).toISOString();
+  return text && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : null;
+}
+
+/// The options of a selection: spans, the full hours of the last half day, and the value of the URL.
+export function choices(value, verb) {
+  const options = { "": "Any time", ...Object.fromEntries(Object.entries(spans).map(([key, [words]]) => [key, `${verb} in ${words}`])) };
+  const last = new Date();
+  last.setMinutes(0, 0, 0);
+  for (let back = 0; back < 12; back += 1) {
+    const start = new Date(last.getTime() - back * hour);
+    options[start.toISOString()] = `${verb} since ${clock.format(start)}`;
+  }
+  if (value && !(value in options) && time(value)) options[value] = `${verb} since ${day.format(new Date(value))}`;
+  return options;
+}
+
+/// For an input of the type `datetime-local`, which has no time zone.
+export const local = {
+  show: (text) => {
+    if (!time(text)) return "";
+    const moment = new Date(text);
+    return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  },
+  read: (text) => (text ? new Date(text).toISOString() : ""),
+};
