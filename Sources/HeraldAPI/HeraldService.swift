@@ -83,7 +83,8 @@ package final class HeraldService: RequestHandler, CallServices {
                 + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
                 + StorageEndpoints(hub: hub).routes + NodeEndpoints(hub: hub).routes
-                + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
+                + ActivityEndpoints(hub: hub).routes + AuditEndpoints(hub: hub).routes
+                + PortalEndpoints(hub: hub, access: access).routes
                 + AppEndpoints(hub: hub, access: access).routes
                 + KeyEndpoints(hub: hub, access: access).routes
                 + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes

@@ -411,6 +411,20 @@ enum Schema {
                 unnest(checksums) # generate_series(head + 1, head + cardinality(apps));
             RETURN head + cardinality(apps);
         END $f$;
+        """,
         """
+        -- Events and attempts by app, slot and event type. `start`: when the slot, or after a day its hour, begins. `type`: '' for types beyond
+        -- Volume.maxTypes.
+        CREATE TABLE volumes (
+            app       bigint NOT NULL,
+            type      text COLLATE "C" NOT NULL,
+            start     bigint NOT NULL,
+            events    bigint NOT NULL,
+            delivered bigint NOT NULL,
+            failed    bigint NOT NULL,
+            PRIMARY KEY (app, start, type)
+        ) WITH (fillfactor = 70);
+        CREATE INDEX volumes_by_start ON volumes (start);
+        """,
     ]
 }

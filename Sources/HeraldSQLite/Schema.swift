@@ -289,6 +289,20 @@ enum Schema {
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         -- One row: random bytes of the server's own. See ServerSecret.
         CREATE TABLE server (secret BLOB NOT NULL) STRICT;
+        """,
         """
+        -- Events and attempts by app, slot and event type. `start`: when the slot, or after a day its hour, begins. `type`: '' for types beyond
+        -- Volume.maxTypes.
+        CREATE TABLE volumes (
+            app       INTEGER NOT NULL,
+            type      TEXT NOT NULL,
+            start     INTEGER NOT NULL,
+            events    INTEGER NOT NULL,
+            delivered INTEGER NOT NULL,
+            failed    INTEGER NOT NULL,
+            PRIMARY KEY (app, start, type)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX volumes_by_start ON volumes (start);
+        """,
     ]
 }

@@ -122,6 +122,24 @@ extension DeliveryStatistics {
     }
 }
 
+extension Volume {
+    static let columns = "app, type, start, events, delivered, failed"
+    static let sums = ["events", "delivered", "failed"].map { "CAST(sum(\($0)) AS bigint)" }.joined(separator: ", ")
+
+    /// The parameters of `DeliveryStatement.addVolume`.
+    var values: [ColumnValue] {
+        [.integer(app.rawValue), .text(type), .integer(start)]
+            + [events, delivered, failed].map { .integer(Int64($0)) }
+    }
+
+    init(_ row: some ResultRow) throws(StoreError) {
+        func count(_ column: Int32) -> Int { min(Int(row.figure(column)), DeliveryStatistics.maxCount) }
+        self.init(
+            app: try row.app(0), type: row.text(1), start: try row.time(2), events: count(3), delivered: count(4),
+            failed: count(5))
+    }
+}
+
 extension LanePosition {
     package static let columns = "delegate, cursor, position"
 

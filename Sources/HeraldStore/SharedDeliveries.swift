@@ -2,7 +2,9 @@ package import HeraldCore
 
 /// Shared statements of deliveries.
 package enum DeliveryStatement: Int, CaseIterable, Sendable {
-    case addReplay, removeReplay, countReplays, replays, removeOldStatistics, statistics, recipients,
+    case addReplay, removeReplay, countReplays, replays, removeOldStatistics, pastStatistics, removePastStatistics,
+        statistics, addVolume, pastVolumes, removePastVolumes, removeOldVolumes, volumesOfAll, volumesOfApp,
+        volumesOfType, volumesByType, recipients,
         attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, searchOfAll, searchOfDelegate,
         deliveredOfEvent, deliveredTo, countOfAll, countOfDelegate, countsOfApp, dueRows, rowsOfSubject, rowsOfEvents
 
@@ -21,6 +23,47 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             """
             DELETE FROM statistics WHERE (delegate, start) IN
                 (SELECT delegate, start FROM statistics WHERE start < ?1 LIMIT ?2)
+            """
+        case .pastStatistics: "SELECT \(DeliveryStatistics.columns) FROM statistics \(Self.past)"
+        case .removePastStatistics:
+            "DELETE FROM statistics WHERE (delegate, start) IN (SELECT delegate, start FROM statistics \(Self.past))"
+        case .addVolume:
+            """
+            INSERT INTO volumes (\(Volume.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT (app, start, type) DO UPDATE SET events = volumes.events + excluded.events,
+                delivered = volumes.delivered + excluded.delivered, failed = volumes.failed + excluded.failed
+            """
+        case .pastVolumes: "SELECT \(Volume.columns) FROM volumes \(Self.pastVolumes(dialect))"
+        case .removePastVolumes:
+            """
+            DELETE FROM volumes WHERE (app, start, type) IN
+                (SELECT app, start, type FROM volumes \(Self.pastVolumes(dialect)))
+            """
+        case .removeOldVolumes:
+            """
+            DELETE FROM volumes WHERE (app, start, type) IN
+                (SELECT app, start, type FROM volumes \(dialect.indexed(by: "volumes_by_start"))
+                WHERE start < ?1 ORDER BY start LIMIT ?2)
+            """
+        case .volumesOfAll:
+            """
+            SELECT CAST(1 AS bigint), '', start, \(Volume.sums) FROM volumes \(dialect.indexed(by: "volumes_by_start"))
+            WHERE start BETWEEN ?1 AND ?2 GROUP BY start ORDER BY start
+            """
+        case .volumesOfApp:
+            """
+            SELECT app, '', start, \(Volume.sums) FROM volumes WHERE app = ?3 AND start BETWEEN ?1 AND ?2
+            GROUP BY app, start ORDER BY start
+            """
+        case .volumesOfType:
+            """
+            SELECT \(Volume.columns) FROM volumes
+            WHERE app = ?3 AND start BETWEEN ?1 AND ?2 AND type = ?4 ORDER BY start
+            """
+        case .volumesByType:
+            """
+            SELECT app, type, CAST(?1 AS bigint), \(Volume.sums) FROM volumes
+            WHERE app = ?3 AND start BETWEEN ?1 AND ?2 GROUP BY app, type ORDER BY 4 DESC, 5 DESC, type LIMIT ?4
             """
         case .statistics:
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start"
@@ -76,6 +119,14 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         case .rowsOfEvents:
             Self.rows(dialect.indexed(by: "waiting_of_delegate"), "event BETWEEN ?3 AND ?4", orderedBy: "event")
         }
+    }
+
+    /// Slots that do not begin with their hour, the oldest first.
+    private static let isPast = "start >= ?1 AND start < ?2 AND start % \(Volume.hour) <> 0"
+    private static let past = "WHERE \(isPast) ORDER BY start, delegate LIMIT ?3"
+
+    private static func pastVolumes(_ dialect: SQLDialect) -> String {
+        "\(dialect.indexed(by: "volumes_by_start")) WHERE \(isPast) ORDER BY start, app, type LIMIT ?3"
     }
 
     private static func listed(_ index: String) -> String {
@@ -152,7 +203,35 @@ extension SharedTransaction {
     }
 
     package func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try change(.delivery(.removeOldStatistics), [.integer(time), .integer(Int64(limit))])
+        let limit = ColumnValue.integer(Int64(limit))
+        let past: [ColumnValue] = [.integer(time - DeliveryStatistics.lateness), .integer(time), limit]
+        var hours: [DeliveryKey: DeliveryStatistics] = [:]
+        let slots = try rows(.delivery(.pastStatistics), past) { row throws(StoreError) in try DeliveryStatistics(row) }
+        for slot in slots {
+            let start = slot.start - slot.start % Volume.hour
+            let key = DeliveryKey(delegate: slot.delegate, event: start)
+            hours[key, default: DeliveryStatistics(delegate: slot.delegate, start: start)].add(slot)
+        }
+        if !slots.isEmpty {
+            try change(.delivery(.removePastStatistics), past)
+            var checkpoint = Checkpoint()
+            checkpoint.statistics = hours.sorted { $0.key < $1.key }.map(\.value)
+            try write(checkpoint)
+        }
+        let volumes = try rows(.delivery(.pastVolumes), past) { row throws(StoreError) in try Volume(row) }
+        if !volumes.isEmpty {
+            try change(.delivery(.removePastVolumes), past)
+            try add(volumes.map(\.ofHour))
+        }
+        let old = time - DeliveryStatistics.lifetimeOfHours
+        let removed = try change(.delivery(.removeOldStatistics), [.integer(old), limit])
+        let oldest = time + DeliveryStatistics.lifetime - Volume.lifetime
+        let gone = try change(.delivery(.removeOldVolumes), [.integer(oldest), limit])
+        return max(slots.count, volumes.count, removed, gone)
+    }
+
+    package func add(_ volumes: [Volume]) throws(StoreError) {
+        for volume in volumes { try record(.delivery(.addVolume), volume.values) }
     }
 }
 
@@ -174,6 +253,26 @@ extension SharedReader {
         try rows(.delivery(.statistics), [.integer(delegate), .integer(start)]) { row throws(StoreError) in
             try DeliveryStatistics(row)
         }
+    }
+
+    package func volumes(_ query: VolumeQuery) throws(StoreError) -> [Volume] {
+        let slots: [ColumnValue] = [.integer(query.slots.lowerBound), .integer(query.slots.upperBound)]
+        let (statement, more): (DeliveryStatement, [ColumnValue]) =
+            switch (query.app, query.type) {
+            case (nil, _): (.volumesOfAll, [])
+            case (let app?, nil): (.volumesOfApp, [.integer(app.rawValue)])
+            case (let app?, let type?): (.volumesOfType, [.integer(app.rawValue), .text(type)])
+            }
+        return try rows(.delivery(statement), slots + more) { row throws(StoreError) in try Volume(row) }
+    }
+
+    package func volumesByType(
+        _ app: AppKey, in slots: ClosedRange<Int64>, limit: Int
+    ) throws(StoreError) -> [Volume] {
+        let values: [ColumnValue] = [
+            .integer(slots.lowerBound), .integer(slots.upperBound), .integer(app.rawValue), .integer(Int64(limit)),
+        ]
+        return try rows(.delivery(.volumesByType), values) { row throws(StoreError) in try Volume(row) }
     }
 
     package func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {

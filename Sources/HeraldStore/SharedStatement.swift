@@ -83,6 +83,8 @@ package protocol SharedTransaction: SharedStatements {
 
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
 
+    func write(_ checkpoint: Checkpoint) throws(StoreError)
+
     /// Ends deliveries with a row of their own.
     func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError)
 

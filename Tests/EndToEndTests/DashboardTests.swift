@@ -62,6 +62,15 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
+    @Test("twelve daily tasks take four steps each, by keyboard alone", .enabled(if: Self.hasBrowser))
+    func tasks() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
+        defer { receiver.close() }
+        try await drive("tasks.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
+        #expect(herald.process.end == nil)
+    }
+
     @Test("event types, keys, apps, changes and storage are shown and changed", .enabled(if: Self.hasBrowser))
     func operators() async throws {
         let herald = try await HeraldProcess.start()

@@ -287,11 +287,68 @@ struct CheckpointConformance {
                 slot(1, 0, 5), slot(1, 300, 3, 10, 2_000_000, 10, 11), slot(1, 600, 0, 7),
             ])
         #expect(try reader.statistics(1, since: 301) == [slot(1, 600, 0, 7)])
-        try fixture.transaction { (transaction) throws(StoreError) in
-            while try transaction.removeStatistics(before: 600, limit: 1) > 0 {}
+        func remove(before time: Int64) throws {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                while try transaction.removeStatistics(before: time, limit: 1) > 0 {}
+            }
         }
-        #expect(try reader.statistics(1, since: 0) == [slot(1, 600, 0, 7)])
+        // Past slots become a part of their hours, and hours are removed later.
+        try remove(before: 600)
+        let hour = slot(1, 0, 8, 10, 2_000_000, 10, 11)
+        #expect(try reader.statistics(1, since: 0) == [hour, slot(1, 600, 0, 7)])
+        #expect(try reader.statistics(2, since: 0) == [slot(2, 0, 0, 1)])
+        try remove(before: DeliveryStatistics.lifetimeOfHours)
+        #expect(try reader.statistics(2, since: 0) == [slot(2, 0, 0, 1)])
+        try remove(before: DeliveryStatistics.lifetimeOfHours + 1)
         #expect(try reader.statistics(2, since: 0) == [])
+    }
+
+    @Test("volumes are added up by app, hour and type, and removed after a month", arguments: StoreKind.allCases)
+    func volumes(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let hour = Volume.hour
+        func volume(
+            _ type: String, _ start: Int64, _ counts: (Int, Int, Int), app: AppKey = .default
+        ) -> Volume {
+            Volume(app: app, type: type, start: start, events: counts.0, delivered: counts.1, failed: counts.2)
+        }
+        let other = AppKey(rawValue: 2)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.add([
+                volume("a", 0, (1, 2, 3)), volume("b", 0, (4, 0, 0)), volume("a", hour, (0, 1, 0)),
+                volume("a", hour, (9, 9, 9), app: other),
+            ])
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in try transaction.add([volume("a", 0, (10, 0, 1))])
+        }
+        let reader = try fixture.store.makeReader()
+        func read(_ app: AppKey?, of type: String? = nil, _ slots: ClosedRange<Int64>) throws -> [Volume] {
+            var query = VolumeQuery(slots)
+            (query.app, query.type) = (app, type)
+            return try reader.volumes(query)
+        }
+        #expect(try read(.default, 0...hour) == [volume("", 0, (15, 2, 4)), volume("", hour, (0, 1, 0))])
+        #expect(try read(.default, of: "a", 0...hour) == [volume("a", 0, (11, 2, 4)), volume("a", hour, (0, 1, 0))])
+        #expect(try read(other, 0...0) == [])
+        #expect(try read(nil, hour...hour) == [volume("", hour, (9, 10, 9))])
+        #expect(
+            try reader.volumesByType(.default, in: 0...hour, limit: 9) == [
+                volume("a", 0, (11, 3, 4)), volume("b", 0, (4, 0, 0)),
+            ])
+        #expect(try reader.volumesByType(.default, in: 0...hour, limit: 1).map(\.type) == ["a"])
+        // Past slots become a part of their hours.
+        let slot = DeliveryStatistics.slot
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.add([volume("a", slot, (1, 1, 1)), volume("b", hour + slot, (1, 0, 0))])
+            while try transaction.removeStatistics(before: hour, limit: 1) > 0 {}
+        }
+        #expect(try read(.default, of: "a", 0...hour) == [volume("a", 0, (12, 3, 5)), volume("a", hour, (0, 1, 0))])
+        #expect(try read(.default, of: "b", hour...2 * hour) == [volume("b", hour + slot, (1, 0, 0))])
+        let time = Volume.lifetime - DeliveryStatistics.lifetime + 1
+        try fixture.transaction { (transaction) throws(StoreError) in
+            while try transaction.removeStatistics(before: time, limit: 1) > 0 {}
+        }
+        #expect(try read(nil, 0...hour).map(\.start) == [hour])
     }
 
     @Test("deliveries of a replay are not repeated by the lane", arguments: StoreKind.allCases)

@@ -27,6 +27,9 @@ static const unsigned char llms_txt[] = {
 static const unsigned char access_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/access.js"
 };
+static const unsigned char activity_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/activity.js"
+};
 static const unsigned char api_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/api.js"
 };
@@ -141,6 +144,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("docs.txt", docs_txt),
     FILE_NAMED("llms.txt", llms_txt),
     FILE_NAMED("access.js", access_js),
+    FILE_NAMED("activity.js", activity_js),
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),
     FILE_NAMED("attempt.js", attempt_js),

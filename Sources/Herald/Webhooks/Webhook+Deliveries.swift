@@ -266,6 +266,16 @@ extension Webhook {
             }
         }
 
+        /// The attempts of an hour.
+        public struct Hour: Equatable, Sendable {
+            /// When the hour begins.
+            public let date: Date
+            /// Attempts that succeeded.
+            public let delivered: Int
+            /// Attempts that failed.
+            public let failed: Int
+        }
+
         /// The events that are still to be sent.
         public let lag: Lag
         /// The age of the oldest of them.
@@ -276,6 +286,8 @@ extension Webhook {
         public let lastHour: Period
         /// The last day.
         public let lastDay: Period
+        /// The last 24 hours of UTC, the oldest first; the last one is still open.
+        public let hours: [Hour]
         /// The replays that have not ended, oldest first.
         public let replays: [Replay]
 
@@ -285,6 +297,9 @@ extension Webhook {
             exhausted = statistics.exhausted
             lastHour = Period(statistics.hour)
             lastDay = Period(statistics.day)
+            hours = statistics.hours.map {
+                Hour(date: Date(milliseconds: $0.start), delivered: $0.delivered, failed: $0.failed)
+            }
             replays = statistics.replays.map(Replay.init)
         }
     }

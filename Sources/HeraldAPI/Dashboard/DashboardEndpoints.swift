@@ -41,7 +41,8 @@ struct DashboardFile: Sendable {
     static let byName = Dictionary(uniqueKeysWithValues: names.map { ($0, DashboardFile($0)) })
 
     private static let names = [
-        "access.js", "api.js", "app.js", "attempt.js", "bulk.js", "charts.js", "delegates.js", "deliveries.js",
+        "access.js", "activity.js", "api.js", "app.js", "attempt.js", "bulk.js", "charts.js", "delegates.js",
+        "deliveries.js",
         "dom.js",
         "drawer.js", "events.js", "explained.js", "fanout.js", "fields.js", "filters.js", "form.js", "format.js",
         "history.js", "icon.svg", "json.js", "live.js", "nodes.js", "overview.js", "pages.js", "post.js", "secret.js",

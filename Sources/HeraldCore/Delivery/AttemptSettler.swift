@@ -28,7 +28,7 @@ final class AttemptSettler {
     func finished(_ callback: OpenCallback, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
         guard let start = callback.start, !callback.lane.isDisowned else { return }
         if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: callback, origin, start) }
-        ledger.add(AttemptRecord(callback, outcome), succeeded: outcome.isSuccess)
+        ledger.add(AttemptRecord(callback, outcome), of: callback.event, succeeded: outcome.isSuccess)
         counters.count(outcome)
 
         let lane = callback.lane

@@ -65,10 +65,12 @@ final class DeliveryLedger {
     }
 
     /// Records an attempt that has ended.
-    func add(_ attempt: AttemptRecord, succeeded: Bool) {
+    func add(_ attempt: AttemptRecord, of event: Event, succeeded: Bool) {
         checkpoints.add(attempt, now: now)
         if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
         board.count(attempt.delegate, succeeded: succeeded, duration: attempt.duration, at: timers.wall)
+        board.volumes.count(
+            delivered: succeeded ? 1 : 0, failed: succeeded ? 0 : 1, of: event.type, app: event.app, at: timers.wall)
     }
 
     /// Writes the row of a delivery.

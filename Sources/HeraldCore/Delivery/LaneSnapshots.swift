@@ -52,6 +52,8 @@ package final class LaneSnapshots: Sendable {
     private let routed = Atomic<LogPosition>(0)
     private let written = Atomic<LogPosition>(0)
     private let counted = Mutex(Counted())
+    /// Counts of attempts by type that are not in the store.
+    let volumes = VolumeCounter()
 
     /// Statistics of attempts that are not in the store.
     private struct Counted {

@@ -33,6 +33,7 @@ public final class Hub: Sendable {
     private let loops: [DeliveryLoop]
     private let retention: RetentionTask
     private let keyUse: KeyUseTask
+    private let volumes: VolumeTask
     private let rates: EventRates
     private let threads: HubThreads
     private let node: LocalNode
@@ -86,12 +87,13 @@ public final class Hub: Sendable {
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
             loops: loops.count, tell: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
+        volumes = VolumeTask(loops.map(\.board.volumes), intake: intake, clock: clock)
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
             attempts: attemptRoom,
             hooks: .init(
                 changed: observer.take,
-                followed: { [rates] in rates.follow($0.events) },
+                followed: { [rates] in rates.follow($0.events) }, published: volumes.count,
                 onDurabilityLost: onDurabilityLost))
         node = LocalNode(
             sharing, committed: committed, intake: intake, readers: readers, loops: loops,
@@ -142,9 +144,10 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
-        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, node] in
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse, volumes, node] in
             if node.runsMaintenance { retention.lookWhenDue() }
             keyUse.look()
+            volumes.look()
             node.look()
         }
         return DeliveryLoop.Services(
@@ -303,6 +306,9 @@ public final class Hub: Sendable {
         loops.owner(of: key).board.statistics(key)
     }
 
+    /// Counts of events and attempts of this process that are not in the store yet.
+    package var currentVolumes: [Volume] { volumes.all }
+
     /// Runs `body` on a reader's thread.
     /// - Returns: `false` if too many reads are waiting; `body` is not called then.
     package func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
@@ -426,6 +432,7 @@ public final class Hub: Sendable {
     /// Refuses publications from here on; waiting ones still complete.
     package func refusePublications() {
         keyUse.write()
+        volumes.write()
         intake.refusePublications()
     }
 

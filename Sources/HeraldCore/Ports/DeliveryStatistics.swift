@@ -2,8 +2,13 @@
 package struct DeliveryStatistics: Equatable, Sendable {
     /// The length of a slot in milliseconds: twelve make an hour.
     package static let slot: Int64 = 300_000
-    /// How long slots are kept, in milliseconds: one day, and the slot in which it begins.
+    /// How long slots are kept, in milliseconds: one day, and the slot in which it begins. Older ones are added to the slots in
+    /// which their hours began.
     package static let lifetime: Int64 = 86_400_000 + slot
+    /// How much longer the sums of hours are kept: 7 days.
+    package static let lifetimeOfHours: Int64 = 7 * 86_400_000
+    /// How much older than `lifetime` slots may be to be added: those that a long pause has left stay single.
+    package static let lateness: Int64 = 6 * 3_600_000
 
     /// The largest count that is stored. The sum of all slots of a day, and of all buckets, stays far below `Int.max`.
     package static let maxCount = 1 << 40

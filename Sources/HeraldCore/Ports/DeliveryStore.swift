@@ -32,9 +32,12 @@ package protocol DeliveryTransaction: AnyObject {
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
     /// Deletes the attempts up to an id, at most `limit`; never the newest attempt.
     func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts
-    /// Deletes statistics of slots that began before `time`, at most `limit`.
-    /// - Returns: the number of deleted slots.
+    /// Adds slots of statistics and volumes that began before `time` to those in which their hours began, and deletes the hours and
+    /// the volumes whose lifetimes have ended: at most `limit` of each.
+    /// - Returns: the largest number of deleted rows of one kind.
     func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int
+    /// Adds to the volumes with the same keys.
+    func add(_ volumes: [Volume]) throws(StoreError)
 }
 
 /// Reads deliveries.
@@ -75,6 +78,10 @@ package protocol DeliveryReader: AnyObject {
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
     /// Slots that begin at `start` or later, oldest first.
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics]
+    /// Volumes by slot, oldest first, with the type and app of the query. Sums of all apps have the app `default`.
+    func volumes(_ query: VolumeQuery) throws(StoreError) -> [Volume]
+    /// The volumes of an app in these slots by type, those with most events first. The start is that of the range.
+    func volumesByType(_ app: AppKey, in slots: ClosedRange<Int64>, limit: Int) throws(StoreError) -> [Volume]
     /// How far all deliveries have come.
     func progress() throws(StoreError) -> DeliveryProgress
     /// The events in this range with a delivery that waits for a retry, ascending.

@@ -11,6 +11,8 @@ package struct DelegateStatistics {
     package let replays: [ReplayProgress]
     package let hour: DeliveryStatistics
     package let day: DeliveryStatistics
+    /// The last 24 hours, without gaps, the oldest first; the last one is still open.
+    package let hours: [Activity.Point]
 
     /// A reader's thread.
     package init(_ delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader) throws {
@@ -32,6 +34,8 @@ package struct DelegateStatistics {
             try reader.statistics(delegate.key, since: present - 287 * slot) + hub.currentStatistics(delegate.key)
         hour = Self.sum(slots, delegate, since: present - 11 * slot)
         day = Self.sum(slots, delegate, since: present - 287 * slot)
+        let hours = try Activity.slots(.hour, since: nil, until: nil, now: now)
+        self.hours = try Activity(.delegate(delegate), .hour, hours, hub, reader).points
     }
 
     private static func sum(

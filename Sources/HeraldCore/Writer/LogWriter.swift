@@ -25,6 +25,8 @@ package final class LogWriter: Sendable {
         let changed: @Sendable (WriteEffect) -> Void
         /// Called with the events that another process has appended, as this one learns of them.
         let followed: @Sendable (EventBatch) -> Void
+        /// Called with the events that this process has appended, after the commit.
+        var published: @Sendable (EventBatch) -> Void = { _ in }
         /// Called if the store can't determine what is on disk: the process has to end.
         let onDurabilityLost: @Sendable (StoreError) -> Void
     }
@@ -351,7 +353,7 @@ package final class LogWriter: Sendable {
                 },
                 tell: { batch in
                     committed.usage.add(batch)
-                    if batch.first < ours { hooks.followed(batch) }
+                    if batch.first < ours { hooks.followed(batch) } else { hooks.published(batch) }
                     delegates.invokeDelegates { $0.published(batch) }
                 })
         } catch {

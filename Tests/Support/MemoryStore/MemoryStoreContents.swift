@@ -28,6 +28,7 @@ package struct MemoryContents {
     package var sequences: [NameInApp: LogPosition] = [:]
     package var marks: [LogMark] = []
     package var attempts: [StoredAttempt] = []
+    package var volumes: [Volume.Key: Volume] = [:]
     package var lastAttemptID: Int64 = 0
     package var waiting: [DeliveryKey: WaitingDelivery] = [:]
     /// The change that has requested a row of `waiting`.

@@ -218,6 +218,30 @@ extension MemoryReader {
         }
     }
 
+    func volumes(_ query: VolumeQuery) -> [Volume] {
+        store.read { contents in
+            let found = contents.volumes.values.filter { volume in
+                query.slots.contains(volume.start) && query.app.map { $0 == volume.app } ?? true
+                    && query.type.map { $0 == volume.type } ?? true
+            }
+            return Dictionary(grouping: found, by: \.start).sorted { $0.key < $1.key }.map { start, volumes in
+                let sum = Volume(app: query.app ?? .default, type: query.type ?? "", start: start)
+                return volumes.reduce(into: sum) { $0.add($1) }
+            }
+        }
+    }
+
+    func volumesByType(_ app: AppKey, in hours: ClosedRange<Int64>, limit: Int) -> [Volume] {
+        store.read { contents in
+            let found = contents.volumes.values.filter { $0.app == app && hours.contains($0.start) }
+            let sums = Dictionary(grouping: found, by: \.type).map { type, volumes in
+                volumes.reduce(into: Volume(app: app, type: type, start: hours.lowerBound)) { $0.add($1) }
+            }
+            return Array(
+                sums.sorted { ($0.events, $0.delivered, $1.type) > ($1.events, $1.delivered, $0.type) }.prefix(limit))
+        }
+    }
+
     func progress() -> DeliveryProgress {
         store.read { contents in
             var progress = DeliveryProgress()

@@ -207,9 +207,43 @@ extension MemoryTransaction {
 
     func removeStatistics(before time: Int64, limit: Int) -> Int {
         change { contents in
-            let old = contents.statistics.keys.filter { $0.start < time }.prefix(limit)
+            let past = contents.statistics.values.filter { slot in
+                (time - DeliveryStatistics.lateness..<time).contains(slot.start) && slot.start % Volume.hour != 0
+            }
+            .sorted { ($0.start, $0.delegate) < ($1.start, $1.delegate) }.prefix(limit)
+            var checkpoint = Checkpoint()
+            for slot in past {
+                contents.statistics = contents.statistics.filter { $0.value != slot }
+                var hour = DeliveryStatistics(delegate: slot.delegate, start: slot.start - slot.start % Volume.hour)
+                hour.add(slot)
+                checkpoint.statistics.append(hour)
+            }
+            contents.write(checkpoint)
+            let first = time - DeliveryStatistics.lifetimeOfHours
+            let old = contents.statistics.keys.filter { $0.start < first }.prefix(limit)
             for slot in old { contents.statistics[slot] = nil }
-            return old.count
+            let few = contents.volumes.values.filter { volume in
+                (time - DeliveryStatistics.lateness..<time).contains(volume.start) && volume.start % Volume.hour != 0
+            }
+            .sorted { ($0.start, $0.key) < ($1.start, $1.key) }.prefix(limit)
+            for volume in few {
+                contents.volumes[volume.key] = nil
+                let hour = volume.ofHour
+                contents.volumes[hour.key, default: Volume(app: hour.app, type: hour.type, start: hour.start)].add(hour)
+            }
+            let oldest = time + DeliveryStatistics.lifetime - Volume.lifetime
+            let volumes = contents.volumes.keys.filter { $0.start < oldest }.prefix(limit)
+            for key in volumes { contents.volumes[key] = nil }
+            return max(past.count, few.count, old.count, volumes.count)
+        }
+    }
+
+    func add(_ volumes: [Volume]) {
+        apply { contents in
+            for volume in volumes {
+                contents.volumes[volume.key, default: Volume(app: volume.app, type: volume.type, start: volume.start)]
+                    .add(volume)
+            }
         }
     }
 }

@@ -106,6 +106,9 @@ export const api = {
   test: (id) => post(delegate(id) + "/test"),
   attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
   explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
+  /// Events and attempts over time.
+  activity: (filter) => get("v1/stats" + query(filter)),
+  activityByType: (filter) => get("v1/stats/types" + query({ limit: 200, ...filter })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
   events: (filter = {}) => search("v1/events", filter, { data: [eventShape] }),

@@ -5,6 +5,7 @@ import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, plural, statuses as states } from "./format.js";
+import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
 const pageSize = 100;
@@ -47,11 +48,12 @@ export function delegates(root, { parameter, signal }) {
   }
 
   const table = (found) => h("table", null,
-    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Attempts, last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
+    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Success, 24 h", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", null, found.map(row)));
 
   function row(each) {
-    const numbers = statistics.get(each.id)?.last_hour;
+    const all = statistics.get(each.id);
+    const numbers = all?.last_hour;
     const attempts = numbers ? numbers.delivered + numbers.failed : 0;
     return h("tr", null,
       h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong" }, name(each)),
@@ -59,7 +61,8 @@ export function delegates(root, { parameter, signal }) {
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
       h("td", { class: "number", "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
-      h("td", { class: "number", "data-label": "attempts, last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)} succeeded` : "–"),
+      h("td", { class: "number", "data-label": "success, 24 h" }, all ? spark(all.hours) : "–"),
+      h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
   }
 

@@ -7,6 +7,7 @@ import { follow, keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence } from "./format.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
+import { activity } from "./activity.js";
 import { attempt } from "./attempt.js";
 
 const meanwhile = "These settings were changed elsewhere. Close and open the delegate to see them.";
@@ -84,7 +85,8 @@ export function drawer(id, changed, signal) {
   const outcome = h("div", { role: "status" });
   const settings = h("div", null);
   const attempts = h("section", { "aria-label": "Attempts" });
-  const dialog = open("Delegate", signal, head, outcome, settings, attempts);
+  const chart = h("div");
+  const dialog = open("Delegate", signal, head, outcome, chart, settings, attempts);
   const controller = new AbortController();
   dialog.addEventListener("close", () => controller.abort());
   signal.addEventListener("abort", () => controller.abort());
@@ -97,6 +99,7 @@ export function drawer(id, changed, signal) {
     const [numbers, latest] = isWebhook ? await Promise.all([api.statistics(id), api.attempts(id)]) : [null, { data: [] }];
     drawHead(delegate, numbers);
     if (isWebhook && !edited) {
+      chart.append(activity(controller.signal, { delegate: id }, false));
       edit();
       follow("v1/attempts/stream", () => ({ delegate: id }), refresh, controller.signal);
     }

@@ -2,6 +2,8 @@
 
 import { h } from "./dom.js";
 
+const pause = 400;
+
 /// - Parameters:
 ///   - page: the part of the URL after `#/`.
 ///   - fields: each with an `id`, which is the name in the URL, and a `label`; `options` makes a selection, `type` another input.
@@ -9,7 +11,8 @@ import { h } from "./dom.js";
 /// - Returns: the form, its inputs by id, and a function that goes to the same list with changed filters.
 export function filters(page, query, fields, others = []) {
   const inputs = new Map();
-  const element = h("form", { class: "filters", role: "search", onsubmit: submit, onchange: submit }, fields.filter(Boolean).map((each) => {
+  let timer;
+  const element = h("form", { class: "filters", role: "search", onsubmit: submit, onchange: later }, fields.filter(Boolean).map((each) => {
     const value = query.get(each.id) ?? "";
     const input = each.options
       ? h("select", { id: each.id, "aria-label": each.label }, Object.entries(complete(each.options, value)).map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
@@ -27,8 +30,15 @@ export function filters(page, query, fields, others = []) {
     if (wanted !== location.hash) location.hash = wanted;
   }
 
+  /// An arrow key changes a selection at once: the page follows when it rests.
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(() => element.isConnected && submit(), pause);
+  }
+
   function submit(event) {
-    event.preventDefault();
+    event?.preventDefault();
+    clearTimeout(timer);
     // The page is drawn again: the same field keeps the focus.
     filters.focused = document.activeElement?.id;
     go();

@@ -5,6 +5,7 @@ import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, statuses as order } from "./format.js";
+import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
 import { History } from "./history.js";
@@ -18,7 +19,8 @@ export function overview(root, { signal }) {
   const charts = new Charts();
   const attention = h("section", { "aria-labelledby": "attention" });
   const sharing = h("div");
-  root.append(h("h1", { id: "flow" }, "Event flow"), picture, charts.element, attention, sharing);
+  // What needs attention comes first.
+  root.append(h("h1", null, "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, charts.element, activity(signal, may("admin") ? { apps: "all" } : {}), sharing);
   nodes(sharing, signal);
 
   // The metrics concern the whole server: they are not available to users of a single app.

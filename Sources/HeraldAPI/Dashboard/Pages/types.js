@@ -6,8 +6,9 @@ import { h, show, empty, notice, confirm } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
-import { moment, pretty } from "./format.js";
+import { count, moment, pretty } from "./format.js";
 import { pages, table } from "./pages.js";
+import { activity } from "./activity.js";
 import { outcome } from "./post.js";
 
 const checks = { off: "not checked", report: "reported if it does not match", enforce: "refused if it does not match" };
@@ -17,16 +18,33 @@ const place = (type) => `#/types/${encodeURIComponent(type)}`;
 export function types(root, { parameter, signal }) {
   if (parameter) return description(root, parameter, signal);
   const list = h("div", { class: "list" });
+  const others = h("section", { "aria-labelledby": "others" });
+  let volumes = new Map();
   root.append(h("div", { class: "head" }, h("h1", null, "Event types"),
-    may("manage") && h("button", { type: "button", class: "primary", onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list);
+    may("manage") && h("button", { type: "button", class: "primary", onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);
+  const volume = (type) => {
+    const found = volumes.get(type);
+    return h("td", { class: "number", "data-label": "events, 24 h" }, found ? count(found.events) : "0");
+  };
   pages(list, signal, {
-    read: (cursor) => api.types({ cursor }),
+    read: async (cursor) => {
+      const [page, active] = await Promise.all([api.types({ cursor }), api.activityByType({})]);
+      volumes = new Map(active.data.filter((each) => each.type).map((each) => [each.type, each]));
+      const known = new Set(page.data.map((each) => each.type));
+      // Only if all described types are on this page.
+      const found = cursor || page.next_cursor ? [] : [...volumes.values()].filter((each) => !known.has(each.type));
+      show(others, found.length > 0 && [h("h2", { id: "others" }, "Published without a description"), table("types", ["Type", "Events, 24 h", "Attempts that failed"], found.map((each) => h("tr", null,
+        h("td", { class: "first" }, h("a", { class: "mono strong", href: `#/events?type=${encodeURIComponent(each.type)}`, "data-key": "other" + each.type }, each.type)),
+        h("td", { class: "number", "data-label": "events, 24 h" }, count(each.events)), h("td", { class: "number", "data-label": "failed" }, count(each.failed)))))]);
+      return page;
+    },
     older: "More types",
     draw: (found) => (found.length === 0 ? empty("No event type is described yet", "Types need no description to be published. With one, its meaning is written down, and Herald can check its data.",
       may("manage") && curl("v1/event-types/order.paid", "-X PUT", `--json '{"description": "An order was paid in full.", "example": {"amount": 12.5}}'`))
-      : table("types", ["Type", "Description", "Data", "Changed"], found.map((each) => h("tr", null,
+      : table("types", ["Type", "Description", "Events, 24 h", "Data", "Changed"], found.map((each) => h("tr", null,
         h("td", { class: "first" }, h("a", { class: "mono strong", href: place(each.type), "data-key": each.type }, each.type)),
         h("td", { class: "address" }, each.description),
+        volume(each.type),
         h("td", null, each.schema === null ? "no schema" : checks[each.check]),
         h("td", null, moment(each.updated_at)))))),
   });
@@ -35,7 +53,7 @@ export function types(root, { parameter, signal }) {
 function description(root, type, signal) {
   const head = h("div");
   const receivers = h("div");
-  root.append(h("p", { class: "trail" }, h("a", { href: "#/types" }, "Event types")), h("h1", { class: "mono" }, type), head, receivers);
+  root.append(h("p", { class: "trail" }, h("a", { href: "#/types" }, "Event types")), h("h1", { class: "mono" }, type), head, activity(signal, { type }), receivers);
   const refresh = keep(async () => {
     const { answer: found, etag } = await api.type(type);
     const has = (value) => value.text !== "null";

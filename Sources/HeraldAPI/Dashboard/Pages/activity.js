@@ -1,0 +1,73 @@
+// Events and attempts of all nodes over an hour, a day or a week, as bars.
+
+import { api } from "./api.js";
+import { h, s, show } from "./dom.js";
+import { keep } from "./live.js";
+import { count, duration, plural } from "./format.js";
+
+const hour = 3600 * 1000;
+const periods = { hour: ["Hour", "5min", hour], day: ["Day", "hour", 24 * hour], week: ["Week", "hour", 7 * 24 * hour] };
+const [width, height] = [300, 60];
+
+/// The section of a page.
+/// - Parameters:
+///   - filter: the parameters of the request.
+///   - hasEvents: whether published events are shown, which a delegate has none of.
+export function activity(signal, filter, hasEvents = true) {
+  let period = "day";
+  const charts = h("div", { class: "charts two" });
+  const buttons = Object.entries(periods).map(([key, [words]]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(key === period), onclick: () => {
+    period = key;
+    buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(Object.keys(periods)[index] === key)));
+    refresh();
+  } }, words));
+  const element = h("section", { class: "activity", "aria-label": "Over time" }, h("div", { class: "row", role: "group", "aria-label": "Period" }, buttons), charts);
+  const over = new AbortController();
+  const refresh = keep(async () => {
+    const [, interval, span] = periods[period];
+    const { data } = await api.activity({ ...filter, interval, since: new Date(Date.now() - span).toISOString() });
+    show(charts, hasEvents && chart("Events", data, [["events", "flow"]], span, plural(sum(data, "events"), "event")),
+      chart("Attempts", data, [["delivered", "good"], ["failed", "bad"]], span, success(data)));
+  }, 20_000, AbortSignal.any([signal, over.signal]), (error) => {
+    if (error.status !== 403) return show(charts, h("p", { class: "error" }, error.message));
+    over.abort();
+    return element.remove();
+  });
+  return element;
+}
+
+const sum = (data, key) => data.reduce((total, each) => total + each[key], 0);
+
+function success(data) {
+  const [delivered, failed] = [sum(data, "delivered"), sum(data, "failed")];
+  if (delivered + failed === 0) return "No attempt";
+  return `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} % of ${plural(delivered + failed, "attempt")} succeeded`;
+}
+
+const chart = (title, data, series, span, words) => h("figure", { class: "chart" }, h("figcaption", null, title, h("span", { class: "value" }, words)),
+  bars(data, series, width, height, `${title}: ${words}`),
+  h("div", { class: "axis", "aria-hidden": "true" }, h("span", null, `${duration(span)} ago`), h("span", null, "now")));
+
+/// Bars from left to right; each is a stack of these series.
+function bars(data, series, width, height, label) {
+  const highest = Math.max(1, ...data.map((each) => series.reduce((total, [key]) => total + each[key], 0)));
+  const step = width / data.length;
+  return s("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: "bars" }, data.map((each, index) => {
+    let top = height;
+    return series.map(([key, look]) => {
+      if (each[key] === 0) return null;
+      // What is there is seen, however little it is.
+      const tall = Math.max(1.5, (each[key] / highest) * (height - 2));
+      top -= tall;
+      return s("rect", { x: index * step, y: Math.max(0, top), width: Math.max(0.5, step * 0.82), height: tall, class: look });
+    });
+  }));
+}
+
+/// The success of the last 24 hours in one line of a table.
+export function spark(hours) {
+  const [delivered, failed] = [sum(hours, "delivered"), sum(hours, "failed")];
+  if (delivered + failed === 0) return "–";
+  const words = `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} %`;
+  return h("span", { class: "spark" }, bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, `Attempts in 24 hours: ${success(hours)}`), words);
+}

@@ -1,0 +1,55 @@
+import HeraldRuntime
+import Synchronization
+
+/// Counts published events, and writes these counts and those of attempts periodically, so that the commit of an event
+/// writes nothing more. A crash loses the counts of an interval.
+final class VolumeTask: Sendable {
+    /// Milliseconds between two writes.
+    static let interval: Int64 = 20_000
+
+    private let published = VolumeCounter()
+    /// A counter for each loop.
+    private let attempts: [VolumeCounter]
+    private let intake: Intake
+    private let clock: Clock
+    private let next: Atomic<Int64>
+
+    init(_ attempts: [VolumeCounter], intake: Intake, clock: Clock) {
+        self.attempts = attempts
+        self.intake = intake
+        self.clock = clock
+        next = Atomic(clock.wall() + Self.interval)
+    }
+
+    /// Counts events that this process has published. The writer's thread.
+    @Sendable
+    func count(_ batch: EventBatch) {
+        let now = clock.wall()
+        // An event for one delegate repeats the current state.
+        for event in batch.events where event.audience == nil {
+            published.count(events: 1, of: event.type, app: event.app, at: now)
+        }
+    }
+
+    /// The counts that the store lacks. Any thread.
+    var all: [Volume] { (attempts + [published]).flatMap(\.all) }
+
+    /// One thread at a time.
+    @Sendable
+    func look() {
+        let now = clock.wall()
+        guard now >= next.load(ordering: .relaxed) else { return }
+        next.store(now + Self.interval, ordering: .relaxed)
+        write()
+    }
+
+    /// Any thread.
+    func write() {
+        for counter in attempts + [published] {
+            // In the order of all processes, so that none waits for another one in a circle.
+            let volumes = counter.take().sorted { $0.key < $1.key }
+            if volumes.isEmpty { continue }
+            if intake.submit(VolumeWrite(volumes: volumes) { counter.written($0) }) != nil { counter.written(false) }
+        }
+    }
+}
