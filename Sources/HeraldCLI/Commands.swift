@@ -8,7 +8,7 @@ extension Command {
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
             login, logout, open,
-            publish, trigger, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys,
+            publish, trigger, listen, delegates, events, deliveries, stats, eventTypes, subjects, state, auth, keys,
             apps, audit, storage, nodes, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",

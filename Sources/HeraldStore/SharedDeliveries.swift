@@ -400,7 +400,7 @@ extension SharedStatements {
 
 extension DeliveryStatement {
     /// The number of rows that one statement of a search reads.
-    fileprivate static var rowsOfSearch: Int { 1_000 }
+    fileprivate static var rowsOfSearch: Int { 500 }
 }
 
 extension DeliveryQuery {

@@ -219,6 +219,39 @@ struct DeliveryListTests {
         #expect(try await herald.get("/v1/deliveries?state=pending").errors == ["delegate", "event"])
     }
 
+    @Test("the deliveries of an event are listed in pages, failed ones first")
+    func pagesOfEvent() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200) }
+        defer { receiver.close() }
+        let good = try await herald.register(receiver.url("/good")).id
+        let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#).id
+        let other = try await herald.register(receiver.url("/other")).id
+        // A slash in an id stays one segment.
+        let event = try await herald.post("/v1/events", #"{"type": "a.b", "id": "x/deliveries"}"#).status
+        #expect(event == 202)
+        let path = "/v1/events/x%2Fdeliveries/deliveries"
+        _ = try await herald.get(path) {
+            $0["counts"]?["delivered"]?.integer == 2 && $0["counts"]?["exhausted"]?.integer == 1
+        }
+        var found: [String?] = []
+        var cursor = ""
+        for _ in 0..<3 {
+            let page = try await herald.get(path + "?limit=1" + cursor)
+            found += page.data.map { $0["delegate"]?.string }
+            #expect(page["counts"]?["delivered"]?.integer == 2)
+            cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+        }
+        #expect(found == [bad, good, other] && cursor.isEmpty)
+        let delivered = try await herald.get(path + "?state=delivered")
+        #expect(
+            delivered.data.map { $0["delegate"]?.string } == [good, other] && delivered.data[0]["history"]?.count == 1)
+        #expect(try await herald.get(path + "?cursor=x").errors == ["cursor"])
+        #expect(try await herald.get("/v1/events/none/deliveries").status == 404)
+        let alone = try await herald.get("/v1/events/x%2Fdeliveries?deliveries=none")
+        #expect(alone.string("id") == "x/deliveries" && alone["deliveries"]?.count == 0)
+    }
+
     @Test("an event is sent again to all delegates or to one, and its story contains every attempt")
     func redeliverEvent() async throws {
         let herald = try await HeraldProcess.start()

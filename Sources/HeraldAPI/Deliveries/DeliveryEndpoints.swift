@@ -129,7 +129,7 @@ struct DeliveryEndpoints: Sendable {
 
 extension Query {
     /// The parameter `state`.
-    fileprivate func state(of states: [DeliveryState]) throws(Problem) -> DeliveryState? {
+    func state(of states: [DeliveryState]) throws(Problem) -> DeliveryState? {
         guard let text = self["state"] else { return nil }
         guard let state = DeliveryState(rawValue: text), states.contains(state) else {
             throw .invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))

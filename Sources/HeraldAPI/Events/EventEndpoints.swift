@@ -23,6 +23,7 @@ struct EventEndpoints: Sendable {
             Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
             Route(.get, "/v1/events", needs: .read, list),
             Route(.get, "/v1/events/{id}", needs: .read, takesSlashes: true, show),
+            Route(.get, "/v1/events/{id}/deliveries", needs: .read, takesSlashes: true, listDeliveries),
             Route(.post, "/v1/events/{id}/redeliver", needs: .manage, takesSlashes: true, redeliver),
         ]
     }
@@ -56,12 +57,17 @@ struct EventEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        let source = try call.query("source")["source"]
+        let query = try call.query("source", "deliveries")
+        let source = query["source"]
         let id = call.parameters[0]
+        guard ["all", "none"].contains(query["deliveries"] ?? "all") else {
+            throw .invalidParameter("deliveries", "must be all or none")
+        }
+        let isWhole = query["deliveries"] != "none"
         try call.answer(from: hub) { reader in
             let logged = try Self.event(id, of: source, call.app, reader)
             if logged.event.isDamaged { throw Problem.eventDamaged(id) }
-            let deliveries = try DeliveryStory.all(of: logged, hub, reader)
+            let deliveries = isWhole ? try DeliveryStory.all(of: logged, hub, reader) : []
             var json = JSONWriter(capacity: 1024)
             json.object { event in
                 event.members(of: logged.event)
@@ -73,6 +79,38 @@ struct EventEndpoints: Sendable {
             }
             call.send(etaggedByContent: json.bytes)
         }
+    }
+
+    /// The deliveries of an event in pages, since an event may have very many.
+    private func listDeliveries(_ call: Call) throws(Problem) {
+        let query = try call.query("state", "limit", "cursor")
+        let limit = try query.limit()
+        let state = try query.state(of: DeliveryState.allCases)
+        let last = try query["cursor"].map { text throws(Problem) in try storyPosition(text, call) }
+        let id = call.parameters[0]
+        try call.answer(from: hub) { reader in
+            let logged = try Self.event(id, of: nil, call.app, reader)
+            if logged.event.isDamaged { throw Problem.eventDamaged(id) }
+            let all = try DeliveryStory.all(of: logged, hub, reader)
+            let page = DeliveryStory.Page(all, state: state, after: last, limit: limit)
+            call.send { json in
+                json.object("counts") { counts in
+                    for state in DeliveryStory.Page.order { counts.member(state.rawValue, page.counts[state] ?? 0) }
+                }
+                json.array("data") { list in
+                    for story in page.stories { list.object { $0.members(of: story, event: logged.event, call.seal) } }
+                }
+                json.member("next_cursor", page.next.map { "\($0.rank).\(call.sealed($0.delegate, .delegate))" })
+            }
+        }
+    }
+
+    /// The position of a cursor of this list.
+    private func storyPosition(_ text: String, _ call: Call) throws(Problem) -> DeliveryStory.Page.Position {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let rank = Int(parts[0]), let key = call.seal.number(parts[1], .delegate, of: call.app)
+        else { throw .noCursor }
+        return DeliveryStory.Page.Position(rank: rank, delegate: key)
     }
 
     /// - Parameter source: the source of a CloudEvent with this id, whose id in the log may differ.

@@ -126,8 +126,9 @@ package struct DeliveryQuery: Sendable {
     package var filter: DeliveryFilter?
     /// ≥ 1.
     package var limit: Int = 50
-    /// With a filter, about the maximum number of deliveries of a state that one search reads, ≥ 1.
-    package var work = 10_000
+    /// With a filter, the maximum number of deliveries of a state that one search reads, ≥ 1: some 100 milliseconds where the
+    /// pages of their events and attempts are not in memory.
+    package var work = 2_000
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
 }
 

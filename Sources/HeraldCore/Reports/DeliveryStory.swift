@@ -34,6 +34,7 @@ public enum DeliveryState: String, Sendable, CaseIterable {
 
 /// The delivery of one event to one delegate, with its attempts.
 package struct DeliveryStory: Sendable {
+    package let key: DelegateKey
     package let delegateID: String
     /// `nil` if the delegate was deleted.
     package let url: String?
@@ -63,8 +64,50 @@ package struct DeliveryStory: Sendable {
             guard let id = try reader.deletedDelegateID(key) else { return nil }
             let isDelivered = records.contains(where: \.record.succeeded)
             return DeliveryStory(
-                delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
+                key: key, delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
                 reason: isDelivered ? nil : "the delegate was deleted", attempts: records, nextAttemptAt: nil)
+        }
+    }
+
+    /// A part of the deliveries of an event: failed ones first, then those that wait, within a state in the order of the
+    /// registration of the delegates.
+    package struct Page: Sendable {
+        /// A delivery in the list.
+        package struct Position: Comparable, Sendable {
+            /// The index in `order`.
+            package let rank: Int
+            package let delegate: DelegateKey
+
+            package init(rank: Int, delegate: DelegateKey) {
+                self.rank = rank
+                self.delegate = delegate
+            }
+
+            package static func < (left: Self, right: Self) -> Bool {
+                (left.rank, left.delegate) < (right.rank, right.delegate)
+            }
+        }
+
+        package static let order: [DeliveryState] = [.exhausted, .dropped, .retrying, .pending, .delivered]
+
+        package let stories: [DeliveryStory]
+        /// The number of all deliveries of the event in each state that has some.
+        package let counts: [DeliveryState: Int]
+        /// The last delivery of the page; `nil` if there are no more.
+        package let next: Position?
+
+        /// - Parameters:
+        ///   - state: only deliveries in this state; `nil` for all.
+        ///   - last: only deliveries after this one.
+        package init(_ all: [DeliveryStory], state: DeliveryState?, after last: Position?, limit: Int) {
+            counts = all.reduce(into: [:]) { $0[$1.state, default: 0] += 1 }
+            let found = all.filter { state == nil || $0.state == state }.map { story in
+                let rank = Self.order.firstIndex(of: story.state) ?? Self.order.count
+                return (position: Position(rank: rank, delegate: story.key), story: story)
+            }
+            .filter { one in last.map { one.position > $0 } ?? true }.sorted { $0.position < $1.position }
+            stories = found.prefix(limit).map(\.story)
+            next = found.count > limit ? found[limit - 1].position : nil
         }
     }
 
@@ -105,7 +148,7 @@ package struct DeliveryStory: Sendable {
         }
         let isHeld = delegate.shownStatus(lane) != .active
         return DeliveryStory(
-            delegateID: delegate.id, url: delegate.settings.url, state: state,
+            key: delegate.key, delegateID: delegate.id, url: delegate.settings.url, state: state,
             reason: delegate.reason(of: state, waiting?.state, lane), attempts: attempts,
             nextAttemptAt: state == .retrying && !isHeld ? waiting?.dueAt : nil)
     }

@@ -60,7 +60,7 @@ async function search(path, filter, shape) {
 /// Adds the parts of a count of deliveries, up to a limit.
 async function sum(read, signal) {
   let [deliveries, cursor] = [0, null];
-  for (let parts = 0; parts < 30; parts += 1) {
+  for (let parts = 0; parts < 100; parts += 1) {
     const part = await read(cursor);
     deliveries += part.deliveries;
     cursor = part.next_cursor;
@@ -112,7 +112,9 @@ export const api = {
   statistics: (id) => get(delegate(id) + "/stats"),
 
   events: (filter = {}) => search("v1/events", filter, { data: [eventShape] }),
-  event: (id) => get(event(id), eventShape),
+  /// Without its deliveries.
+  event: (id) => get(event(id) + "?deliveries=none", eventShape),
+  deliveriesOf: (id, filter) => get(event(id) + "/deliveries" + query(filter)),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
   post: (text) => post("v1/events", text),
   dryRun: (text) => post("v1/events?dry_run=true", text),

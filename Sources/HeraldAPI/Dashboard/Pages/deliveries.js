@@ -61,7 +61,8 @@ export function deliveries(root, { query, signal }) {
   const refresh = pages(list, signal, {
     read: async (cursor) => {
       const page = await api.deliveries({ ...filter(), limit: pageSize, cursor });
-      if (!cursor) await sum();
+      // The list does not wait for it.
+      if (!cursor) sum().catch((error) => signal.aborted || show(sums, error.message));
       return page;
     },
     older: "Older deliveries",

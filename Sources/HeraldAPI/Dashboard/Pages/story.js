@@ -9,9 +9,7 @@ import { attempt } from "./attempt.js";
 import { explained } from "./explained.js";
 import { scale } from "./svg.js";
 
-const pageSize = 200;
-/// Failed deliveries first, then those that wait.
-const urgency = ["exhausted", "dropped", "retrying", "pending", "delivered"];
+const pageSize = 100;
 const ticks = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000];
 
 export function story(root, { parameter: id, signal }) {
@@ -27,12 +25,19 @@ export function story(root, { parameter: id, signal }) {
 
   const refresh = keep(async () => {
     const event = await api.event(id);
+    // The server lists failed deliveries first, then those that wait.
+    let [found, cursor, counts] = [[], null, {}];
+    do {
+      const page = await api.deliveriesOf(id, { limit: pageSize, cursor });
+      [found, cursor, counts] = [[...found, ...page.data], page.next_cursor, page.counts];
+    } while (cursor && found.length < most);
+    event.deliveries = found;
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
       may("manage") && event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
     h("dl", { class: "facts" }, [["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
       ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
-    drawTimeline(event);
+    drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
     drawBody(event);
   }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
 
@@ -50,7 +55,8 @@ export function story(root, { parameter: id, signal }) {
 
   follow("v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
-  function drawTimeline(event) {
+  /// - Parameter sums: the number of all deliveries in each state.
+  function drawTimeline(event, sums) {
     const heading = h("h2", { id: "told" }, "Deliveries");
     if (event.deliveries.length === 0) return show(timeline, heading, h("p", { class: "calm" }, "None: no delegate subscribes to this event."));
     const posted = Date.parse(event.time);
@@ -60,19 +66,18 @@ export function story(root, { parameter: id, signal }) {
     const logarithmic = scale([0, Math.log10(longest)], [3, 97]);
     const x = (time) => logarithmic(Math.log10(Math.max(1, time)));
     const marks = ticks.filter((tick) => tick <= longest && x(tick) < 96);
-    const sorted = urgency.flatMap((state) => event.deliveries.filter((each) => each.state === state));
-    const sums = urgency.map((state) => [state, event.deliveries.filter((each) => each.state === state).length]).filter(([, sum]) => sum > 0);
+    const rest = sums.reduce((total, [, sum]) => total + sum, 0) - event.deliveries.length;
     show(timeline, heading, h("p", { class: "muted" }, sums.map(([state, sum]) => `${count(sum)} ${state}`).join(", ")), h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
       marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span", null)),
-    h("ul", { class: "rows" }, sorted.slice(0, most).map((each) => h("li", { class: "delivery" },
+    h("ul", { class: "rows" }, event.deliveries.map((each) => h("li", { class: "delivery" },
       h("div", { class: "who" }, h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, "data-key": "to" + each.delegate }, each.url ? address(each.url, 24) : h("span", { class: "mono small" }, each.delegate))),
       lane(each, posted, x, marks),
       h("div", { class: "end" }, state(each.state), may("manage") && h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": `Redeliver to ${each.url ?? each.delegate}`, onclick: () => again(each.delegate) }, "Redeliver")),
       h("div", { class: "tale" }, tale(each), each.history.length > 0 && h("ol", { class: "attempts" }, each.history.map((one) => attempt(one, false))))))),
-    sorted.length > most && h("button", { type: "button", "data-key": "more", onclick: () => {
+    rest > 0 && h("button", { type: "button", "data-key": "more", onclick: () => {
       most += pageSize;
-      drawTimeline(event);
-    } }, `${count(Math.min(pageSize, sorted.length - most))} more of ${count(sorted.length - most)}`));
+      refresh();
+    } }, `${count(Math.min(pageSize, rest))} more of ${count(rest)}`));
   }
 
   function drawBody(event) {

@@ -18,7 +18,7 @@ const place = (type) => `#/types/${encodeURIComponent(type)}`;
 export function types(root, { parameter, signal }) {
   if (parameter) return description(root, parameter, signal);
   const list = h("div", { class: "list" });
-  const others = h("section", { "aria-labelledby": "others" });
+  const others = h("div");
   let volumes = new Map();
   root.append(h("div", { class: "head" }, h("h1", null, "Event types"),
     may("manage") && h("button", { type: "button", class: "primary", onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);

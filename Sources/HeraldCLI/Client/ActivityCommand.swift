@@ -1,0 +1,44 @@
+import HeraldJSON
+
+extension Command {
+    static let stats = Command(
+        name: "stats", summary: "show the numbers of events and attempts over time",
+        flags: [
+            Flag(
+                name: "interval", placeholder: "INTERVAL", help: "5min, hour or day. Default: hour.",
+                values: ["5min", "hour", "day"]),
+            Flag(
+                name: "since", placeholder: "TIME",
+                help: "The begin of the period. Default: 24 hours ago; an hour with 5min, 30 days with day.",
+                time: .past),
+            Flag(name: "until", placeholder: "TIME", help: "The end of the period. Default: now.", time: .past),
+            Flag(name: "type", placeholder: "TYPE", help: "Only events of this type."),
+            Flag(name: "delegate", placeholder: "ID", help: "Only attempts of this delegate."),
+            Flag(name: "all-apps", help: "The sum of all apps, for admin keys."),
+            Flag(name: "types", help: "One line for each event type instead."),
+        ] + Flags.client,
+        examples: ["herald stats --since 7d --interval day", "herald stats --types"],
+        action: .run(ActivityCommand.run))
+}
+
+private enum ActivityCommand {
+    static func run(_ call: Invocation) throws(CommandError) {
+        let byType = call.has("types")
+        if byType, let other = ["type", "delegate", "all-apps"].first(where: call.has) {
+            throw CommandError(description: "--types and --\(other) can't be combined.")
+        }
+        let query =
+            ["interval", "since", "until", "type", "delegate"].map { ($0, call[$0]) }
+            + [("apps", call.has("all-apps") ? "all" : nil), ("limit", byType ? "200" : nil)]
+        let answer = try APIClient(call).send("GET", ["v1", "stats"] + (byType ? ["types"] : []), query: query)
+        if call.has("json") { return try Output.line(json: answer.body) }
+        var table = Table(byType ? .text("TYPE") : "SINCE", "EVENTS", "DELIVERED", "FAILED")
+        let rows = answer.json["data"].map { Array($0.elements) } ?? []
+        if rows.isEmpty { return Output.note("No events.\n") }
+        try table.print(
+            rows.map { row in
+                let name = byType ? row["type"]?.string ?? "others" : row.text("start")
+                return [.init(name)] + ["events", "delivered", "failed"].map { .init(row.text($0)) }
+            })
+    }
+}
