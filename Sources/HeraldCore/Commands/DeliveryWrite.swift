@@ -212,7 +212,8 @@ extension DeliveryWrite: RequestCommand {
     /// - Parameter page: what this step has changed, and where its search ended.
     private func stepped(_ query: DeliveryQuery, _ page: DeliveryPage, _ plan: inout WritePlan) -> Outcome {
         guard let rest = page.rest else { return .count(changed + page.rows.count) }
-        plan.isPartial = limit(of: query) > page.rows.count && steps + 1 < Self.maxSteps
+        let mayRead = query.filter == nil || steps + 1 < Self.maxSteps
+        plan.isPartial = mayRead && limit(of: query) > page.rows.count
         plan.lastChanged = rest
         return .part(changed + page.rows.count, rest)
     }

@@ -48,22 +48,19 @@ export function delegates(root, { parameter, signal }) {
   }
 
   const table = (found) => h("table", null,
-    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Success, 24 h", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
+    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Success, 24 h", "p95, last hour"].map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", null, found.map(row)));
 
   function row(each) {
-    const all = statistics.get(each.id);
-    const numbers = all?.last_hour;
-    const attempts = numbers ? numbers.delivered + numbers.failed : 0;
+    const numbers = statistics.get(each.id);
     return h("tr", null,
       h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong" }, name(each)),
         each.url && h("div", { class: "sub" }, address(each.url, 36))),
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
       h("td", { class: "number", "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
-      h("td", { class: "number", "data-label": "success, 24 h" }, all ? spark(all.hours) : "–"),
-      h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
-      h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
+      h("td", { class: "number", "data-label": "success, 24 h" }, numbers ? spark(numbers.hours) : "–"),
+      h("td", { class: "number", "data-label": "p95" }, duration(numbers?.last_hour.latency_ms.p95)));
   }
 
   // The server searches and sorts: the browser has only the pages that are shown.

@@ -37,8 +37,8 @@ export function deliveries(root, { query, signal }) {
   const work = h("div", { role: "status" });
   const list = h("div", { class: "list" });
   root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions), bar.element,
-    delegate && h("p", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
-      h("button", { type: "button", class: "quiet", onclick: () => bar.go({ delegate: null }) }, "To all")), work, sums, list);
+    h("div", null, delegate && h("p", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+      h("button", { type: "button", class: "quiet", onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
 
   const row = (each) => h("tr", null,
     h("td", null, moment(each.ended_at ?? each.last_attempt_at)),
