@@ -7,7 +7,7 @@ extension Command {
             Command(
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            login, logout, open,
+            login, logout, open, export, apply,
             publish, trigger, listen, delegates, events, deliveries, stats, eventTypes, subjects, state, auth, keys,
             apps, audit, storage, nodes, verify,
             Command(

@@ -1,0 +1,166 @@
+import HeraldJSON
+
+extension Command {
+    static let export = Command(
+        name: "export", summary: "print the configuration of a server: apps, event types and delegates, as JSON",
+        details: """
+            For `herald apply`. It has the webhooks and event types of one app, and with an admin key of `default` the other apps with their limits.
+            It has no secrets: no signing secrets, extra headers, keys and TLS settings.
+            """,
+        flags: Flags.connection,
+        examples: ["herald export > herald.json"],
+        action: .run(ConfigurationCommands.export))
+
+    static let apply = Command(
+        name: "apply", summary: "make a server have the configuration of a file",
+        details: """
+            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL. Settings that the file
+            does not name stay, and nothing is removed. Applying a file again does nothing. A new webhook has a secret that
+            `herald delegates rotate` replaces and shows. A request that is refused ends the command; what was done before it stays.
+            """,
+        arguments: [Argument(name: "FILE", help: "As `herald export` prints it, JSON; - reads standard input.")],
+        flags: [Flags.dryRun] + Flags.client,
+        examples: [
+            "herald apply herald.json --dry-run", "herald export --profile test | herald apply - --profile production",
+        ],
+        action: .run(ConfigurationCommands.apply))
+}
+
+private enum ConfigurationCommands {
+    static func export(_ call: Invocation) throws(CommandError) {
+        let client = try APIClient(call)
+        var json = JSONWriter()
+        var lists: [(String, [[(String, JSONValue)]])] = []
+        let managesApps = try canManageApps(client)
+        for kind in ConfigurationKind.all where managesApps || kind.name != ConfigurationKind.apps.name {
+            lists.append((kind.name, try kind.current(client).map(kind.exported)))
+        }
+        json.object { file in
+            for (name, list) in lists {
+                file.array(name) { array in
+                    for members in list {
+                        array.object { object in
+                            for (key, value) in members { object.member(key, RawJSON(value.bytes[...])) }
+                        }
+                    }
+                }
+            }
+        }
+        try Output.line(json: json.bytes)
+    }
+
+    static func apply(_ call: Invocation) throws(CommandError) {
+        let path = call.arguments[0]
+        let bytes = try Input.bytes(path == "-" ? path : "@" + path)
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 1_000_000))
+        } catch {
+            throw CommandError(description: "\(path) is not JSON: \(error).", exitCode: ExitCode.data)
+        }
+        let names = ConfigurationKind.all.map(\.name)
+        guard document.root.kind == .object, document.root.members.allSatisfy({ names.contains($0.key) }) else {
+            throw ConfigurationKind.wrong("it must be an object with some of " + names.joined(separator: ", "))
+        }
+        // The whole file is checked before anything is done.
+        var desired: [(ConfigurationKind, [(key: String, value: JSONValue)])] = []
+        for kind in ConfigurationKind.all { desired.append((kind, try kind.desired(document.root))) }
+        let client = try APIClient(call)
+        var unchanged = 0
+        for (kind, resources) in desired where !resources.isEmpty {
+            var known: [String: JSONValue] = [:]
+            for value in try kind.current(client) { known[value.text(kind.key)] = value }
+            for (key, value) in resources {
+                let step = Step(kind: kind, key: key, desired: value, current: known[key])
+                guard step.isNeeded else {
+                    unchanged += 1
+                    continue
+                }
+                try step.check()
+                if !call.has("dry-run") { try step.run(client) }
+                try step.print(call)
+            }
+        }
+        if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
+    }
+
+    /// Whether the key sees all apps, and none is chosen.
+    private static func canManageApps(_ client: APIClient) throws(CommandError) -> Bool {
+        let session = try client.send("GET", ["v1", "session"]).json
+        let isAdmin = session["scopes"]?.elements.contains { $0.isString("admin") } == true
+        return client.app == nil && isAdmin && session.text("app") == "default"
+    }
+}
+
+/// One request of `herald apply`.
+private struct Step {
+    let kind: ConfigurationKind
+    let key: String
+    let desired: JSONValue
+    let current: JSONValue?
+
+    /// The settings of the file that the server has otherwise.
+    private var differences: [String] {
+        kind.settings.filter { name in
+            guard let wanted = desired[name] else { return false }
+            return wanted.canonicalText != (current?[name]?.canonicalText ?? "null")
+        }
+    }
+
+    var isNeeded: Bool { current == nil || !differences.isEmpty }
+
+    func check() throws(CommandError) {
+        guard current != nil, let fixed = differences.first(where: kind.fixed.contains) else { return }
+        throw CommandError(
+            description: "\(kind.word) \(key): \"\(fixed)\" cannot be changed, only chosen at its creation."
+                .printable(),
+            exitCode: ExitCode.refused)
+    }
+
+    func run(_ client: APIClient) throws(CommandError) {
+        do throws(CommandError) {
+            if let current {
+                _ = try client.send(kind.method, kind.path + [current.text(kind.id)], body: body(over: current))
+            } else if kind.method == "PUT" {
+                _ = try client.send("PUT", kind.path + [key], body: body(over: nil))
+            } else {
+                _ = try client.send("POST", kind.path, body: desired.bytes)
+            }
+        } catch {
+            throw CommandError(
+                description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
+        }
+    }
+
+    /// The differences; with PUT all settings, since it replaces them.
+    private func body(over current: JSONValue?) -> [UInt8] {
+        let isWhole = kind.method == "PUT"
+        let (changed, different) = (isWhole ? kind.settings : differences, Set(differences))
+        var json = JSONWriter()
+        json.object { object in
+            for name in changed {
+                let value = different.contains(name) || current == nil ? desired[name] : current?[name]
+                if let value, !(isWhole && value.isNull) { object.member(name, RawJSON(value.bytes[...])) }
+            }
+        }
+        return json.bytes
+    }
+
+    func print(_ call: Invocation) throws(CommandError) {
+        let action = current == nil ? "create" : "change"
+        let changed = current == nil ? [] : differences
+        if call.has("json") {
+            var json = JSONWriter()
+            json.object {
+                $0.member("action", action)
+                $0.member("kind", kind.name)
+                $0.member("key", key)
+                $0.member("settings", changed)
+            }
+            return try Output.line(json: json.bytes)
+        }
+        let settings = changed.isEmpty ? "" : ": " + changed.joined(separator: ", ")
+        let tense = call.has("dry-run") ? "Would \(action)" : action.prefix(1).uppercased() + action.dropFirst() + "d"
+        try Output.line("\(tense) the \(kind.word) \(key)\(settings).".printable())
+    }
+}

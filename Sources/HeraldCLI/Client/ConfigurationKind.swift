@@ -1,0 +1,100 @@
+import HeraldJSON
+
+/// A kind of resource that `herald export` writes and `herald apply` makes: its member in the file, its path in the API, and its settings.
+struct ConfigurationKind: Sendable {
+    /// The member of the file.
+    let name: String
+    /// One of them, in messages.
+    let word: String
+    let path: [String]
+    /// The member that identifies one.
+    let key: String
+    let settings: [String]
+    /// Settings that a change cannot have.
+    var fixed: [String] = []
+    /// The member that names one in a path: its key, or an id that the server made.
+    let id: String
+    /// How one is changed; with PUT a request has all settings.
+    let method: String
+
+    static let apps = ConfigurationKind(
+        name: "apps", word: "app", path: ["v1", "apps"], key: "name",
+        settings: ["max_delegates", "events_per_second", "max_stored_bytes"], id: "id", method: "PATCH")
+    static let eventTypes = ConfigurationKind(
+        name: "event_types", word: "event type", path: ["v1", "event-types"], key: "type",
+        settings: ["description", "example", "schema", "check", "assert_formats"], id: "type", method: "PUT")
+    static let delegates = ConfigurationKind(
+        name: "delegates", word: "delegate", path: ["v1", "delegates"], key: "url",
+        settings: [
+            "events", "subjects", "filter", "description", "metadata", "format", "ordering", "max_in_flight",
+            "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "disable_after_seconds", "verification",
+            "http_version", "signature",
+        ], fixed: ["signature"], id: "id", method: "PATCH")
+
+    static let all = [apps, eventTypes, delegates]
+
+    /// All of a server.
+    func current(_ client: APIClient) throws(CommandError) -> [JSONValue] {
+        var found: [JSONValue] = []
+        let query: [(String, String?)] = name == Self.delegates.name ? [("kind", "webhook")] : []
+        try client.pages(path, query: query, limit: nil) { found += $0 }
+        // The app `default` always exists, and has no limits.
+        return found.filter { name != Self.apps.name || !($0[key]?.isString("default") ?? false) }
+    }
+
+    /// The key and the settings that have a value.
+    func exported(_ value: JSONValue) -> [(String, JSONValue)] {
+        ([key] + settings).compactMap { member in
+            value[member].flatMap { $0.isNull ? nil : (member, $0) }
+        }
+    }
+
+    /// - Returns: the resources of the file, by their keys, in order.
+    /// - Throws: if one is not an object with its key and known settings, or if a key is there twice.
+    func desired(_ document: JSONValue) throws(CommandError) -> [(key: String, value: JSONValue)] {
+        guard let list = document[name] else { return [] }
+        guard list.kind == .array else { throw Self.wrong("\"\(name)\" must be an array") }
+        var found: [(key: String, value: JSONValue)] = []
+        for (index, value) in list.elements.enumerated() {
+            let place = "\(name)[\(index)]"
+            guard value.kind == .object, let text = value[key]?.string, !text.isEmpty else {
+                throw Self.wrong("\(place) must be an object with the text \"\(key)\"")
+            }
+            if let unknown = value.members.first(where: { $0.key != key && !settings.contains($0.key) }) {
+                throw Self.wrong(
+                    "\(place) has the member \"\(unknown.key)\", which is no setting of a file: \(settings.joined(separator: ", "))"
+                )
+            }
+            guard !found.contains(where: { $0.key == text }) else {
+                throw Self.wrong("\(place) is there twice: \(text)")
+            }
+            found.append((text, value))
+        }
+        return found
+    }
+
+    static func wrong(_ reason: String) -> CommandError {
+        CommandError(description: "The file cannot be applied: \(reason).".printable(), exitCode: ExitCode.data)
+    }
+}
+
+extension JSONValue {
+    /// Equal for values that mean the same: the order of members and spaces do not count.
+    var canonicalText: String {
+        switch kind {
+        case .object:
+            "{"
+                + members.map { (key: $0.key, value: $0.value.canonicalText) }.sorted { $0.key < $1.key }
+                .map { Self.quoted($0.key) + ":" + $0.value }.joined(separator: ",") + "}"
+        case .array: "[" + elements.map(\.canonicalText).joined(separator: ",") + "]"
+        case .string: Self.quoted(string ?? "")
+        case .null, .bool, .number: compactText
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var json = JSONWriter()
+        json.string(text)
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

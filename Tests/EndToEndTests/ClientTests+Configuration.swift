@@ -1,0 +1,110 @@
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("The command line: configuration as code", .timeLimit(.minutes(5)))
+struct ClientConfigurationTests {
+    @Test("what is exported can be applied to another server, and applying it again does nothing")
+    func roundTrip() async throws {
+        let source = Client(try await HeraldProcess.start(adminKey: nil))
+        for arguments in [
+            [
+                "delegates", "add", "https://one.example/", "--events", "order.*,a.b", "--rate-limit", "7",
+                "--metadata=team=web",
+            ],
+            [
+                "delegates", "add", "https://two.example/", "--filter", #"{"data": {"plan": ["pro"]}}"#,
+                "--retry-schedule", "1,2.5",
+            ],
+            [
+                "event-types", "set", "order.paid", "--example", #"{"amount": 12.50}"#, "--check", "report", "--schema",
+                #"{"type": "object"}"#,
+            ],
+        ] {
+            let done = try await Client.run(arguments, server: "http://127.0.0.1:\(source.herald.port)")
+            #expect(done.end == .exited(0), "\(done.text)")
+        }
+        let file = try await source.run("export").text
+        let target = Client(try await HeraldProcess.start())
+        let dry = try await target.run("apply", "-", "--dry-run", input: file)
+        #expect(dry.lines.filter { $0.hasPrefix("Would create the ") }.count == 3, "\(dry.text)")
+        #expect(try await target.run("delegates", "list", "--kind=webhook").text == "No delegates.")
+        let applied = try await target.run("apply", "-", input: file)
+        #expect(applied.end == .exited(0) && applied.lines.count == 4, "\(applied.text)")
+        #expect(applied.lines.contains("Created the event type order.paid."), "\(applied.text)")
+        #expect(try await target.run("apply", "-", input: file).text == "Unchanged: 3.")
+        #expect(Self.sorted(try await target.run("export").text) == Self.sorted(file))
+        #expect(!file.contains("whsec_"))
+    }
+
+    @Test("only what differs is changed, and what the file does not name stays")
+    func changes() async throws {
+        let client = Client(try await HeraldProcess.start())
+        _ = try await client.run(
+            "delegates", "add", "https://one.example/", "--rate-limit", "7", "--description", "One")
+        let described = try await client.run(
+            "event-types", "set", "a.b", "--description", "Old", "--check", "report", "--schema", "{}")
+        #expect(described.end == .exited(0), "\(described.text)")
+        let file =
+            #"{"delegates": [{"url": "https://one.example/", "rate_limit": 9}], "event_types": [{"type": "a.b", "description": "New"}]}"#
+        let applied = try await client.run("apply", "-", input: file)
+        #expect(
+            applied.lines == [
+                "Changed the event type a.b: description.", "Changed the delegate https://one.example/: rate_limit.",
+                "Unchanged: 0.",
+            ], "\(applied.text)")
+        let delegate = try #require(try await client.run("delegates", "list", "--kind=webhook", "--json").json.first)
+        #expect(delegate["rate_limit"]?.integer == 9 && delegate.text("description") == "One")
+        let type = try await client.run("event-types", "show", "a.b", "--json").document()
+        #expect(type.text("description") == "New" && type.text("check") == "report")
+        let json = try await client.run(
+            "apply", "-", "--json", input: #"{"delegates": [{"url": "https://one.example/", "max_in_flight": 2}]}"#)
+        #expect(try json.document()["settings"]?.plainText == "max_in_flight", "\(json.text)")
+    }
+
+    @Test("apps are exported and made with an admin key")
+    func apps() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let file = #"{"apps": [{"name": "shop", "max_delegates": 5}]}"#
+        let made = try await client.run("apply", "-", input: file)
+        #expect(made.lines.first == "Created the app shop.", "\(made.text)")
+        #expect(try await client.run("apply", "-", input: file).text == "Unchanged: 1.")
+        let more = try await client.run("apply", "-", input: file.replacing("5", with: "6"))
+        #expect(more.lines.first == "Changed the app shop: max_delegates.", "\(more.text)")
+        #expect(try await client.run("export").text.contains(#"{"name":"shop","max_delegates":6}"#))
+        #expect(!(try await client.run("export", "--app", "shop").text.contains("\"apps\"")))
+    }
+
+    @Test(
+        "a file that is wrong is refused before anything is done",
+        arguments: [
+            ("{", "is not JSON"), ("[]", "must be an object"), (#"{"webhooks": []}"#, "must be an object"),
+            (#"{"delegates": {}}"#, "must be an array"), (#"{"delegates": [{"rate_limit": 1}]}"#, "\"url\""),
+            (#"{"delegates": [{"url": "https://a.example/", "secret": "x"}]}"#, "\"secret\""),
+            (#"{"delegates": [{"url": "https://a.example/"}, {"url": "https://a.example/"}]}"#, "twice"),
+        ])
+    func wrong(file: String, reason: String) async throws {
+        let client = Client(try await HeraldProcess.start())
+        let text = file.replacing(#"{"delegates": ["#, with: #"{"event_types": [{"type": "a.b"}], "delegates": ["#)
+        let result = try await client.run("apply", "-", input: text)
+        #expect(result.end == .exited(65) && result.text.contains(reason), "\(result.text)")
+        #expect(try await client.run("event-types", "list").text == "No types have a description.")
+    }
+
+    @Test("a refused request names what it was for")
+    func refused() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let file = #"{"event_types": [{"type": "a.b"}], "delegates": [{"url": "ftp://a.example/"}]}"#
+        let result = try await client.run("apply", "-", input: file)
+        #expect(result.end == .exited(1) && result.text.contains("delegate ftp://a.example/: "), "\(result.text)")
+        #expect(try await client.run("event-types", "show", "a.b").end == .exited(0))
+    }
+
+    /// The elements of the lists, in an order that does not depend on times.
+    private static func sorted(_ file: String) -> [String] {
+        guard let document = try? JSONDocument(parsing: file) else { return [file] }
+        return document.root.members.flatMap { $0.value.elements.map(\.canonicalText) }.sorted()
+    }
+}
