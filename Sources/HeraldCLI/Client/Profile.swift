@@ -9,17 +9,13 @@ struct Profile {
 
     static let defaultName = "default"
 
-    static let flag = Command.Flag(
-        name: "profile", placeholder: "NAME",
-        help: "The server and key that `herald login` has stored by this name. Environment: HERALD_PROFILE.")
-
     /// The profile of a command: the named one; or `default`, if it exists and neither flags nor environment name a server. So the key
     /// of a profile is never sent to another server.
     /// - Throws: if the named profile does not exist, or a server is named beside it.
     static func chosen(_ call: Invocation) throws(CommandError) -> Profile? {
         let environment = Environment.current
         let isServerNamed = APIClient.namedServer(call) != nil
-        guard let name = call[flag.name] ?? (isServerNamed ? nil : environment["HERALD_PROFILE"]) else {
+        guard let name = call[Flags.profile.name] ?? (isServerNamed ? nil : environment["HERALD_PROFILE"]) else {
             return isServerNamed ? nil : try ProfileFile.read().first { $0.name == defaultName }
         }
         guard call["server"] == nil else {

@@ -10,7 +10,11 @@ enum Flags {
 
     /// The flags of every command that uses a server.
     static let client = [json] + connection
-    static let connection = [server, Profile.flag, keyFile, app, authorities]
+    static let connection = [server, profile, keyFile, app, authorities]
+
+    static let profile = Command.Flag(
+        name: "profile", placeholder: "NAME",
+        help: "The server and key that `herald login` has stored by this name. Environment: HERALD_PROFILE.")
 
     static let app = Command.Flag(
         name: "app", placeholder: "NAME",
