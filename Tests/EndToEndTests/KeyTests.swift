@@ -19,7 +19,10 @@ struct KeyTests {
         #expect(refused.status == 401 && refused.problem == "unauthorized")
         #expect(refused.header("www-authenticate") == "Bearer")
         #expect(try await herald.get("/v1/delegates", admin.headers).status == 200)
-        for path in ["/", "/healthz", "/readyz", "/openapi.json", "/docs", "/llms.txt", "/dashboard/app.js", "/.well-known/jwks.json"] {
+        for path in [
+            "/", "/healthz", "/readyz", "/openapi.json", "/docs", "/llms.txt", "/dashboard/app.js",
+            "/.well-known/jwks.json",
+        ] {
             #expect(try await herald.get(path).status == 200, "\(path)")
         }
         #expect(try await herald.get("/metrics").status == 401)
