@@ -4,12 +4,41 @@ import Synchronization
 /// instructions.
 package final class VolumeCounter: Sendable {
     private struct Contents {
+        /// The volume that was counted last, which `current` lacks: events of one type often come one after the other, and need
+        /// no look-up then.
+        var last: (type: String, volume: Volume)?
         var current: [Volume.Key: Volume] = [:]
         /// Being written to the store.
         var leaving: [Volume] = []
         /// The types that are counted by name in this hour.
         var hour: Int64 = 0
         var types: [AppKey: Set<String>] = [:]
+
+        /// Makes the volume of an event the last one.
+        mutating func select(_ type: String, _ app: AppKey, _ time: Int64) {
+            if let last, last.volume.contains(time), last.volume.app == app, last.type == type { return }
+            settle()
+            let name = name(of: type, app, time)
+            last = (type, Volume(app: app, type: name, start: max(0, time - time % DeliveryStatistics.slot)))
+        }
+
+        mutating func settle() {
+            if let volume = last?.volume { add(volume) }
+            last = nil
+        }
+
+        mutating func add(_ volume: Volume) {
+            current[volume.key, default: Volume(app: volume.app, type: volume.type, start: volume.start)].add(volume)
+        }
+
+        private mutating func name(of type: String, _ app: AppKey, _ time: Int64) -> String {
+            let hour = max(0, time - time % Volume.hour)
+            if self.hour != hour { (self.hour, types) = (hour, [:]) }
+            if types[app]?.contains(type) == true { return type }
+            guard types[app]?.count ?? 0 < Volume.maxTypes else { return "" }
+            types[app, default: []].insert(type)
+            return type
+        }
     }
 
     private let contents = Mutex(Contents())
@@ -21,30 +50,26 @@ package final class VolumeCounter: Sendable {
         events: Int = 0, delivered: Int = 0, failed: Int = 0, of type: String, app: AppKey, at time: Int64
     ) {
         contents.withLock { contents in
-            let hour = max(0, time - time % Volume.hour)
-            if contents.hour != hour { (contents.hour, contents.types) = (hour, [:]) }
-            var name = type
-            if contents.types[app]?.contains(type) != true {
-                if contents.types[app]?.count ?? 0 < Volume.maxTypes {
-                    contents.types[app, default: []].insert(type)
-                } else {
-                    name = ""
-                }
-            }
-            let start = max(0, time - time % DeliveryStatistics.slot)
-            let key = Volume.Key(app: app, start: start, type: name)
-            contents.current[key, default: Volume(app: app, type: name, start: start)]
-                .add(Volume(app: app, type: name, start: start, events: events, delivered: delivered, failed: failed))
+            contents.select(type, app, time)
+            contents.last?.volume.events += events
+            contents.last?.volume.delivered += delivered
+            contents.last?.volume.failed += failed
         }
     }
 
     /// The counts that are not in the store.
-    package var all: [Volume] { contents.withLock { $0.leaving + $0.current.values } }
+    package var all: [Volume] {
+        contents.withLock { contents in
+            contents.settle()
+            return contents.leaving + contents.current.values
+        }
+    }
 
     /// Takes counts for the store; empty while others are being written. `written` has to follow.
     func take() -> [Volume] {
         contents.withLock { contents in
             guard contents.leaving.isEmpty else { return [] }
+            contents.settle()
             contents.leaving = Array(contents.current.values)
             contents.current = [:]
             return contents.leaving
@@ -55,11 +80,7 @@ package final class VolumeCounter: Sendable {
     func written(_ succeeded: Bool) {
         contents.withLock { contents in
             if !succeeded {
-                for volume in contents.leaving {
-                    contents.current[
-                        volume.key, default: Volume(app: volume.app, type: volume.type, start: volume.start)
-                    ].add(volume)
-                }
+                for volume in contents.leaving { contents.add(volume) }
             }
             contents.leaving = []
         }

@@ -28,6 +28,9 @@ package struct Volume: Equatable, Sendable {
         self.failed = failed
     }
 
+    /// Whether a time is in its slot; milliseconds since 1970 UTC.
+    package func contains(_ time: Int64) -> Bool { time >= start && time - start < DeliveryStatistics.slot }
+
     package mutating func add(_ other: Volume) {
         events += other.events
         delivered += other.delivered
