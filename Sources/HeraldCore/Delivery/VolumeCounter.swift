@@ -4,8 +4,8 @@ import Synchronization
 /// instructions.
 package final class VolumeCounter: Sendable {
     private struct Contents {
-        /// The volume that was counted last, which `current` lacks: events of one type often come one after the other, and need
-        /// no look-up then.
+        /// The volume that was counted last, which `current` lacks: events of one type often come one after the other, and no
+        /// text is hashed for them then.
         var last: (type: String, volume: Volume)?
         var current: [Volume.Key: Volume] = [:]
         /// Being written to the store.
