@@ -29,24 +29,20 @@ extension Command {
 private enum ConfigurationCommands {
     static func export(_ call: Invocation) throws(CommandError) {
         let client = try APIClient(call)
-        var json = JSONWriter()
-        var lists: [(String, [[(String, JSONValue)]])] = []
         let managesApps = try canManageApps(client)
+        var lists: [String] = []
         for kind in ConfigurationKind.all where managesApps || kind.name != ConfigurationKind.apps.name {
-            lists.append((kind.name, try kind.current(client).map(kind.exported)))
-        }
-        json.object { file in
-            for (name, list) in lists {
-                file.array(name) { array in
-                    for members in list {
-                        array.object { object in
-                            for (key, value) in members { object.member(key, RawJSON(value.bytes[...])) }
-                        }
-                    }
+            // Each on a line of its own, so that a comparison of two files shows what differs.
+            let resources = try kind.current(client).map { resource in
+                var json = JSONWriter()
+                json.object { object in
+                    for (key, value) in kind.exported(resource) { object.member(key, RawJSON(value.bytes[...])) }
                 }
+                return "\n    " + String(decoding: Output.oneLine(json: json.bytes), as: UTF8.self)
             }
+            lists.append("  \"\(kind.name)\": [\(resources.joined(separator: ","))\(resources.isEmpty ? "" : "\n  ")]")
         }
-        try Output.line(json: json.bytes)
+        try Output.line("{\n\(lists.joined(separator: ",\n"))\n}")
     }
 
     static func apply(_ call: Invocation) throws(CommandError) {

@@ -38,16 +38,19 @@ struct Listing {
         if !answer.body.isEmpty { try Output.line(json: answer.body) }
     }
 
-    /// The members of an object, one per line, without empty ones.
+    /// The members of an object, one per line, without empty ones. A list of objects takes a line for each.
     func print(fields object: JSONValue, without hidden: [String] = []) throws(CommandError) {
         let members = object.members.filter { !hidden.contains($0.key) && !$0.value.saysNothing }
         let width = members.map(\.key.count).max() ?? 0
         for (key, value) in members {
             let name = key.replacing("_", with: " ").printable()
-            let gap = String(repeating: " ", count: max(0, width - key.count) + 2)
-            let text = value.plainText
-            let cell = ["status", "state", "outcome"].contains(key) ? Table.Cell(state: text) : Table.Cell(text)
-            try Output.line(name + gap + Table.colored(cell.text, Output.usesColor ? cell.tone : .plain))
+            let isList = value.kind == .array && value.elements.allSatisfy { $0.kind == .object }
+            for (index, text) in (isList ? value.elements.map(\.plainText) : [value.plainText]).enumerated() {
+                let cell = ["status", "state", "outcome"].contains(key) ? Table.Cell(state: text) : Table.Cell(text)
+                let label = index == 0 ? name : ""
+                let gap = String(repeating: " ", count: max(0, width - (index == 0 ? key.count : 0)) + 2)
+                try Output.line(label + gap + Table.colored(cell.text, Output.usesColor ? cell.tone : .plain))
+            }
         }
     }
 }

@@ -24,8 +24,10 @@ enum Output {
 
     /// One JSON document on one line. In JSON, line breaks occur only between tokens, so they can be replaced with
     /// spaces. Other characters that control a terminal are escaped, which they may be in JSON.
-    static func line(json: [UInt8]) throws(CommandError) {
-        try write(TerminalText.escaped(json.map { $0 == 9 || $0 == 10 || $0 == 13 ? 32 : $0 }) + [10])
+    static func line(json: [UInt8]) throws(CommandError) { try write(oneLine(json: json) + [10]) }
+
+    static func oneLine(json: [UInt8]) -> [UInt8] {
+        TerminalText.escaped(json.map { $0 == 9 || $0 == 10 || $0 == 13 ? 32 : $0 })
     }
 
     static func write(_ bytes: [UInt8]) throws(CommandError) {
