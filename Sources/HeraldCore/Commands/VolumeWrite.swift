@@ -1,8 +1,8 @@
 /// Adds counts of events and attempts to those of the store, a slice in each transaction.
 struct VolumeWrite: StoreCommand {
     var volumes: [Volume]
-    /// Called once all are written, with `true`, or when a transaction has failed. Must not wait.
-    let completion: @Sendable (Bool) -> Void
+    /// Called once, with the volumes that were not written: none, or the rest when a transaction has failed. Must not wait.
+    let completion: @Sendable (_ rest: [Volume]) -> Void
 
     /// The number of rows of one transaction.
     private static let slice = 100
@@ -16,11 +16,9 @@ struct VolumeWrite: StoreCommand {
         var rest = self
         rest.volumes.removeFirst(min(Self.slice, volumes.count))
         plan.answers.append { [rest, intake = context.intake] in
-            if rest.volumes.isEmpty { return rest.completion(true) }
-            // The counts of the rest are lost.
-            if intake.submit(rest) != nil { rest.completion(true) }
+            if rest.volumes.isEmpty || intake.submit(rest) != nil { rest.completion(rest.volumes) }
         }
     }
 
-    func refuse(_ refusal: WriteRefusal) { completion(false) }
+    func refuse(_ refusal: WriteRefusal) { completion(volumes) }
 }

@@ -76,12 +76,10 @@ package final class VolumeCounter: Sendable {
         }
     }
 
-    /// - Parameter succeeded: if not, the next write includes them.
-    func written(_ succeeded: Bool) {
+    /// - Parameter rest: the counts that were not written. The next write includes them.
+    func written(except rest: [Volume]) {
         contents.withLock { contents in
-            if !succeeded {
-                for volume in contents.leaving { contents.add(volume) }
-            }
+            for volume in rest { contents.add(volume) }
             contents.leaving = []
         }
     }

@@ -1,5 +1,4 @@
 import HeraldRuntime
-import Synchronization
 
 /// Writes the last uses of keys periodically, so that a request writes nothing.
 final class KeyUseTask: Sendable {
@@ -8,23 +7,18 @@ final class KeyUseTask: Sendable {
 
     private let keys: KeyRing
     private let intake: Intake
-    private let clock: Clock
-    private let next: Atomic<Int64>
+    private let cadence: Cadence
 
     init(_ keys: KeyRing, intake: Intake, clock: Clock) {
         self.keys = keys
         self.intake = intake
-        self.clock = clock
-        next = Atomic(clock.wall() + Self.interval)
+        cadence = Cadence(Self.interval, clock)
     }
 
     /// One thread at a time.
     @Sendable
     func look() {
-        let now = clock.wall()
-        guard now >= next.load(ordering: .relaxed) else { return }
-        next.store(now + Self.interval, ordering: .relaxed)
-        write()
+        if cadence.isDue() { write() }
     }
 
     /// Any thread. If the write is refused, the next one includes it.

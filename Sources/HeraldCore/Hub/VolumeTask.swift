@@ -1,5 +1,4 @@
 import HeraldRuntime
-import Synchronization
 
 /// Counts published events, and writes these counts and those of attempts periodically, so that the commit of an event
 /// writes nothing more. A crash loses the counts of an interval.
@@ -12,13 +11,13 @@ final class VolumeTask: Sendable {
     private let attempts: [VolumeCounter]
     private let intake: Intake
     private let clock: Clock
-    private let next: Atomic<Int64>
+    private let cadence: Cadence
 
     init(_ attempts: [VolumeCounter], intake: Intake, clock: Clock) {
         self.attempts = attempts
         self.intake = intake
         self.clock = clock
-        next = Atomic(clock.wall() + Self.interval)
+        cadence = Cadence(Self.interval, clock)
     }
 
     /// Counts events that this process has published. The writer's thread.
@@ -37,10 +36,7 @@ final class VolumeTask: Sendable {
     /// One thread at a time.
     @Sendable
     func look() {
-        let now = clock.wall()
-        guard now >= next.load(ordering: .relaxed) else { return }
-        next.store(now + Self.interval, ordering: .relaxed)
-        write()
+        if cadence.isDue() { write() }
     }
 
     /// Any thread.
@@ -49,7 +45,9 @@ final class VolumeTask: Sendable {
             // In the order of all processes, so that none waits for another one in a circle.
             let volumes = counter.take().sorted { $0.key < $1.key }
             if volumes.isEmpty { continue }
-            if intake.submit(VolumeWrite(volumes: volumes) { counter.written($0) }) != nil { counter.written(false) }
+            if intake.submit(VolumeWrite(volumes: volumes) { counter.written(except: $0) }) != nil {
+                counter.written(except: volumes)
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ package protocol DeliveryTransaction: AnyObject {
     func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage
     /// Makes these deliveries, whether they have a row or not. Those of deleted delegates are ignored.
     ///
-    /// What is requested in this way, and in the next one, is noted as a `Change` in the same transaction. Until the owner of
-    /// the lane knows of it, its checkpoints leave the rows as they are (`Checkpoint.known`).
+    /// The store notes these deliveries, and those that `drop` ends, as `Change`s in the same transaction. Until the owner of
+    /// the lane knows of a change, its checkpoints leave the rows as they are (`Checkpoint.known`).
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
     /// Ends deliveries that have a row: state `dropped`.
     func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError)
