@@ -79,11 +79,11 @@ final class BackupSchedule: Sendable {
         let path = "\(folder)/\(Self.name(at: started))"
         do {
             let size = try Backup.make(of: data, to: path) { [self] _, _ in !state.withLock { $0.isStopped } }
+            removeOld()
             hub.storage.backups { $0?.last = started }
             log.info(
                 "backup made",
                 ["file": path, "bytes": String(size), "seconds": String((hub.clock.wall() - started) / 1000)])
-            removeOld()
             wait(until: started + plan.every)
         } catch {
             if state.withLock({ $0.isStopped }) { return }
