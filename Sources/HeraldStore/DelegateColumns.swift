@@ -29,34 +29,75 @@ package enum DelegateColumns {
     static let url = Of("url", .text, wiped: .text(""), seal: ColumnSealer.AssociatedData.url) { $0.settings.url }
     static let events = Of("events", .list({ $0.text }, { EventPattern($0) }), wiped: .text("")) { $0.settings.events }
     static let subjects = Of("subjects", .texts, wiped: .text("")) { $0.settings.subjects }
-    static let description = Of("description", .text, wiped: .text("")) { $0.settings.description }
     static let metadata = Of("metadata", .pairs, wiped: .text("")) { $0.settings.metadata }
     static let headers = Of("headers", .pairs, wiped: .text(""), seal: ColumnSealer.AssociatedData.headers) {
         $0.settings.headers
     }
-    static let maxInFlight = Of("max_in_flight", .int) { $0.settings.maxInFlight }
-    static let timeoutSeconds = Of("timeout_seconds", .int) { $0.settings.timeoutSeconds }
     static let retrySchedule = Of("retry_schedule", .schedule, wiped: .text("")) { $0.settings.retrySchedule }
     static let filter = Of("filter", .filter, wiped: .null) { $0.settings.filter }
-    static let format = Of("format", .name) { $0.settings.format }
-    static let ordering = Of("ordering", .name) { $0.settings.ordering }
-    static let rateLimit = Of("rate_limit", .optionalReal) { $0.settings.rateLimit }
-    static let leaseSeconds = Of("lease_seconds", .optionalInt) { $0.settings.leaseSeconds }
-    static let disableAfterSeconds = Of("disable_after_seconds", .int) { $0.settings.disableAfterSeconds }
-    static let verification = Of("verification", .name) { $0.settings.verification }
-    static let httpVersion = Of("http_version", .name) { $0.settings.httpVersion }
     static let tls = Of("tls", .optionalPairs, wiped: .null, seal: ColumnSealer.AssociatedData.tls) {
         $0.settings.tls.pairs
     }
+
+    /// The settings: each with its column, and how a stored value gets into settings.
+    fileprivate static let settings = WebhookField.all.map(SettingColumn.init)
 
     package static let table = RowTable<WebhookDelegate>(
         "delegates",
         [
             key, app, id, start, createdAt, updatedAt, version, status, statusReason, expiresAt, failingSince, secrets,
-            secretTerms, url, events, subjects, description, metadata, headers, maxInFlight, timeoutSeconds,
-            retrySchedule, filter, format, ordering, rateLimit, leaseSeconds, disableAfterSeconds, verification,
-            httpVersion, tls,
-        ])
+            secretTerms,
+        ] + settings.map(\.column))
+}
+
+/// The column of a setting.
+private struct SettingColumn: Sendable {
+    let column: any TableColumn<WebhookDelegate>
+    let read: @Sendable (StoredRow<WebhookDelegate>, inout WebhookSettings) throws(StoreError) -> Void
+
+    init(_ field: WebhookField) {
+        switch field.kind {
+        case .integer(let access, _): self.init(field, .int, access)
+        case .optionalInteger(let access, _): self.init(field, .optionalInt, access)
+        case .optionalNumber(let access, _): self.init(field, .optionalReal, access)
+        case .text(let access, _): self.init(field, .text, access, wiped: .text(""))
+        case .choice(let choice):
+            self.init(DelegateColumns.Of(field.name, .text) { choice.get($0.settings) }) {
+                settings, word throws(StoreError) in
+                if !choice.set(&settings, word) { _ = try known(String?.none, field.name, word) }
+            }
+        case .special(let special): self.init(special)
+        }
+    }
+
+    private init<Value>(
+        _ field: WebhookField, _ type: ColumnType<Value>, _ access: WebhookField.Access<Value>,
+        wiped: ColumnValue? = nil
+    ) {
+        self.init(DelegateColumns.Of(field.name, type, wiped: wiped) { access.get($0.settings) }, access.set)
+    }
+
+    private init(_ field: WebhookField.Special) {
+        typealias Columns = DelegateColumns
+        switch field {
+        case .url: self.init(Columns.url) { $0.url = $1 }
+        case .events: self.init(Columns.events) { $0.events = $1 }
+        case .subjects: self.init(Columns.subjects) { $0.subjects = $1 }
+        case .filter: self.init(Columns.filter) { $0.filter = $1 }
+        case .metadata: self.init(Columns.metadata) { $0.metadata = $1 }
+        case .headers: self.init(Columns.headers) { $0.headers = $1 }
+        case .retrySchedule: self.init(Columns.retrySchedule) { $0.retrySchedule = $1 }
+        case .tls: self.init(Columns.tls) { $0.tls = $1.map { TLSSettings($0) } ?? TLSSettings() }
+        }
+    }
+
+    private init<Value>(
+        _ column: Column<WebhookDelegate, Value>,
+        _ set: @escaping @Sendable (inout WebhookSettings, Value) throws(StoreError) -> Void
+    ) {
+        self.column = column
+        read = { row, settings throws(StoreError) in try set(&settings, try row(column)) }
+    }
 }
 
 extension WebhookDelegate {
@@ -79,22 +120,8 @@ extension WebhookDelegate {
 
 extension WebhookSettings {
     fileprivate init(_ row: StoredRow<WebhookDelegate>) throws(StoreError) {
-        typealias Columns = DelegateColumns
-        self.init(
-            url: try row(Columns.url), events: try row(Columns.events), subjects: try row(Columns.subjects),
-            description: try row(Columns.description), metadata: try row(Columns.metadata),
-            headers: try row(Columns.headers), maxInFlight: try row(Columns.maxInFlight))
-        timeoutSeconds = try row(Columns.timeoutSeconds)
-        retrySchedule = try row(Columns.retrySchedule)
-        filter = try row(Columns.filter)
-        format = try row(Columns.format)
-        ordering = try row(Columns.ordering)
-        rateLimit = try row(Columns.rateLimit)
-        leaseSeconds = try row(Columns.leaseSeconds)
-        disableAfterSeconds = try row(Columns.disableAfterSeconds)
-        verification = try row(Columns.verification)
-        httpVersion = try row(Columns.httpVersion)
-        tls = try row(Columns.tls).map { TLSSettings($0) } ?? TLSSettings()
+        self.init(url: "")
+        for setting in DelegateColumns.settings { try setting.read(row, &self) }
     }
 }
 

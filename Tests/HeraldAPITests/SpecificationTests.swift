@@ -172,6 +172,36 @@ struct SpecificationTests {
         #expect(Set(patch) == Set(DelegateInput.patchFields))
     }
 
+    @Test("the description has the limits and the default of each setting of a delegate, and the form has each setting")
+    func settings() throws {
+        let schemas = try #require(specification["components"]?["schemas"])
+        let described = try #require(schemas["DelegateSettings"]?["properties"])
+        let patched = try #require(schemas["DelegatePatch"]?["properties"])
+        for field in WebhookField.all {
+            if case .special = field.kind { continue }
+            for schema in [described[field.name], patched[field.name]] {
+                let schema = try #require(schema, "\(field.name)")
+                switch field.kind {
+                case .integer(_, let range), .optionalInteger(_, let range):
+                    #expect(schema["minimum"]?.integer == Int64(range.lowerBound), "\(field.name)")
+                    #expect(schema["maximum"]?.integer == Int64(range.upperBound), "\(field.name)")
+                case .optionalNumber(_, let range):
+                    #expect(schema["minimum"]?.double == range.lowerBound, "\(field.name)")
+                    #expect(schema["maximum"]?.double == range.upperBound, "\(field.name)")
+                case .text(_, let max): #expect(schema["maxLength"]?.integer == Int64(max), "\(field.name)")
+                case .choice, .special: break
+                }
+            }
+            if case .integer(let access, _) = field.kind {
+                #expect(described[field.name]?["default"]?.integer == Int64(access.get(WebhookField.defaults)))
+            }
+        }
+        let form = try Repository.text("Sources/HeraldAPI/Dashboard/Pages/fields.js")
+        let inputs = form.matches(of: #/\{ name: "(\w+)"/#).map { String($0.1) }
+        // TLS settings and secrets have forms of their own.
+        #expect(Set(inputs) == Set(DelegateInput.fields).subtracting(["tls", "secret"]))
+    }
+
     @Test("the problems equal those of the code")
     func problems() throws {
         let problem = try #require(specification["components"]?["schemas"]?["Problem"])

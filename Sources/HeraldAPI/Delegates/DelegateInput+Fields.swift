@@ -5,43 +5,40 @@ import HeraldJSON
 extension DelegateInput {
     /// `null` resets a field to its default. Ignores keys that are not settings.
     mutating func read(_ key: String, _ value: JSONValue, into settings: inout WebhookSettings) {
-        let defaults = WebhookSettings(url: settings.url)
-        let isDefault = value.isNull
-        switch key {
-        case "url": if let url = reader.text(value, "/url") { settings.url = url }
-        case "events": settings.events = isDefault ? defaults.events : patterns(value) ?? settings.events
-        case "subjects": settings.subjects = isDefault ? defaults.subjects : subjects(value) ?? settings.subjects
-        case "filter": settings.filter = isDefault ? nil : filter(value)
-        case "description":
-            settings.description = isDefault ? "" : reader.text(value, "/description") ?? settings.description
-        case "metadata":
+        guard let field = WebhookField.named(key) else { return }
+        let pointer = field.pointer
+        let defaults = WebhookField.defaults
+        switch field.kind {
+        case .integer(let access, _):
+            access.set(&settings, reader.integer(value, pointer) ?? access.get(defaults))
+        case .optionalInteger(let access, _): access.set(&settings, reader.integer(value, pointer))
+        case .optionalNumber(let access, _): access.set(&settings, reader.number(value, pointer))
+        case .text(let access, _):
+            let text = value.isNull ? access.get(defaults) : reader.text(value, pointer)
+            if let text { access.set(&settings, text) }
+        case .choice(let choice):
+            let word = value.isNull ? choice.get(defaults) : value.string ?? ""
+            if !choice.set(&settings, word) { reader.wrong(pointer, "must be " + FieldReader.oneOf(choice.words)) }
+        case .special(let special): read(special, value, into: &settings, value.isNull ? defaults : nil)
+        }
+    }
+
+    /// - Parameter defaults: the settings to take the value from; `nil` to read it.
+    private mutating func read(
+        _ field: WebhookField.Special, _ value: JSONValue, into settings: inout WebhookSettings,
+        _ defaults: WebhookSettings?
+    ) {
+        switch field {
+        case .url: if let url = reader.text(value, "/url") { settings.url = url }
+        case .events: settings.events = defaults?.events ?? patterns(value) ?? settings.events
+        case .subjects: settings.subjects = defaults?.subjects ?? subjects(value) ?? settings.subjects
+        case .filter: settings.filter = defaults == nil ? filter(value) : nil
+        case .metadata:
             reader.merge(value, "/metadata", into: &settings.metadata, max: WebhookRules.maxMetadata, name: { $0 })
-        case "format":
-            settings.format = isDefault ? defaults.format : reader.choice(value, "/format", default: defaults.format)
-        case "headers":
+        case .headers:
             reader.merge(value, "/headers", into: &settings.headers, max: WebhookRules.maxHeaders) { $0.lowercased() }
-        case "ordering":
-            settings.ordering =
-                isDefault ? defaults.ordering : reader.choice(value, "/ordering", default: defaults.ordering)
-        case "max_in_flight":
-            settings.maxInFlight = reader.integer(value, "/max_in_flight") ?? defaults.maxInFlight
-        case "rate_limit": settings.rateLimit = reader.number(value, "/rate_limit")
-        case "timeout_seconds":
-            settings.timeoutSeconds = reader.integer(value, "/timeout_seconds") ?? defaults.timeoutSeconds
-        case "retry_schedule": settings.retrySchedule = isDefault ? defaults.retrySchedule : schedule(value)
-        case "lease_seconds": settings.leaseSeconds = reader.integer(value, "/lease_seconds")
-        case "disable_after_seconds":
-            settings.disableAfterSeconds =
-                reader.integer(value, "/disable_after_seconds") ?? defaults.disableAfterSeconds
-        case "verification":
-            settings.verification =
-                isDefault
-                ? defaults.verification : reader.choice(value, "/verification", default: defaults.verification)
-        case "http_version":
-            settings.httpVersion =
-                isDefault ? defaults.httpVersion : reader.choice(value, "/http_version", default: defaults.httpVersion)
-        case "tls": TLSInput.merge(value, into: &settings.tls, &reader)
-        default: break
+        case .retrySchedule: settings.retrySchedule = defaults?.retrySchedule ?? schedule(value)
+        case .tls: TLSInput.merge(value, into: &settings.tls, &reader)
         }
     }
 

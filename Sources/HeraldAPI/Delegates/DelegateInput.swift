@@ -3,11 +3,7 @@ import HeraldJSON
 
 /// Parses a registration of a webhook, or a merge patch (RFC 7396). Reports all errors.
 struct DelegateInput {
-    static let patchFields = [
-        "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
-        "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds",
-        "disable_after_seconds", "verification", "http_version", "tls",
-    ]
+    static let patchFields = WebhookField.all.map(\.name)
     /// The fields of a registration that a patch can't contain.
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]
     static let fields = patchFields + firstFields

@@ -29,24 +29,35 @@ extension JSONObjectWriter {
     }
 
     private mutating func members(of settings: WebhookSettings) {
-        member("url", settings.url)
-        member("events", settings.events.map(\.text))
-        member("subjects", settings.subjects)
-        member("filter", settings.filter.map { RawJSON($0.text[...]) })
-        member("description", settings.description)
-        object("metadata") { for pair in settings.metadata { $0.member(pair.key, pair.value) } }
-        member("format", settings.format.rawValue)
-        member("header_names", settings.headers.map(\.key))
-        member("ordering", settings.ordering.rawValue)
-        member("max_in_flight", settings.maxInFlight)
-        member("rate_limit", settings.rateLimit)
-        member("timeout_seconds", settings.timeoutSeconds)
-        member("retry_schedule", settings.retrySchedule)
-        member("lease_seconds", settings.leaseSeconds)
-        member("disable_after_seconds", settings.disableAfterSeconds)
-        member("verification", settings.verification.rawValue)
-        member("http_version", settings.httpVersion.rawValue)
-        if settings.tls.isEmpty { member("tls", JSONNull()) } else { object("tls") { $0.members(of: settings.tls) } }
+        for field in WebhookField.all {
+            switch field.kind {
+            case .integer(let access, _): member(field.name, access.get(settings))
+            case .optionalInteger(let access, _): member(field.name, access.get(settings))
+            case .optionalNumber(let access, _): member(field.name, access.get(settings))
+            case .text(let access, _): member(field.name, access.get(settings))
+            case .choice(let choice): member(field.name, choice.get(settings))
+            case .special(let special): write(special, of: settings)
+            }
+        }
+    }
+
+    private mutating func write(_ field: WebhookField.Special, of settings: WebhookSettings) {
+        switch field {
+        case .url: member("url", settings.url)
+        case .events: member("events", settings.events.map(\.text))
+        case .subjects: member("subjects", settings.subjects)
+        case .filter: member("filter", settings.filter.map { RawJSON($0.text[...]) })
+        case .metadata: object("metadata") { for pair in settings.metadata { $0.member(pair.key, pair.value) } }
+        // Values may be secrets.
+        case .headers: member("header_names", settings.headers.map(\.key))
+        case .retrySchedule: member("retry_schedule", settings.retrySchedule)
+        case .tls:
+            if settings.tls.isEmpty {
+                member("tls", JSONNull())
+            } else {
+                object("tls") { $0.members(of: settings.tls) }
+            }
+        }
     }
 
     /// Without the private key.

@@ -103,14 +103,16 @@ struct FieldReader {
 }
 
 extension CaseIterable where Self: RawRepresentable<String> {
-    /// The valid values in a sentence: `none, subject or strict`.
-    static var words: String {
-        let words = allCases.map(\.rawValue)
-        return words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")
-    }
+    /// The valid values in a sentence.
+    static var words: String { FieldReader.oneOf(allCases.map(\.rawValue)) }
 }
 
 extension FieldReader {
+    /// The valid words in a sentence: `none, subject or strict`.
+    static func oneOf(_ words: [String]) -> String {
+        words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")
+    }
+
     mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> PositionInput {
         guard let place = value.string.flatMap(PositionInput.init) else {
             wrong(pointer, "must be \(words)")

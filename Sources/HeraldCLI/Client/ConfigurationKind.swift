@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldJSON
 
 /// A kind of resource that `herald export` writes and `herald apply` makes: its member in the file, its path in the API, and its settings.
@@ -25,11 +26,9 @@ struct ConfigurationKind: Sendable {
         settings: ["description", "example", "schema", "check", "assert_formats"], id: "type", method: "PUT")
     static let delegates = ConfigurationKind(
         name: "delegates", word: "delegate", path: ["v1", "delegates"], key: "url",
-        settings: [
-            "events", "subjects", "filter", "description", "metadata", "format", "ordering", "max_in_flight",
-            "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "disable_after_seconds", "verification",
-            "http_version", "signature",
-        ], fixed: ["signature"], id: "id", method: "PATCH")
+        // The values of headers and TLS settings are secrets, which the API never shows.
+        settings: WebhookField.all.map(\.name).filter { !["url", "headers", "tls"].contains($0) } + ["signature"],
+        fixed: ["signature"], id: "id", method: "PATCH")
 
     static let all = [apps, eventTypes, delegates]
 

@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldJSON
 
 /// A setting of a webhook as a flag, and its conversion to a member of the request's body.
@@ -41,43 +42,47 @@ struct DelegateField: Sendable {
         name: "secret-file", placeholder: "FILE",
         help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
 
-    private static let all = [
-        DelegateField("url", "URL", "The URL to call.", .text, only: .change),
-        DelegateField("events", "LIST", "Types of events: order.paid,auth.*. Default: *, all types.", .texts),
-        DelegateField("subjects", "LIST", "Only events about these subjects.", .texts),
-        DelegateField("filter", "JSON|@FILE", "Only events whose content matches.", .json),
-        DelegateField("description", "TEXT", "For people.", .text),
-        DelegateField("metadata", "KEY=VALUE", "For your own use. May be given again.", .pairs("=")),
-        DelegateField(
-            "format", "FORMAT", "Format of the body: standard, cloudevents, cloudevents_binary.", .text,
-            values: ["standard", "cloudevents", "cloudevents_binary"]),
-        DelegateField(
-            "header", "NAME:VALUE", "An extra header of the callbacks. May be given again.", .pairs(":"),
-            member: "headers"),
-        DelegateField(
-            "ordering", "ORDERING", "Order of the deliveries: none, subject, strict.", .text,
-            values: ["none", "subject", "strict"]),
-        DelegateField("max-in-flight", "NUMBER", "Requests open at once, 1 to 256.", .number),
-        DelegateField("rate-limit", "NUMBER", "Requests per second.", .number),
-        DelegateField("timeout", "SECONDS", "For one attempt, 1 to 60.", .number, member: "timeout_seconds"),
-        DelegateField("retry-schedule", "LIST", "Seconds before the second, third, ... attempt: 5,60,3600.", .numbers),
-        DelegateField(
-            "lease", "SECONDS", "Remove the delegate when it is not renewed for this long.", .number,
-            member: "lease_seconds"),
-        DelegateField(
-            "disable-after", "SECONDS", "Disable the delegate when it has failed for this long. Default: five days.",
-            .number, member: "disable_after_seconds"),
-        DelegateField(
-            "verification", "KIND", "How the receiver agrees to the callbacks: none, challenge, cloudevents.", .text,
-            values: ["none", "challenge", "cloudevents"]),
-        DelegateField("http-version", "1.1|2", "The version of HTTP.", .text, values: ["1.1", "2"]),
-        DelegateField(
-            "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
-            only: .registration, values: ["now", "earliest"], time: .past),
-        DelegateField(
-            "replay-current-state", nil, "Send the current state first.", .yes, only: .registration),
-        signature,
-    ]
+    /// The settings that a change can have, in the order of the API, and then what only a registration can have.
+    private static let all =
+        WebhookField.all.compactMap(DelegateField.init) + [
+            DelegateField(
+                "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
+                only: .registration, values: ["now", "earliest"], time: .past),
+            DelegateField(
+                "replay-current-state", nil, "Send the current state first.", .yes, only: .registration),
+            signature,
+        ]
+
+    /// The flag of a setting; `nil` for one that no flag sets.
+    private init?(_ field: WebhookField) {
+        // A number of seconds is a flag without its unit, which the placeholder says.
+        let isTime = field.name.hasSuffix("_seconds")
+        let name = (isTime ? String(field.name.dropLast(8)) : field.name).replacing("_", with: "-")
+        let unit = isTime ? "SECONDS" : "NUMBER"
+        func range(_ lower: String, _ upper: String) -> String { "\(field.help), \(lower) to \(upper)." }
+        switch field.kind {
+        case .integer(_, let numbers), .optionalInteger(_, let numbers):
+            let help = range(String(numbers.lowerBound), String(numbers.upperBound))
+            self.init(name, unit, help, .number, member: field.name)
+        case .optionalNumber(_, let numbers):
+            let help = range(numbers.lowerBound.text, numbers.upperBound.text)
+            self.init(name, unit, help, .number, member: field.name)
+        case .text: self.init(name, "TEXT", field.help, .text)
+        case .choice(let choice):
+            let words = choice.words
+            self.init(name, "WORD", "\(field.help): \(words.joined(separator: ", ")).", .text, values: words)
+        case .special(let special):
+            switch special {
+            case .url: self.init(name, "URL", field.help, .text, only: .change)
+            case .events, .subjects: self.init(name, "LIST", field.help, .texts)
+            case .filter: self.init(name, "JSON|@FILE", field.help, .json)
+            case .metadata: self.init(name, "KEY=VALUE", field.help, .pairs("="))
+            case .headers: self.init("header", "NAME:VALUE", field.help, .pairs(":"), member: field.name)
+            case .retrySchedule: self.init(name, "LIST", field.help, .numbers)
+            case .tls: return nil
+            }
+        }
+    }
 
     static func of(_ use: Use) -> [DelegateField] { all.filter { $0.use == nil || $0.use == use } }
 
@@ -145,4 +150,9 @@ struct DelegateField: Sendable {
         }
         return RawJSON(document.root.bytes[...])
     }
+}
+
+extension Double {
+    /// Without a fraction of zero.
+    fileprivate var text: String { Int(exactly: self).map(String.init) ?? description }
 }

@@ -17,14 +17,8 @@ package struct WebhookRules: Sendable {
 
     // MARK: Limits
 
-    package static let maxInFlight: ClosedRange<Int> = 1...256
-    package static let rateLimit: ClosedRange<Double> = 0.01...10_000
-    package static let timeoutSeconds: ClosedRange<Int> = 1...60
-    package static let retryDelay: ClosedRange<Double> = 0...604_800
+    fileprivate static let retryDelay: ClosedRange<Double> = 0...604_800
     package static let maxRetries = 20
-    package static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
-    package static let disableAfterSeconds: ClosedRange<Int> = 60...31_536_000
-    private static let maxDescription = 256
     package static let maxMetadata = 32
     private static let maxMetadataKey = 64
     private static let maxMetadataValue = 256
@@ -45,14 +39,19 @@ package struct WebhookRules: Sendable {
                 "must be \(unit) from \(range.lowerBound) to \(range.upperBound)")
         }
         errors += EventSelection.problems(ofEvents: settings.events, subjects: settings.subjects)
-        check(
-            settings.description.unicodeScalars.count <= maxDescription, "/description",
-            "must have at most \(maxDescription) characters")
-        check(settings.maxInFlight, maxInFlight, "/max_in_flight", "an integer")
-        check(settings.rateLimit, rateLimit, "/rate_limit", "a number of requests a second")
-        check(settings.timeoutSeconds, timeoutSeconds, "/timeout_seconds", "an integer")
-        check(settings.leaseSeconds, leaseSeconds, "/lease_seconds", "an integer")
-        check(settings.disableAfterSeconds, disableAfterSeconds, "/disable_after_seconds", "an integer")
+        for field in WebhookField.all {
+            switch field.kind {
+            case .integer(let access, let range): check(access.get(settings), range, field.pointer, "an integer")
+            case .optionalInteger(let access, let range):
+                check(access.get(settings), range, field.pointer, "an integer")
+            case .optionalNumber(let access, let range): check(access.get(settings), range, field.pointer, "a number")
+            case .text(let access, let max):
+                check(
+                    access.get(settings).unicodeScalars.count <= max, field.pointer,
+                    "must have at most \(max) characters")
+            case .choice, .special: break
+            }
+        }
         check(
             settings.retrySchedule.count <= maxRetries, "/retry_schedule",
             "must be at most \(maxRetries) delays in seconds")
@@ -95,11 +94,16 @@ extension WebhookDelegate {
         let old = state.settings
         guard !WebhookRules.limitProblems(of: old).isEmpty else { return self }
         var state = state
-        state.settings.maxInFlight = old.maxInFlight.clamped(to: WebhookRules.maxInFlight)
-        state.settings.timeoutSeconds = old.timeoutSeconds.clamped(to: WebhookRules.timeoutSeconds)
-        state.settings.leaseSeconds = old.leaseSeconds.map { $0.clamped(to: WebhookRules.leaseSeconds) }
-        state.settings.disableAfterSeconds = old.disableAfterSeconds.clamped(to: WebhookRules.disableAfterSeconds)
-        state.settings.rateLimit = old.rateLimit.map { $0.clamped(to: WebhookRules.rateLimit) }
+        for field in WebhookField.all {
+            switch field.kind {
+            case .integer(let access, let range): access.set(&state.settings, access.get(old).clamped(to: range))
+            case .optionalInteger(let access, let range):
+                access.set(&state.settings, access.get(old).map { $0.clamped(to: range) })
+            case .optionalNumber(let access, let range):
+                access.set(&state.settings, access.get(old).map { $0.clamped(to: range) })
+            case .text, .choice, .special: break
+            }
+        }
         state.settings.retrySchedule = old.retrySchedule.map { $0.clamped(to: WebhookRules.retryDelay) }
         return observed(state)
     }
