@@ -14,9 +14,9 @@ extension Hub {
         /// Threads that read the database, 1 to 64.
         public var readerThreads = 2
         /// How long events stay in the log, at least a minute; `nil` for no limit.
-        public var eventRetention: Duration? = .seconds(7 * 86_400)
+        public var eventRetention: Duration? = Retention().events.map { .milliseconds($0) }
         /// How long records of webhook attempts are kept, at least a minute; `nil` for no limit.
-        public var attemptRetention: Duration? = .seconds(7 * 86_400)
+        public var attemptRetention: Duration? = Retention().attempts.map { .milliseconds($0) }
         /// The maximum size on disk of everything but attempts, in bytes, beyond which the oldest events are removed, those
         /// that all webhooks have got first; `nil` for no limit.
         public var maxDiskBytes: Int64?
@@ -33,7 +33,7 @@ extension Hub {
         /// How many bytes events may take that are published together, 1,024 to 16,777,216: like `--max-body` of the server.
         public var maxPublicationBytes = PublicationLimits.defaultBytes
         /// The attribute `source` of events in a CloudEvents format: a URI reference.
-        public var source = "/herald"
+        public var source = CurlSender.Configuration.defaultSource
         /// A PEM file of CA certificates to trust in place of the system's.
         public var certificateAuthorities: String?
         /// The key that encrypts secrets in the database: 32 bytes in base64. When it is set for the first time,

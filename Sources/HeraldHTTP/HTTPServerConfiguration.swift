@@ -7,7 +7,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// Threads, each with its own share of the connections.
     package var loops = 1
     /// Checked with `Content-Length`, and while the body arrives.
-    package var maxBodyBytes = 262_144
+    package var maxBodyBytes: Int
     /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses to GET that are not
     /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
     package var maxPartialBytes = Int.max
@@ -52,9 +52,10 @@ package struct HTTPServerConfiguration: Sendable {
     /// (`Strict-Transport-Security`); 0 to omit the header.
     package var strictTransportSeconds = 0
 
-    package init(host: String = "127.0.0.1", port: UInt16 = 0) {
+    package init(host: String = "127.0.0.1", port: UInt16 = 0, maxBodyBytes: Int) {
         self.host = host
         self.port = port
+        self.maxBodyBytes = maxBodyBytes
     }
 }
 

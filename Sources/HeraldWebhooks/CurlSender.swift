@@ -18,9 +18,9 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         package var version: String
         package var addressGuard: AddressGuard
         /// The CloudEvents `source` of events that have none: a URI reference.
-        package var source = "/herald"
+        package var source = Configuration.defaultSource
         /// Identifies this service in CloudEvents handshakes, and to receivers that have accepted one: a host name.
-        package var origin = "herald"
+        package var origin = Configuration.defaultOrigin
         /// Maximum number of open callbacks.
         package var capacity = 4096
         /// Maximum number of connections, including idle ones; each uses a descriptor. If this allows it, twice as many
@@ -29,6 +29,9 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         package var maxConnections = 2048
         /// A file of trusted certificates that replaces the system's.
         package var certificateAuthorities: String?
+
+        package static let defaultSource = "/herald"
+        package static let defaultOrigin = "herald"
 
         package init(version: String, addressGuard: AddressGuard) {
             self.version = version

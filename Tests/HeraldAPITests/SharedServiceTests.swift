@@ -16,7 +16,7 @@ struct SharedServiceTests {
             hub = try Hub.inMemory(store: memory)
             var configuration = HeraldService.Configuration()
             configuration.operatorKey = "an operator's key of these tests"
-            var serving = HTTPServerConfiguration()
+            var serving = HTTPServerConfiguration(maxBodyBytes: PublicationLimits.defaultBytes)
             // A test whose thread waits for others must not be cut off.
             serving.requestDeadlineSeconds = 600
             server = try HTTPServer(

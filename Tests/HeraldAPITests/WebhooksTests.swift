@@ -317,7 +317,8 @@ struct WebhooksTests {
     @Test("have the problems of the HTTP API, with the same fields")
     func problems() async throws {
         let hub = try await makeHub()
-        let server = try HTTPServer(HTTPServerConfiguration(), handler: HeraldService(hub: hub))
+        let server = try HTTPServer(
+            HTTPServerConfiguration(maxBodyBytes: PublicationLimits.defaultBytes), handler: HeraldService(hub: hub))
         defer { server.stop() }
         let plain = try await hub.webhooks.add("http://127.0.0.1:9/plain")
         var settings = WebhookSettings(url: "http://127.0.0.1:9/pending")

@@ -108,7 +108,7 @@ final class Fixture: Sendable {
     let server: HTTPServer
 
     init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
-        var configuration = HTTPServerConfiguration()
+        var configuration = HTTPServerConfiguration(maxBodyBytes: 262_144)
         change(&configuration)
         server = try HTTPServer(configuration, handler: application, clock: clock.clock)
     }

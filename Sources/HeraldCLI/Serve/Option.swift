@@ -35,6 +35,9 @@ struct Option: CommandLineFlag, Sendable {
 }
 
 extension Option {
+    /// Has the default of each setting.
+    private static let standard = Settings()
+
     /// All settings. The help and the table of `Documentation/reference/configuration.md` are made from this list.
     static let all: [Option] = [
         Option(
@@ -45,7 +48,7 @@ extension Option {
             guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
         },
         Option(
-            name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
+            name: "listen", placeholder: "HOST:PORT", defaultText: standard.listen.description,
             help:
                 "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
         ) { text, settings throws(Disallowed) in
@@ -55,7 +58,7 @@ extension Option {
             settings.listen = endpoint
         },
         Option(
-            name: "data", placeholder: "FOLDER", defaultText: "./herald-data",
+            name: "data", placeholder: "FOLDER", defaultText: standard.data,
             help: "The folder of the database. Created if it is missing; one process uses it at a time."
         ) { text, settings throws(Disallowed) in
             guard !text.isEmpty else { throw Disallowed(allowed: "the path of a folder") }
@@ -119,7 +122,7 @@ extension Option {
                 "The URL at which clients reach the server through a proxy, such as https://example.com/herald. Links begin with it, and cookies are valid below its path. The proxy removes the path from requests."
         ) { text, settings throws(Disallowed) in settings.publicURL = try publicURL(text) },
         Option(
-            name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
+            name: "allow-anonymous", placeholder: "true|false", defaultText: String(standard.allowAnonymous),
             help:
                 "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
         ) { text, settings throws(Disallowed) in
@@ -172,7 +175,7 @@ extension Option {
                 "Proxies whose Forwarded or X-Forwarded-For names the client, for limits and logs: 10.0.0.5, 10.1.0.0/16, ..."
         ) { text, settings throws(Disallowed) in settings.trustedProxies = try proxies(text) },
         Option(
-            name: "proxy-protocol", placeholder: "true|false", defaultText: "false",
+            name: "proxy-protocol", placeholder: "true|false", defaultText: String(standard.proxyProtocol),
             help: "The trusted proxies begin each connection with the header of the PROXY protocol, version 1 or 2."
         ) { text, settings throws(Disallowed) in settings.proxyProtocol = try flag(text) },
         Option(
@@ -190,28 +193,30 @@ extension Option {
             settings.memory = Int(bytes)
         },
         Option(
-            name: "max-body", placeholder: "BYTES", defaultText: String(PublicationLimits.defaultBytes),
+            name: "max-body", placeholder: "BYTES", defaultText: String(standard.maxBody),
             help: "The largest request body, 1024 to 16777216."
         ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, PublicationLimits.byteRange) },
         Option(
-            name: "grace", placeholder: "SECONDS", defaultText: "30",
+            name: "grace", placeholder: "SECONDS", defaultText: String(standard.graceSeconds),
             help: "Time for open callbacks to end after TERM or INT, 0 to 600."
         ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
         Option(
-            name: "retention", placeholder: "DURATION", defaultText: "7d",
+            name: "retention", placeholder: "DURATION", defaultText: describe(duration: standard.retention.events),
             help: "How long events are kept: 30m, 36h, 7d, ..., at least 1m, or forever."
         ) { text, settings throws(Disallowed) in settings.retention.events = try duration(text) },
         Option(
-            name: "retention-attempts", placeholder: "DURATION", defaultText: "7d",
+            name: "retention-attempts", placeholder: "DURATION",
+            defaultText: describe(duration: standard.retention.attempts),
             help: "How long attempts are kept."
         ) { text, settings throws(Disallowed) in settings.retention.attempts = try duration(text) },
         Option(
-            name: "retention-size", placeholder: "SIZE", defaultText: "10GiB",
+            name: "retention-size", placeholder: "SIZE", defaultText: describe(size: standard.retention.bytes),
             help:
                 "Disk space of events above which the oldest delivered ones are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
         ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
         Option(
-            name: "retention-attempts-size", placeholder: "SIZE", defaultText: "2GiB",
+            name: "retention-attempts-size", placeholder: "SIZE",
+            defaultText: describe(size: standard.retention.attemptBytes),
             help: "Disk space of attempts above which the oldest are removed."
         ) { text, settings throws(Disallowed) in settings.retention.attemptBytes = try size(text) },
         Option(
@@ -222,18 +227,18 @@ extension Option {
             settings.backups.folder = text
         },
         Option(
-            name: "backup-every", placeholder: "DURATION", defaultText: "1d",
+            name: "backup-every", placeholder: "DURATION", defaultText: describe(duration: standard.backups.every),
             help: "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
         ) { text, settings throws(Disallowed) in
             guard let every = try duration(text) else { throw Disallowed(allowed: "at least 1m, such as 12h or 1d") }
             settings.backups.every = every
         },
         Option(
-            name: "backup-keep", placeholder: "NUMBER", defaultText: "7",
+            name: "backup-keep", placeholder: "NUMBER", defaultText: String(standard.backups.keep),
             help: "How many backups are kept, 1 to 1000; the oldest are removed."
         ) { text, settings throws(Disallowed) in settings.backups.keep = try number(text, 1...1000) },
         Option(
-            name: "source", placeholder: "URI", defaultText: "/herald",
+            name: "source", placeholder: "URI", defaultText: standard.source,
             help: "The CloudEvents source of events that have none."
         ) { text, settings throws(Disallowed) in
             guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -242,7 +247,7 @@ extension Option {
             settings.source = text
         },
         Option(
-            name: "origin", placeholder: "HOST", defaultText: "herald",
+            name: "origin", placeholder: "HOST", defaultText: standard.origin,
             help: "The name that receivers allow in a CloudEvents handshake (WebHook-Request-Origin)."
         ) { text, settings throws(Disallowed) in
             guard (1...253).contains(text.utf8.count),
@@ -293,7 +298,7 @@ extension Option {
             settings.logFormat = format
         },
         Option(
-            name: "log-level", placeholder: "LEVEL", defaultText: "info",
+            name: "log-level", placeholder: "LEVEL", defaultText: standard.logLevel.name,
             help: "The lowest level that is logged: debug, info, warning or error."
         ) { text, settings throws(Disallowed) in
             guard let level = Log.Level(text) else { throw Disallowed(allowed: "debug, info, warning or error") }

@@ -197,7 +197,7 @@ struct Server {
             log.insist(.warning, "created an admin key, because other machines can reach this address") {
                 ["file": bootstrapKey.file, "then": bootstrapKey.file.map { _ in "delete the file" }]
             }
-            if let text = bootstrapKey.text { Output.note("\n    The admin key, shown only once: \(text)\n\n") }
+            if let text = bootstrapKey.text { Output.message("\n    The admin key, shown only once: \(text)\n\n") }
         }
         if isOpen && !settings.listen.isLoopback {
             log.warning(
@@ -226,7 +226,7 @@ struct Server {
         // A log in JSON is for programs, on a terminal, too.
         if isatty(STDERR_FILENO) == 1, settings.logFormat == .human {
             let welcome = Welcome(settings, port: http.port, shown: bootstrapKey?.text, needsKey: !isOpen)
-            Output.note(welcome.text(isPublic: !settings.listen.isLoopback))
+            Output.message(welcome.text(isPublic: !settings.listen.isLoopback))
         }
     }
 
@@ -343,9 +343,9 @@ struct Server {
     private static func httpConfiguration(
         _ settings: Settings, _ descriptors: DescriptorLimit, _ memory: MemoryPlan, _ log: Log
     ) -> HTTPServerConfiguration {
-        var http = HTTPServerConfiguration(host: settings.listen.host, port: settings.listen.port)
+        var http = HTTPServerConfiguration(
+            host: settings.listen.host, port: settings.listen.port, maxBodyBytes: settings.maxBody)
         http.loops = settings.threads > 8 ? 2 : 1
-        http.maxBodyBytes = settings.maxBody
         http.maxPartialBytes = memory.partialBodies
         http.maxConnections = min(descriptors.connections, memory.connections)
         http.maxStreams = min(descriptors.streams, memory.streams)

@@ -46,8 +46,8 @@ struct Settings {
     var graceSeconds = 30
     var retention = Retention()
     var backups = BackupSchedule.Plan()
-    var source = "/herald"
-    var origin = "herald"
+    var source = CurlSender.Configuration.defaultSource
+    var origin = CurlSender.Configuration.defaultOrigin
     var certificateAuthorities: String?
     var tlsCertificate: String?
     var tlsKey: String?
