@@ -53,8 +53,6 @@ package final class Thread: Sendable {
         case normal
         /// A tenth of the processor time of a normal thread while both compute; does not interrupt others.
         case low
-        /// Runs when no other thread wants the processor, and yields as soon as one does.
-        case idle
     }
 
     fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
@@ -64,7 +62,6 @@ package final class Thread: Sendable {
         case .prompt: herald_take_short_turns(500_000)
         case .normal: break
         case .low: herald_lower_priority()
-        case .idle: herald_run_when_idle()
         }
         start.body()
     }

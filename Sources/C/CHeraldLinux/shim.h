@@ -24,17 +24,12 @@ static inline int herald_eventfd(int semaphore) {
 static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 // prctl is variadic. Names the calling thread; the kernel truncates the name to 15 bytes.
 static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
-// These apply to the calling thread: on Linux each thread has its own priority. With the first it gets a tenth of the
-// processor time of others, and does not interrupt them; with the second it runs only when no other thread wants the
-// processor.
+// Applies to the calling thread: on Linux each thread has its own priority. It gets a tenth of the processor time of others,
+// and does not interrupt them.
 static inline void herald_lower_priority(void) {
     struct sched_param parameters = {0};
     setpriority(PRIO_PROCESS, 0, 10);
     pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
-}
-static inline void herald_run_when_idle(void) {
-    struct sched_param parameters = {0};
-    pthread_setschedparam(pthread_self(), SCHED_IDLE, &parameters);
 }
 // With a short time slice (Linux 6.12) it interrupts a thread that has a longer one. The C library has neither the function
 // nor the structure: sched_setattr(2), first version.

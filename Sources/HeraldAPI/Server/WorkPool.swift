@@ -9,7 +9,8 @@ import HeraldRuntime
 /// Work is counted in steps. It starts on the thread `checks` with a small budget, which suffices for almost all
 /// requests. Work that exceeds it starts again on `checks-long` with the full budget of a request; beyond that it is
 /// refused. So cheap requests do not wait for expensive ones. `checks-long` runs one request after the other, the apps
-/// take turns, and it has the lowest priority. Large bodies are parsed on `bodies`.
+/// take turns, and it has a low priority. (At idle priority, a machine that other programs keep busy would never respond.)
+/// Large bodies are parsed on `bodies`.
 final class WorkPool: Sendable {
     /// At most 0.05 ms: the data of an event takes some hundred steps.
     private static let firstSteps = 2_000
@@ -25,7 +26,7 @@ final class WorkPool: Sendable {
             let long = try WorkLine(
                 name: "checks-long", bounds: .init(requests: 256, bytes: maxBytes / 6),
                 steps: WorkBudget.stepsPerRequest,
-                priority: .idle, spent: { $0.refuse(.budgetExceeded) })
+                priority: .low, spent: { $0.refuse(.budgetExceeded) })
             self.long = long
             first = try WorkLine(
                 name: "checks", bounds: .init(requests: 256, bytes: maxBytes / 6), steps: WorkPool.firstSteps,
