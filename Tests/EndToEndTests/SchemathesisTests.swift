@@ -73,7 +73,7 @@ private enum Schemathesis {
         let result = try await ChildProcess.run(
             "env",
             [
-                "--chdir=" + herald.folder.path, "timeout", "--kill-after=5", "240", program, "--config-file",
+                "--chdir=" + herald.folder.path, "timeout", "--kill-after=5", "480", program, "--config-file",
                 configuration, "run", url + "/openapi.json", "--url", url, "--seed", "1", "--max-examples",
                 "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database", "none",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--warnings", "off",
@@ -81,7 +81,7 @@ private enum Schemathesis {
                 "--header", "Authorization: Bearer \(key)",
             ] + arguments + all,
             // Ten seconds on a machine that has nothing else to do.
-            within: 250)
+            within: 490)
         if result.end != .exited(0) { Issue.record("\(result.text)") }
         #expect(herald.process.end == nil)
     }
