@@ -77,6 +77,6 @@ struct HeraldCommand {
     }
 
     private static func complain(_ text: String) {
-        Output.note("herald: \(text)\n")
+        Output.message("herald: \(text)\n")
     }
 }

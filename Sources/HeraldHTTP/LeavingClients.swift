@@ -50,7 +50,7 @@ struct LeavingClients {
     }
 
     /// Reads available bytes.
-    mutating func look() {
+    mutating func check() {
         ready.removeAll(keepingCapacity: true)
         epoll.wait(milliseconds: 0) { descriptor, _ in ready.append(descriptor) }
         for descriptor in ready {

@@ -163,7 +163,7 @@ final class ServerLoop: @unchecked Sendable {
             for mail in mailbox.takeAll() { read(mail) }
             if !arrivals.isEmpty { addArrivals() }
             if !bridges.isEmpty { checkBridges() }
-            if !leaving.isEmpty { leaving.look() }
+            if !leaving.isEmpty { leaving.check() }
             if now >= nextExpiry { expire() }
             round += 1
             runLibrary(daemon, for: self)

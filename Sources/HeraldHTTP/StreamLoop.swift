@@ -35,7 +35,7 @@ package final class StreamLoop: @unchecked Sendable {
     private var closing: [ResponseStream] = []
     /// The time of this round.
     private(set) var now: Int64
-    private var nextLook: Int64 = 0
+    private var nextCheck: Int64 = 0
     private var isStopping = false
 
     init(maxStreams: Int, addresses: AddressLimit, clock: Clock) throws(SystemError) {
@@ -123,10 +123,10 @@ package final class StreamLoop: @unchecked Sendable {
             epoll.wait(milliseconds: streams.isEmpty ? -1 : 1000) { ready.append(($0, $1)) }
             now = clock.monotonic()
             for (descriptor, interest) in ready {
-                if let stream = byDescriptor[descriptor] { look(at: stream, interest) } else { wakeup.clear() }
+                if let stream = byDescriptor[descriptor] { handle(stream, interest) } else { wakeup.clear() }
             }
             for mail in mailbox.takeAll() { read(mail) }
-            if now >= nextLook { checkStreams() }
+            if now >= nextCheck { checkStreams() }
             closeEndedStreams()
         }
         for stream in streams { stream.end() }
@@ -172,7 +172,7 @@ package final class StreamLoop: @unchecked Sendable {
         boundUnread(descriptor)
     }
 
-    private func look(at stream: ResponseStream, _ interest: Epoll.Interest) {
+    private func handle(_ stream: ResponseStream, _ interest: Epoll.Interest) {
         // A client sends nothing more: one that closes its half has disconnected.
         if !interest.isDisjoint(with: [.error, .hangUp]) { return stream.end() }
         guard interest.contains(.write), stream.flush() else { return }
@@ -191,7 +191,7 @@ package final class StreamLoop: @unchecked Sendable {
 
     /// Sends heartbeats, and ends streams that are not read. Once a second: 10,000 streams take half a millisecond.
     private func checkStreams() {
-        nextLook = now + 1_000_000_000
+        nextCheck = now + 1_000_000_000
         for stream in streams {
             let seconds = (now - stream.since) / 1_000_000_000
             if stream.isFull {

@@ -15,7 +15,7 @@ package struct WorkBudget: Sendable {
 
     private let isInterrupted: (@Sendable () -> Bool)?
     /// With fewer steps left, `isInterrupted` is asked again.
-    private var nextLook = Int.min
+    private var nextCheck = Int.min
 
     /// - Parameters:
     ///   - steps: how many there are.
@@ -23,7 +23,7 @@ package struct WorkBudget: Sendable {
     package init(steps: Int = stepsPerRequest, isInterrupted: (@Sendable () -> Bool)? = nil) {
         left = steps
         self.isInterrupted = isInterrupted
-        if isInterrupted != nil { nextLook = steps - Self.stepsBetweenLooks }
+        if isInterrupted != nil { nextCheck = steps - Self.stepsBetweenLooks }
     }
 
     /// For work that is bounded by other means.
@@ -36,12 +36,12 @@ package struct WorkBudget: Sendable {
     @discardableResult
     package mutating func spend(_ steps: Int) -> Bool {
         left -= steps
-        if left < nextLook { look() }
+        if left < nextCheck { checkTime() }
         return left > 0
     }
 
-    private mutating func look() {
-        nextLook = left - Self.stepsBetweenLooks
+    private mutating func checkTime() {
+        nextCheck = left - Self.stepsBetweenLooks
         if isInterrupted?() == true { left = 0 }
     }
 }

@@ -79,7 +79,7 @@ enum LogQueries {
 extension LogReads {
     /// Reads what a transaction has asked for and was not known.
     /// - Returns: whether all of it is absent.
-    mutating func look(up missing: LogReads, with writer: Writer) throws(StoreError) -> Bool {
+    mutating func read(_ missing: LogReads, with writer: Writer) throws(StoreError) -> Bool {
         now = max(now, missing.now)
         if missing.isEmpty { return true }
         let names = (Array(missing.events.keys), Array(missing.statuses.keys), Array(missing.answers.keys))

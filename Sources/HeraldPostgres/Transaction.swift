@@ -77,7 +77,7 @@ final class Transaction: StoreTransaction, SharedTransaction {
 }
 
 extension Transaction {
-    func note(_ changes: [Change], name: Int64) throws(StoreError) {
+    func record(_ changes: [Change], name: Int64) throws(StoreError) {
         guard kind == .deciding else { throw .failed(reason: "only a deciding transaction may do this") }
         ends.change += 1
         if !changes.isEmpty { isNews = true }

@@ -107,7 +107,7 @@ extension Writer: ShardLeases {
     /// Longer than a process without heartbeats continues its deliveries (`DeliveryPermit`).
     private static let watch = Statement("SELECT set_config('idle_session_timeout', '10s', false)")
 
-    package func look() throws(StoreError) -> [NodeKey] {
+    package func heartbeat() throws(StoreError) -> [NodeKey] {
         try connect()
         if !isWatched {
             _ = try run(Request(Self.watch))

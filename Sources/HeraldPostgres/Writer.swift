@@ -65,7 +65,7 @@ final class Writer {
         do {
             return try session.run([requests], seconds: seconds)
         } catch {
-            note(error)
+            record(error)
             if error.isConflict(through: 0) { throw .outdated }
             throw error.ofRead(database.label)
         }
@@ -73,7 +73,7 @@ final class Writer {
 
     func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
 
-    private func note(_ error: PostgresError) {
+    private func record(_ error: PostgresError) {
         if case .refused(_, "55P03", _) = error { lacksLock = true }
     }
 
@@ -290,7 +290,7 @@ final class Writer {
         while true {
             let transaction = Transaction(self, .publishing, known: known)
             try body(transaction)
-            let isAsAssumed = try known.look(up: transaction.missing, with: self)
+            let isAsAssumed = try known.read(transaction.missing, with: self)
             if isAsAssumed { return try commit(transaction, known) }
         }
     }
@@ -351,7 +351,7 @@ final class Writer {
         do {
             rows = try session.run(units, seconds: Database.writeSeconds)
         } catch {
-            note(error)
+            record(error)
             if error.isConflict(through: decisive) { throw .outdated }
             switch error {
             case .refused(_, "23505", _):

@@ -33,7 +33,7 @@ final class Recording: Sendable {
     var requestCount: Int { state.withLock { $0.requestCount } }
     var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-    func noteConnection() {
+    func recordConnection() {
         state.withLock { $0.connectionCount += 1 }
     }
 

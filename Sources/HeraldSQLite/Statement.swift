@@ -40,15 +40,15 @@ final class Statement {
     // MARK: Parameters
 
     func bind(_ index: Int32, _ value: Int64) {
-        note(sqlite3_bind_int64(handle, index, value))
+        record(sqlite3_bind_int64(handle, index, value))
     }
 
     func bind(_ index: Int32, _ value: Int64?) {
-        if let value { bind(index, value) } else { note(sqlite3_bind_null(handle, index)) }
+        if let value { bind(index, value) } else { record(sqlite3_bind_null(handle, index)) }
     }
 
     func bind(_ index: Int32, real value: Double?) {
-        note(value.map { sqlite3_bind_double(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
+        record(value.map { sqlite3_bind_double(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
     }
 
     func bind(_ index: Int32, _ text: String) {
@@ -64,29 +64,29 @@ final class Statement {
             place.copyMemory(from: UnsafeRawBufferPointer(utf8))
             scratchUsed += utf8.count
             // The scratch lives as long as the statement. `nil` is SQLITE_STATIC.
-            note(
+            record(
                 sqlite3_bind_text(
                     handle, index, place.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(utf8.count), nil))
         } else {
             utf8.withMemoryRebound(to: CChar.self) {
-                note(herald_sqlite_bind_text_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count)))
+                record(herald_sqlite_bind_text_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count)))
             }
         }
     }
 
     func bind(_ index: Int32, _ text: String?) {
-        if let text { bind(index, text) } else { note(sqlite3_bind_null(handle, index)) }
+        if let text { bind(index, text) } else { record(sqlite3_bind_null(handle, index)) }
     }
 
     func bind(_ index: Int32, copying bytes: [UInt8]?) {
-        guard let bytes else { return note(sqlite3_bind_null(handle, index)) }
-        if bytes.isEmpty { return note(sqlite3_bind_zeroblob(handle, index, 0)) }
-        note(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
+        guard let bytes else { return record(sqlite3_bind_null(handle, index)) }
+        if bytes.isEmpty { return record(sqlite3_bind_zeroblob(handle, index, 0)) }
+        record(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
     }
 
     func bind(_ index: Int32, _ value: ColumnValue) {
         switch value {
-        case .null: note(sqlite3_bind_null(handle, index))
+        case .null: record(sqlite3_bind_null(handle, index))
         case .integer(let value): bind(index, value)
         case .real(let value): bind(index, real: value)
         case .text(let text): bind(index, text)
@@ -94,7 +94,7 @@ final class Statement {
         }
     }
 
-    private func note(_ code: Int32) {
+    private func record(_ code: Int32) {
         if code != SQLITE_OK { bindResult = code }
     }
 
@@ -135,9 +135,9 @@ final class Statement {
     func lend(_ index: Int32, _ bytes: ArraySlice<UInt8>, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try bytes.withUnsafeBufferPointer { buffer throws(StoreError) in
             if let start = buffer.baseAddress, !buffer.isEmpty {
-                note(sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), nil))
+                record(sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), nil))
             } else {
-                note(sqlite3_bind_zeroblob(handle, index, 0))
+                record(sqlite3_bind_zeroblob(handle, index, 0))
             }
             try body()
         }

@@ -97,14 +97,14 @@ package struct EventReading: Sendable {
     package func event(_ row: some ResultRow, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
         if let event = try intact(row) { return event }
         let sequence = try row.natural(0, "position")
-        damaged.note(sequence)
+        damaged.record(sequence)
         return LoggedEvent(sequence: sequence, event: .damaged(app: app, id: id))
     }
 
     /// The event of a row in a list; `nil` if it is damaged, since its app is then unknown.
     package func listed(_ row: some ResultRow) throws(StoreError) -> LoggedEvent? {
         if let event = try intact(row) { return event.event.isDamaged ? nil : event }
-        damaged.note(try row.natural(0, "position"))
+        damaged.record(try row.natural(0, "position"))
         return nil
     }
 
@@ -142,7 +142,7 @@ package struct EventReading: Sendable {
             bytes += logged.event.data.count
         }
         let begin = start ?? first
-        for offset in found { damaged.note(begin + LogPosition(offset)) }
+        for offset in found { damaged.record(begin + LogPosition(offset)) }
         return EventBatch(first: begin, events: events)
     }
 }

@@ -80,7 +80,7 @@ func onOpenSocket(
             transfer.needsConnection = true
             return -1
         }
-        transfer.note(peer: address, port: port)
+        transfer.record(peer: address, port: port)
         transfer.hasDialled = true
         // libcurl calls `connect` once more, which succeeds at once for a connection that was established without waiting.
         transfer.descriptor = connected ?? herald_open_socket(target)
@@ -119,7 +119,7 @@ func onRequest(
         // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer
-            transfer.noteRequest()
+            transfer.recordRequest()
             return CURL_PREREQFUNC_OK
         }
         guard let address = IPAddress(String(cString: peer)), let port = UInt16(exactly: peerPort) else {
@@ -127,8 +127,8 @@ func onRequest(
             return CURL_PREREQFUNC_ABORT
         }
         guard case .refused(let rule) = transfer.authorize(address, port) else {
-            transfer.note(peer: address, port: port)
-            transfer.noteRequest()
+            transfer.record(peer: address, port: port)
+            transfer.recordRequest()
             return CURL_PREREQFUNC_OK
         }
         transfer.refusal = rule

@@ -86,7 +86,7 @@ final class Connector {
     func run(_ now: Int64) -> [(transfer: Transfer, result: Result)] {
         var ready: [Int32] = []
         epoll.wait(milliseconds: 0) { socket, _ in ready.append(socket) }
-        for socket in ready { if let race = bySocket[socket] { look(at: socket, race, now) } }
+        for socket in ready { if let race = bySocket[socket] { handle(socket, race, now) } }
         nextAt = .max
         for race in Array(races.values) {
             if race.deadline <= now {
@@ -150,7 +150,7 @@ final class Connector {
         return result == 0 ? .established(socket) : .begun(socket)
     }
 
-    private func look(at socket: Int32, _ race: Race, _ now: Int64) {
+    private func handle(_ socket: Int32, _ race: Race, _ now: Int64) {
         let code = herald_connect_error(socket)
         // Not established yet.
         if code == ENOTCONN { return }

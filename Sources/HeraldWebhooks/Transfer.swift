@@ -207,12 +207,12 @@ final class Transfer {
     }
 
     /// Called when libcurl makes a request.
-    func noteRequest() {
+    func recordRequest() {
         requestCount += 1
         isOnKeptConnection = !hasDialled
     }
 
-    func note(peer address: IPAddress, port: UInt16) {
+    func record(peer address: IPAddress, port: UInt16) {
         if let pin, pin.address == address, pin.port == port {
             peer = pin.peer
         } else {

@@ -10,7 +10,7 @@ struct ConcurrencyTests {
         let herald = try await HeraldProcess.start()
         let book = Book()
         let receiver = try Receiver { request in
-            book.note(request)
+            book.record(request)
             return .status(200)
         }
         defer { receiver.close() }
@@ -43,7 +43,7 @@ struct ConcurrencyTests {
             case 0: return .status(500)
             case 3: return .close
             default:
-                book.note(request)
+                book.record(request)
                 return .status(200)
             }
         }

@@ -38,7 +38,7 @@ struct KillTests {
         let receiver = try Receiver { request in
             let isUnlucky = request.path == "/flaky" && count.add(1, ordering: .relaxed).newValue % 5 == 0
             if isUnlucky { return .status(500) }
-            (request.path == "/all" ? book : request.path == "/some" ? late : flaky).note(request)
+            (request.path == "/all" ? book : request.path == "/some" ? late : flaky).record(request)
             return .status(200)
         }
         defer { receiver.close() }

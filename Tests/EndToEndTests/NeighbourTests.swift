@@ -7,7 +7,7 @@ struct NeighbourTests {
     /// When each event arrived, in seconds.
     private final class Arrivals: Sendable {
         private let times = Mutex<[String: Double]>([:])
-        func note(_ request: ReceivedRequest) {
+        func record(_ request: ReceivedRequest) {
             let now = monotonicSeconds()
             times.withLock { $0[request.header("webhook-id") ?? ""] = now }
         }
@@ -23,7 +23,7 @@ struct NeighbourTests {
         init() async throws {
             herald = try await HeraldProcess.start()
             receiver = try Receiver { [arrivals] request in
-                arrivals.note(request)
+                arrivals.record(request)
                 return .status(200)
             }
             _ = try await herald.register(receiver.url())

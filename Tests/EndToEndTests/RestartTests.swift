@@ -133,7 +133,7 @@ struct RestartTests {
     func cleanStop() async throws {
         let book = Book()
         let receiver = try Receiver { request in
-            book.note(request)
+            book.record(request)
             return .status(200)
         }
         defer { receiver.close() }
@@ -142,7 +142,7 @@ struct RestartTests {
         // A second one that is always behind.
         let late = Book()
         let slow = try Receiver { request in
-            late.note(request)
+            late.record(request)
             briefPause()
             return .status(204)
         }

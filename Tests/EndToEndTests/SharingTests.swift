@@ -23,7 +23,7 @@ final class SharingTests {
     private final class Ledger: Sendable {
         private let arrived = Mutex<[String: [String]]>([:])
 
-        func note(_ request: ReceivedRequest) {
+        func record(_ request: ReceivedRequest) {
             let id = request.header("webhook-id") ?? ""
             arrived.withLock { $0[request.path, default: []].append(id) }
         }
@@ -86,7 +86,7 @@ final class SharingTests {
     func deliveries() async throws {
         let ledger = Ledger()
         let receiver = try Receiver { request in
-            ledger.note(request)
+            ledger.record(request)
             return .status(200)
         }
         defer { receiver.close() }
@@ -117,7 +117,7 @@ final class SharingTests {
         let ledger = Ledger()
         let receiver = try Receiver { request in
             if request.path == "/down" { return .status(500) }
-            ledger.note(request)
+            ledger.record(request)
             return .status(200)
         }
         defer { receiver.close() }

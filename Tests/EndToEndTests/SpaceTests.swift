@@ -80,7 +80,7 @@ struct SpaceTests {
         let largest = Largest()
         let watch = Task {
             while !Task.isCancelled {
-                largest.note(try Files.size(database))
+                largest.record(try Files.size(database))
                 try await Task.sleep(nanoseconds: 20_000_000)
             }
         }
@@ -148,7 +148,7 @@ struct SpaceTests {
         let largest = Largest()
         let watch = Task {
             while !Task.isCancelled {
-                largest.note(try Files.size(database))
+                largest.record(try Files.size(database))
                 try await Task.sleep(nanoseconds: 20_000_000)
             }
         }
@@ -166,5 +166,5 @@ struct SpaceTests {
 private final class Largest: Sendable {
     private let value = Mutex(0)
     var bytes: Int { value.withLock { $0 } }
-    func note(_ bytes: Int) { value.withLock { $0 = max($0, bytes) } }
+    func record(_ bytes: Int) { value.withLock { $0 = max($0, bytes) } }
 }

@@ -115,7 +115,7 @@ struct StreamTests {
     func reconnecting() async throws {
         let book = Book()
         let receiver = try Receiver { request in
-            book.note(request)
+            book.record(request)
             return .status(204)
         }
         defer { receiver.close() }
@@ -172,7 +172,7 @@ struct StreamTests {
     func slow() async throws {
         let book = Book()
         let receiver = try Receiver { request in
-            book.note(request)
+            book.record(request)
             return .status(204)
         }
         defer { receiver.close() }

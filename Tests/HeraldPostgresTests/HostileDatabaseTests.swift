@@ -92,7 +92,7 @@ struct HostileDatabaseTests {
             checkpoint.unannounced = [1: 3]
             try transaction.write(checkpoint)
             try transaction.count(Removal(.events, .age, count: 11))
-            try transaction.note([.delegate(1)], name: 7)
+            try transaction.record([.delegate(1)], name: 7)
         }
     }
 

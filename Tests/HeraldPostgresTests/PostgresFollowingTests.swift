@@ -117,7 +117,7 @@ struct PostgresFollowingTests {
                         for id in ids where try transaction.event(app: .default, id: id) == nil {
                             try transaction.append(Event(id: id))
                         }
-                        if isUnknown { try transaction.note([.firstEvent], name: Int64(first)) }
+                        if isUnknown { try transaction.record([.firstEvent], name: Int64(first)) }
                     }
                     break
                 } catch {

@@ -6,10 +6,10 @@ import Testing
 
 extension PostgresStore {
     /// Adds to the list of changes, and to the log.
-    fileprivate func note(_ changes: [Change] = [], _ ids: String...) throws {
+    fileprivate func record(_ changes: [Change] = [], _ ids: String...) throws {
         try transaction(.deciding) { transaction throws(StoreError) in
             try transaction.append(ids.map { Event(id: $0) })
-            try transaction.note(changes, name: 0)
+            try transaction.record(changes, name: 0)
         }
     }
 }
@@ -252,14 +252,14 @@ struct PostgresSharingTests {
         let database = try TestDatabase()
         let store = try database.open()
         defer { store.close() }
-        for _ in 1...63 { try store.note() }
+        for _ in 1...63 { try store.record() }
         let reader = try store.makeReader()
         #expect(try reader.changes(after: 0, limit: 100).count == 63)
         try database.sql("UPDATE herald.changes SET time = 0 WHERE number < 60")
-        try store.note()
+        try store.record()
         #expect(try reader.changes(after: 0, limit: 100).map(\.number) == [60, 61, 62, 63, 64])
         try database.sql("UPDATE herald.changes SET time = 0")
-        for _ in 1...64 { try store.note() }
+        for _ in 1...64 { try store.record() }
         #expect(try reader.changes(after: 0, limit: 100).first?.number == 65)
         #expect(try store.recover().lastChange == 128)
     }
@@ -271,7 +271,7 @@ struct PostgresSharingTests {
         // The first one commits nothing of its own accord, which would wait, too.
         let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
-        try one.note([.firstEvent], "a")
+        try one.record([.firstEvent], "a")
         let reader = try two.makeReader()
         #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
         // A flush waits until it is canceled.
@@ -288,7 +288,7 @@ struct PostgresSharingTests {
         }
         // What is known to be flushed needs no flush.
         #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
-        async let committed = RawHTTP.onThread { failure { try one.note([.firstEvent], "b") } }
+        async let committed = RawHTTP.onThread { failure { try one.record([.firstEvent], "b") } }
         try await cancel(1)
         guard case .unknown? = try await committed else {
             Issue.record("\(String(describing: try await committed))")
@@ -335,11 +335,11 @@ struct PostgresSharingTests {
         let reader = try two.makeReader()
         #expect(try reader.ends(isFresh: false) == StoreEnds(event: 1, change: 0))
         // Neither is news.
-        try one.note()
+        try one.record()
         try one.transaction(.recording) { transaction throws(StoreError) in
             try transaction.write(Checkpoint())
         }
-        try two.note([.firstEvent])
+        try two.record([.firstEvent])
         // Notifications come in their order: its own ones came before.
         try await eventually("a change") { first.value == 2 }
         #expect(second.value == 2)
@@ -359,7 +359,7 @@ struct PostgresSharingTests {
         let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
-        try one.note([.firstEvent], "a")
+        try one.record([.firstEvent], "a")
         try two.append("b")
         for id in ["c", "d"] {
             try database.endSessions()

@@ -358,7 +358,7 @@ struct DatabaseClockTests {
         #expect(distance() < 60_000)
         machine.advance(seconds: 7200)
         #expect(distance() > 3_600_000)
-        _ = try store.leases?.look()
+        _ = try store.leases?.heartbeat()
         #expect(distance() < 60_000)
     }
 

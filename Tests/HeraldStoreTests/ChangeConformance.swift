@@ -27,12 +27,12 @@ struct ChangeConformance {
         for (name, changes) in [(3, all), (-1, []), (2, [.firstEvent])] as [(Int64, [Change])] {
             try fixture.transaction { transaction throws(StoreError) in
                 try transaction.append(Event(id: "e\(name)"))
-                try transaction.note(changes, name: name)
+                try transaction.record(changes, name: name)
             }
         }
         let thrown = failure {
             try fixture.store.transaction(.deciding) { transaction throws(StoreError) in
-                try transaction.note([.firstEvent], name: 4)
+                try transaction.record([.firstEvent], name: 4)
                 throw .full
             }
         }
@@ -98,7 +98,7 @@ struct ChangeConformance {
         func request(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws {
             try fixture.transaction { transaction throws(StoreError) in
                 try body(transaction)
-                try transaction.note([], name: 0)
+                try transaction.record([], name: 0)
             }
         }
         func states() throws -> [WaitingDelivery.State] {
@@ -141,7 +141,7 @@ struct ChangeConformance {
         // It may not listen yet.
         try await eventually("a notification") {
             try store.transaction(.deciding) { transaction throws(StoreError) in
-                try transaction.note([.firstEvent], name: 1)
+                try transaction.record([.firstEvent], name: 1)
             }
             return flag.isSet
         }

@@ -244,15 +244,15 @@ import Testing
                 sender.start(Callback(token: token, delegate: delegate, event: event(), attempt: 1))
             }
             var open = 50
-            func note(_ outcome: CallbackOutcome) {
+            func record(_ outcome: CallbackOutcome) {
                 open -= 1
                 if outcome.isSuccess { sent += 1 } else if outcome.failure == .stopped { stopped += 1 }
             }
             let end = Clock.system.monotonic() + .random(in: 100_000...1_000_000)
             sender.fence = end
-            while Clock.system.monotonic() < end { sender.poll(nanoseconds: 0) { note($1) } }
+            while Clock.system.monotonic() < end { sender.poll(nanoseconds: 0) { record($1) } }
             sender.fence = .max
-            while open > 0 { sender.poll(nanoseconds: 1_000_000_000) { note($1) } }
+            while open > 0 { sender.poll(nanoseconds: 1_000_000_000) { record($1) } }
             return stopped > 0
         }
         #expect((sent + stopped) % 50 == 0)

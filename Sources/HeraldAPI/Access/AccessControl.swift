@@ -74,7 +74,7 @@ final class AccessControl: Sendable {
     func counted(_ problem: Problem, from peer: PeerAddress) -> Problem {
         guard problem.isWrongKey else { return problem }
         var problem = problem
-        problem.holdMilliseconds = wrongKeys.note(peer, now: hub.clock.monotonic())
+        problem.holdMilliseconds = wrongKeys.record(peer, now: hub.clock.monotonic())
         return problem
     }
 
@@ -96,7 +96,7 @@ final class AccessControl: Sendable {
     func principal(_ entry: KeyRing.Entry) -> Principal? {
         let now = hub.clock.wall()
         guard entry.key.isValid(at: now) else { return nil }
-        entry.noteUse(at: now)
+        entry.recordUse(at: now)
         return Principal(
             identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt,
             meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond, key: entry.key.id)

@@ -53,7 +53,7 @@ package final class WrongKeys: Sendable {
 
     /// - Parameter now: monotonic nanoseconds.
     /// - Returns: the delay of the response, in milliseconds.
-    func note(_ peer: PeerAddress, now: Int64) -> Int {
+    func record(_ peer: PeerAddress, now: Int64) -> Int {
         total.add(1, ordering: .relaxed)
         let client = peer.client
         let (due, hold) = entries.withLock { entries in

@@ -79,7 +79,7 @@ struct DelegateActionEndpoints: Sendable {
         }
         guard let wait = waits.begin() else { throw .tooManyCalls }
         hub.submit(
-            AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
+            AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
                 if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
                 hub.test(delegate) { outcome in
                     defer { withExtendedLifetime(wait) {} }

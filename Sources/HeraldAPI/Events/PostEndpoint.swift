@@ -51,7 +51,7 @@ final class PostEndpoint: Sendable {
             try input.check(checks, within: &budget)
         } then: { [checks] checked throws(Problem) in
             var input = input
-            try input.note(checked, checks)
+            try input.record(checked, checks)
             try finish(input)
         }
     }
@@ -100,7 +100,7 @@ final class PostEndpoint: Sendable {
             (try input.check(checks, within: &budget), hub.explain(event, within: &budget))
         } then: { [checks] checked, explanations throws(Problem) in
             var input = input
-            try input.note(checked, checks)
+            try input.record(checked, checks)
             Self.answer(call, event, explanations, warnings: input.warnings.first)
         }
     }

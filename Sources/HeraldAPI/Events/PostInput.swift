@@ -79,7 +79,7 @@ struct PostInput: Sendable {
 
     /// Records the result of the validation.
     /// - Throws: 422 with all invalid fields.
-    mutating func note(_ checked: Checked, _ checks: SchemaChecks) throws(Problem) {
+    mutating func record(_ checked: Checked, _ checks: SchemaChecks) throws(Problem) {
         var refused = errors
         var warned: [Int: [FieldError]] = [:]
         for (index, check, reasons) in checked.reasons {

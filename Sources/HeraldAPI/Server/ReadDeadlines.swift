@@ -51,10 +51,10 @@ final class ReadDeadlines: Sendable {
     }
 
     private func startTimer() {
-        hub.after(milliseconds: Self.interval) { [weak self] in self?.look() }
+        hub.after(milliseconds: Self.interval) { [weak self] in self?.check() }
     }
 
-    private func look() {
+    private func check() {
         let now = hub.clock.monotonic()
         let (late, goesOn) = state.withLock { state in
             let late = state.entries.compactMap { $0.due <= now ? $0.pending : nil }

@@ -70,7 +70,7 @@ final class BenchDelegate: Sendable {
         do throws(CommandError) {
             _ = try client.send("DELETE", ["v1", "delegates", id])
         } catch {
-            Output.note("\(id) is still registered, until its lease ends: \(error.description)\n")
+            Output.message("\(id) is still registered, until its lease ends: \(error.description)\n")
         }
         receiver.close()
     }

@@ -34,7 +34,7 @@ private enum ActivityCommand {
         if call.has("json") { return try Output.line(json: answer.body) }
         var table = Table(byType ? .text("TYPE") : "SINCE", "EVENTS", "DELIVERED", "FAILED")
         let rows = answer.json["data"].map { Array($0.elements) } ?? []
-        if rows.isEmpty { return Output.note("No events.\n") }
+        if rows.isEmpty { return Output.message("No events.\n") }
         try table.print(
             rows.map { row in
                 let name = byType ? row["type"]?.string ?? "others" : row.text("start")

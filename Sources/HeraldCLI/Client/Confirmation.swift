@@ -16,7 +16,7 @@ enum Confirmation {
         guard hasTerminal else {
             throw CommandError(description: "\(question) There is no terminal to confirm this: use --yes.")
         }
-        Output.note("\(question) [y/N] ")
+        Output.message("\(question) [y/N] ")
         let answer = readLine()?.lowercased()
         guard answer == "y" || answer == "yes" else {
             throw CommandError(description: "Nothing was done.", exitCode: ExitCode.refused)

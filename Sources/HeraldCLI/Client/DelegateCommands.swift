@@ -139,7 +139,7 @@ private enum DelegateCommands {
         let answer = try APIClient(call).send("POST", ["v1", "delegates"], body: body)
         let listing = Listing(call)
         if answer.status == 200 && !listing.isJSON {
-            Output.note("This URL was registered already, with the same settings.\n")
+            Output.message("This URL was registered already, with the same settings.\n")
         }
         try listing.print(answer)
     }

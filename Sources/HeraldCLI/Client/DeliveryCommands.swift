@@ -99,7 +99,7 @@ private enum DeliveryCommands {
             }
         }
         if call.has("json") { return }
-        if total == 0 { return Output.note("No such deliveries.\n") }
+        if total == 0 { return Output.message("No such deliveries.\n") }
         var table = Table("DELEGATE", "DELIVERIES", .text("LAST ERROR"), .text("URL"))
         let sorted = sums.sorted { ($0.value.deliveries, $1.key) > ($1.value.deliveries, $0.key) }
         try table.print(sorted.map { [.init($0.key), .init("\($0.value.deliveries)")] + $0.value.row })
@@ -127,7 +127,7 @@ private enum DeliveryCommands {
         try each("POST", verb, call, [("limit", "\(changesPerRequest)")]) { answer throws(CommandError) in
             changed += answer.json["deliveries"]?.integer ?? 0
             if call.has("json") { return try Output.line(json: answer.body) }
-            if answer.json["next_cursor"]?.isNull == false { Output.note("\(words): \(changed) so far.\n") }
+            if answer.json["next_cursor"]?.isNull == false { Output.message("\(words): \(changed) so far.\n") }
         }
         if !call.has("json") { try Output.line("\(words): \(changed).") }
     }

@@ -78,8 +78,8 @@ private enum EventCommands {
         let events = answer.json["data"].map { Array($0.elements) } ?? []
         var table = EventRow.table
         if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
-        if answer.json["truncated"]?.bool == true { Output.note("Events after the position were removed.\n") }
-        Output.note("Next: --after \(answer.json.text("next").printable())\n")
+        if answer.json["truncated"]?.bool == true { Output.message("Events after the position were removed.\n") }
+        Output.message("Next: --after \(answer.json.text("next").printable())\n")
     }
 
     static func show(_ call: Invocation) throws(CommandError) {

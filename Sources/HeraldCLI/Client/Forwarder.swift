@@ -76,9 +76,9 @@ final class Forwarder {
 
     /// Prints where events are sent, and how they are signed.
     func introduce() {
-        Output.note("Forwarding to \(delegate.settings.url).\n")
+        Output.message("Forwarding to \(delegate.settings.url).\n")
         if let madeSecret {
-            Output.note("Signed with \(madeSecret) (this run only)\n")
+            Output.message("Signed with \(madeSecret) (this run only)\n")
         }
     }
 
@@ -125,7 +125,7 @@ final class Forwarder {
         guard !isDown, case .failed(_, let detail) = outcome.verdict else { return }
         isDown = true
         let text = "\(delegate.settings.url) does not respond; retrying, later events wait.\n  \(detail)\n"
-        Output.note(text.printable(keepsLines: true))
+        Output.message(text.printable(keepsLines: true))
     }
 }
 

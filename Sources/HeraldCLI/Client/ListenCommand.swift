@@ -65,7 +65,7 @@ private enum ListenCommand {
             }
         }
         let tally = ForwardingTally()
-        let interruption = try Interruption { Output.note(tally.summary) }
+        let interruption = try Interruption { Output.message(tally.summary) }
         let forwarder = try Forwarder(call, tally)
         let printer = ForwardingPrinter(call, interruption)
         forwarder.introduce()

@@ -23,7 +23,7 @@ struct Listing {
                 try table.print(elements.map(row))
             }
         }
-        if count == 0 && !listing.isJSON { Output.note(none + "\n") }
+        if count == 0 && !listing.isJSON { Output.message(none + "\n") }
     }
 
     /// One resource.

@@ -39,7 +39,7 @@ struct LiveEvents {
         while let problem = try listen(each) {
             if state == .listening {
                 let what = problem.hasSuffix(".") ? problem : problem + "."
-                Output.note("\(what) Retrying until it responds.\n".printable(keepsLines: true))
+                Output.message("\(what) Retrying until it responds.\n".printable(keepsLines: true))
                 state = .lost
                 pause = Self.firstPause
             }
@@ -116,7 +116,7 @@ struct LiveEvents {
         case "ready": announceListening()
         case "reset":
             announceListening()
-            Output.note(
+            Output.message(
                 "Events may be missing. The log does not have \((place ?? "the event").printable()), to go on after: it never "
                     + "was there, or is too old. New events follow; `herald events list` lists those that are left.\n")
         default: break
@@ -126,8 +126,8 @@ struct LiveEvents {
 
     private mutating func announceListening() {
         switch state {
-        case .first: Output.note("Listening to \(client.server). Ctrl-C ends it.\n")
-        case .lost: Output.note("Connected again.\n")
+        case .first: Output.message("Listening to \(client.server). Ctrl-C ends it.\n")
+        case .lost: Output.message("Connected again.\n")
         case .listening: break
         }
         state = .listening

@@ -103,7 +103,7 @@ private enum LoginCommand {
         let hasTerminal = isatty(0) == 1
         var terminal = termios()
         if hasTerminal {
-            Output.note("Access key (empty if the server requires none): ")
+            Output.message("Access key (empty if the server requires none): ")
             tcgetattr(0, &terminal)
             var silent = terminal
             silent.c_lflag &= ~tcflag_t(ECHO)
@@ -112,7 +112,7 @@ private enum LoginCommand {
         let line = readLine() ?? ""
         if hasTerminal {
             tcsetattr(0, TCSAFLUSH, &terminal)
-            Output.note("\n")
+            Output.message("\n")
         }
         guard line.isEmpty || KeyFile.isKey(line) else {
             throw CommandError(

@@ -105,7 +105,7 @@ private enum PublishCommand {
             answer.json.text("id").printable() + (isOld ? " was published before; no delegate was notified again" : ""))
         try warn(answer.json)
         guard let deliveries = answer.json["deliveries"] else {
-            if wait != nil && !isOld { Output.note("Not every delegate was called in time.\n") }
+            if wait != nil && !isOld { Output.message("Not every delegate was called in time.\n") }
             return
         }
         var table = Table("DELEGATE", "STATE", "STATUS", "MS", .text("ERROR"))
@@ -121,12 +121,12 @@ private enum PublishCommand {
     private static func warn(_ answer: JSONValue) throws(CommandError) {
         let differences = answer["differs"].map { $0.elements.compactMap(\.string) } ?? []
         if !differences.isEmpty {
-            Output.note(
+            Output.message(
                 "warning: the event on disk has other values, which count: \(differences.joined(separator: ", "))"
                     .printable() + "\n")
         }
         for warning in answer["warnings"].map({ Array($0.elements) }) ?? [] {
-            Output.note("warning: \(warning.text("pointer")) \(warning.text("detail"))".printable() + "\n")
+            Output.message("warning: \(warning.text("pointer")) \(warning.text("detail"))".printable() + "\n")
         }
     }
 

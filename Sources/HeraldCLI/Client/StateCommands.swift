@@ -50,7 +50,7 @@ extension Command {
 private enum StateCommands {
     static func print(_ call: Invocation, _ answer: APIClient.Answer, unknown: Bool) throws(CommandError) {
         let listing = Listing(call)
-        if unknown && !listing.isJSON { return Output.note("No state has been set yet.\n") }
+        if unknown && !listing.isJSON { return Output.message("No state has been set yet.\n") }
         try listing.print(answer)
     }
 

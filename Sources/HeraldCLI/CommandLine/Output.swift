@@ -45,7 +45,7 @@ enum Output {
     }
 
     /// To standard error, without characters that control a terminal; errors are ignored.
-    static func note(_ text: String) { control(text.printable(keepsLines: true)) }
+    static func message(_ text: String) { control(text.printable(keepsLines: true)) }
 
     /// Writes a text with characters that control a terminal. The text must contain no input.
     static func control(_ text: String) {

@@ -81,9 +81,9 @@ final class LocalNode: Sendable {
     var routers: Int { outcomes == nil ? 0 : 1 }
 
     /// Reads the lanes of other nodes, and notifies the observers of changes. Called about once a second.
-    func look() {
-        lanes.look()
-        monitor.look()
+    func refresh() {
+        lanes.refresh()
+        monitor.notifyOfChanges()
     }
 
     /// The writer's part. On the writer's thread.
@@ -99,7 +99,7 @@ final class LocalNode: Sendable {
             leases, sharing.store,
             .init(
                 loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
-                delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.look() },
+                delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.catchUp() },
                 permit: permit, counts: shards, handover: handover, maxRows: maxRows),
             clock: sharing.clock)
     }
@@ -110,7 +110,7 @@ final class LocalNode: Sendable {
     func leave(deadline: Int64) {
         guard let handover = sharing.handover else { return }
         handover.begin(deadline: deadline)
-        intake.look()
+        intake.catchUp()
         let clock = sharing.clock
         handover.wait { clock.monotonic() >= deadline || !permit.allows(clock.monotonic()) }
     }

@@ -49,7 +49,7 @@ package final class NodeMonitor: Sendable {
     }
 
     /// Notifies the observers of changes since the last call. The first call notifies of nothing. Called about once a second.
-    func look() {
+    func notifyOfChanges() {
         guard observers.count > 0 else { return }
         for change in changes() { observers.invokeDelegates { $0.nodeChanged(change) } }
     }

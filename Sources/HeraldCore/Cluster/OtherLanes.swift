@@ -40,14 +40,14 @@ final class OtherLanes: Sendable {
     /// Reads for the first time. Returns when that has succeeded or failed.
     func begin() throws(SystemError) {
         let done = try Semaphore()
-        look { done.signal() }
+        refresh { done.signal() }
         done.wait()
     }
 
     /// Called about once a second.
     /// - Parameter done: called once, on some thread; must not wait.
     @Sendable
-    func look(_ done: @escaping @Sendable () -> Void = {}) {
+    func refresh(_ done: @escaping @Sendable () -> Void = {}) {
         let head = committed.recentEvents.head
         if shards.held == .all {
             // What is given away from now on is known from here.

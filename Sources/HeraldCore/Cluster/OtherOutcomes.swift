@@ -30,7 +30,7 @@ final class OtherOutcomes: EventDelegate {
             let isTaken = readers.submit { [self] _ in
                 let missing = delegates(for: event)
                 watch.routed(to: missing.count)
-                look(for: missing, event, position, watch)
+                poll(for: missing, event, position, watch)
             }
             if !isTaken { watch.withdraw() }
         }
@@ -47,7 +47,7 @@ final class OtherOutcomes: EventDelegate {
         return Dictionary(uniqueKeysWithValues: found.map { ($0.key, $0) })
     }
 
-    private func look(
+    private func poll(
         for missing: [DelegateKey: WebhookDelegate], _ event: Event, _ position: LogPosition, _ watch: DeliveryWatch
     ) {
         if missing.isEmpty || watch.isOver { return }
@@ -59,9 +59,9 @@ final class OtherOutcomes: EventDelegate {
                     guard let delegate = missing.removeValue(forKey: attempt.record.delegate) else { continue }
                     watch.report(.init(delegate: delegate, event: event, outcome: CallbackOutcome(attempt.record)))
                 }
-                look(for: missing, event, position, watch)
+                poll(for: missing, event, position, watch)
             }
-            if !isTaken { look(for: missing, event, position, watch) }
+            if !isTaken { poll(for: missing, event, position, watch) }
         }
     }
 }

@@ -43,7 +43,7 @@ struct ShardManager {
     /// Shards whose previous owner may still act, because its session has just ended, and when that wait is over.
     private var abandoned: (shards: Shards, until: Int64)?
     /// Monotonic nanoseconds.
-    private var nextLook: Int64 = 0
+    private var nextCheck: Int64 = 0
     private var isStopping = false
 
     init(_ leases: any ShardLeases, _ store: any EventStore, _ ports: Ports, clock: Clock) {
@@ -62,7 +62,7 @@ struct ShardManager {
     func own(_ checkpoint: Checkpoint) -> Checkpoint { checkpoint.without(Shards.all.subtracting(leases.held)) }
 
     /// Called often, when memory includes what others have changed.
-    mutating func look() throws(StoreError) {
+    mutating func update() throws(StoreError) {
         let now = clock.monotonic()
         let ended = endings.takeAll()
         for case .given(let shards) in ended { plan.gave(shards) }
@@ -74,9 +74,9 @@ struct ShardManager {
             try leases.leave()
             isStopping = true
         }
-        guard now >= nextLook || !ended.isEmpty || begins else { return }
-        nextLook = now + Self.interval
-        let nodes = try leases.look()
+        guard now >= nextCheck || !ended.isEmpty || begins else { return }
+        nextCheck = now + Self.interval
+        let nodes = try leases.heartbeat()
         lose(plan.held.subtracting(leases.held))
         if ports.permit.renew(alive: now, now: clock.monotonic()) {
             for loop in 0..<ports.loops { ports.tell(loop, .permitted) }
@@ -90,7 +90,7 @@ struct ShardManager {
             abandoned = nil
             try begin(shards.intersection(leases.held))
         }
-        let step = plan.look(at: nodes, isStopping: isStopping)
+        let step = plan.step(among: nodes, isStopping: isStopping)
         if !step.give.isEmpty { give(step.give, deadline ?? now + Self.grace) }
         if !step.take.isEmpty, abandoned == nil { try take(step.take, now) }
     }
@@ -102,7 +102,7 @@ struct ShardManager {
         let found = try leases.take(wanted)
         if !found.abandoned.isEmpty {
             abandoned = (found.abandoned, now + Self.notice)
-            nextLook = now + Self.notice
+            nextCheck = now + Self.notice
         }
         try begin(found.taken.subtracting(found.abandoned))
     }

@@ -26,7 +26,7 @@ struct ShardPlan: Sendable {
     ///   - nodes: those that are present. Without this node among them it takes nothing: the others do not know of it, so it may
     ///     be cut off.
     ///   - isStopping: it gives everything, at once.
-    mutating func look(at nodes: [NodeKey], isStopping: Bool = false) -> Step {
+    mutating func step(among nodes: [NodeKey], isStopping: Bool = false) -> Step {
         if nodes != share.nodes { share = (nodes, ShardAssignment.shards(among: nodes)[node, default: []]) }
         let wanted = isStopping ? [] : share.shards
         var step = Step(take: wanted.subtracting(held).subtracting(leaving))

@@ -58,12 +58,12 @@ final class SharedStore: Cluster {
         return hasFound
     }
 
-    func note(
+    func record(
         _ effects: [WriteEffect], _ transaction: any StoreTransaction
     ) throws(StoreError) -> (head: LogPosition, name: Int64)? {
         let head = try transaction.head
         let name = Int64.random(in: .min ... .max)
-        try transaction.note(effects.flatMap(\.changes), name: name)
+        try transaction.record(effects.flatMap(\.changes), name: name)
         return (head, name)
     }
 
@@ -79,7 +79,7 @@ final class SharedStore: Cluster {
     func shareDelegates() {
         guard freshness.isCurrent else { return }
         do throws(StoreError) {
-            try shards?.look()
+            try shards?.update()
         } catch {
             if case .unavailable = error { sessionIsLost() }
         }

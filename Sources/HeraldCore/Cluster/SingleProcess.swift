@@ -14,7 +14,7 @@ struct SingleProcess: Cluster {
         lookingFor name: Int64?, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
     ) -> Bool { false }
 
-    func note(_ effects: [WriteEffect], _ transaction: any StoreTransaction) -> (head: LogPosition, name: Int64)? {
+    func record(_ effects: [WriteEffect], _ transaction: any StoreTransaction) -> (head: LogPosition, name: Int64)? {
         nil
     }
 

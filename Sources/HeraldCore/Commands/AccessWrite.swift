@@ -13,9 +13,9 @@ package struct AccessWrite: Sendable {
         /// Ends a session, by the SHA-256 of its text.
         case close([UInt8])
         /// An action that changes nothing in the store: for the audit log.
-        case note(target: String)
+        case record(target: String)
         /// The time of the last use of keys, by their ids.
-        case noteUse([String: Int64])
+        case recordUse([String: Int64])
     }
 
     /// A key created outside of the writer, which never sees its text, only the digest.
@@ -91,7 +91,7 @@ extension AccessWrite: RequestCommand {
         case .open(let session) where session.kind == .link:
             KeptMemory.Growth(app: session.app, bytes: Session.keptBytes)
         // The operator's dashboard opens also when memory is full: `makeRoom` bounds sessions.
-        case .open, .revokeKey, .close, .note, .noteUse: nil
+        case .open, .revokeKey, .close, .record, .recordUse: nil
         }
     }
 
@@ -106,7 +106,7 @@ extension AccessWrite: RequestCommand {
             if !hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .lastAdminKey }
             guard try Self.makeRoom(for: key.app, keys, now, transaction, &plan) else { return .tooManyKeys }
             try plan.set(key, transaction)
-            try context.note(provenance, key.app, target: key.id, transaction)
+            try context.record(provenance, key.app, target: key.id, transaction)
             return .added(key)
         case .rotateKey(let id, let replacement, let overlap):
             guard var old = keys.entry(id: id)?.key, old.app == app else { return .notFound }
@@ -118,7 +118,7 @@ extension AccessWrite: RequestCommand {
             old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
             try plan.set(new, transaction)
             try plan.set(old, transaction)
-            try context.note(provenance, new.app, target: new.id, transaction)
+            try context.record(provenance, new.app, target: new.id, transaction)
             return .added(new)
         case .revokeKey(let id):
             guard let key = keys.entry(id: id)?.key, key.app == app else { return .notFound }
@@ -127,7 +127,7 @@ extension AccessWrite: RequestCommand {
             }
             try plan.remove(key, transaction)
             try plan.end(context.committed.sessions.all.filter { $0.key == id }, transaction)
-            try context.note(provenance, key.app, target: key.id, transaction)
+            try context.record(provenance, key.app, target: key.id, transaction)
             return .revoked(key)
         case .open(let session):
             // The app or the key may have been deleted in the meantime.
@@ -139,12 +139,12 @@ extension AccessWrite: RequestCommand {
             }
             try transaction.setSession(session)
             plan.effects.append(.setSession(session))
-            try context.note(provenance, session.app, target: app.id, transaction)
+            try context.record(provenance, session.app, target: app.id, transaction)
         case .close(let digest):
             try transaction.removeSession(digest)
             plan.effects.append(.removeSession(digest))
-        case .note(let target): try context.note(provenance, app, target: target, transaction)
-        case .noteUse(let times):
+        case .record(let target): try context.record(provenance, app, target: target, transaction)
+        case .recordUse(let times):
             for (id, time) in times {
                 guard var key = keys.entry(id: id)?.key else { continue }
                 key.lastUsedAt = time

@@ -73,7 +73,7 @@ extension AppWrite: RequestCommand {
         if plan.isPartial { return outcome }
         switch outcome {
         case .added(let app), .updated(let app), .removed(let app):
-            try context.note(provenance, app.key, target: app.id, transaction)
+            try context.record(provenance, app.key, target: app.id, transaction)
         default: break
         }
         return outcome

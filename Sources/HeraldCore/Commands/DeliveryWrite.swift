@@ -90,7 +90,7 @@ extension DeliveryWrite: RequestCommand {
         case .count(0), .notFound, .tooMany, .damaged: break
         case .part(0, _): break
         case .count, .part, .replay, .erased:
-            try context.note(provenance, app, target: target(context.committed.registry), transaction)
+            try context.record(provenance, app, target: target(context.committed.registry), transaction)
         }
         return outcome
     }

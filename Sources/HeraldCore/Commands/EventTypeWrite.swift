@@ -127,7 +127,7 @@ extension EventTypeWrite: RequestCommand {
             guard current != nil else { return .notFound }
             try transaction.removeEventType(type, app: app)
             plan.effects.append(.removeEventType(type, app))
-            try context.note(provenance, app, target: type, transaction)
+            try context.record(provenance, app, target: type, transaction)
             return .removed
         case .set(let description):
             if current == nil, context.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
@@ -138,7 +138,7 @@ extension EventTypeWrite: RequestCommand {
                 createdAt: current?.createdAt ?? now, updatedAt: now, version: (current?.version ?? 0) + 1)
             try transaction.setEventType(record)
             plan.effects.append(.setEventType(record))
-            try context.note(provenance, app, target: type, transaction)
+            try context.record(provenance, app, target: type, transaction)
             return current == nil ? .added(record) : .replaced(record)
         }
     }

@@ -128,10 +128,10 @@ extension RegistryWrite: RequestCommand {
                     try Self.appendCurrentState(to: delegate, context, transaction, &plan)
                 }
             }
-            try context.note(provenance, app, target: delegate.id, transaction)
+            try context.record(provenance, app, target: delegate.id, transaction)
         case .remove(let delegates):
             for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
-            try context.note(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+            try context.record(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
         default: break
         }
         return outcome

@@ -44,7 +44,7 @@ final class AttemptSettler {
         let knew = lane.flow.refused.contains(end.type)
         let (settlement, change) = lane.finished(end)
         if !knew, lane.mayAnnounceRefusal(of: end.type, now: timers.now) {
-            ledger.note(lane.key, .refusing(type: end.type, reason: outcome.reason))
+            ledger.record(lane.key, .refusing(type: end.type, reason: outcome.reason))
         }
         keeper.count(change)
         write(settlement, callback, origin)
@@ -77,7 +77,7 @@ final class AttemptSettler {
                 isReplay: callback.isReplay)
             // Failures of service events publish no further service events.
             guard !ServiceFamily.isOne(callback.event.type) else { return }
-            ledger.note(
+            ledger.record(
                 key.delegate,
                 .exhausted(
                     event: key.event, eventID: callback.event.id, eventType: callback.event.type, attempts: attempts,
@@ -95,26 +95,26 @@ final class AttemptSettler {
     private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
         if outcome.isGone, !lane.isGone {
             keeper.receiverIsGone(lane)
-            return ledger.note(lane.key, .gone)
+            return ledger.record(lane.key, .gone)
         }
         if outcome.control == .disable, !lane.isHalted {
             keeper.halt(lane)
             let reason = "the receiver requested it by the header webhook-delivery: disable"
-            return ledger.note(lane.key, .disabled(reason: reason))
+            return ledger.record(lane.key, .disabled(reason: reason))
         }
         switch change {
         case .none, .stayedOpen: break
         case .opened:
             if let since = lane.flow.breaker.outage?.since {
-                ledger.note(lane.key, .failing(since: since, reason: outcome.reason))
+                ledger.record(lane.key, .failing(since: since, reason: outcome.reason))
             }
-        case .closed: ledger.note(lane.key, .recovered)
+        case .closed: ledger.record(lane.key, .recovered)
         case .lost:
             guard !lane.isHalted else { return }
             keeper.halt(lane)
             let limit = lane.delegate.settings.disableAfterSeconds
             let reason = "it failed for \(limit) s (disable_after_seconds); the last time: \(outcome.reason)"
-            ledger.note(lane.key, .disabled(reason: reason))
+            ledger.record(lane.key, .disabled(reason: reason))
         }
     }
 

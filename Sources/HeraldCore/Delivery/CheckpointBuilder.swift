@@ -137,7 +137,7 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func note(_ notice: DeliveryNotice, now: Int64) {
+    mutating func record(_ notice: DeliveryNotice, now: Int64) {
         notices.append(notice)
         changed(now: now)
     }

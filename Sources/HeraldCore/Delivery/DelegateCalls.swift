@@ -115,7 +115,7 @@ final class DelegateCalls {
         else { return }
         if case .failed(.stopped, _) = outcome.verdict, starter.isStopping { return }
         guard let refusal = Self.refusal(challenge, outcome) else {
-            return ledger.note(lane.key, .verified(url: url, ratePerMinute: outcome.permission?.rate))
+            return ledger.record(lane.key, .verified(url: url, ratePerMinute: outcome.permission?.rate))
         }
         let tries = (verifications[lane.key]?.tries ?? 0) + 1
         verifications[lane.key, default: Verification()].tries = tries
@@ -126,7 +126,7 @@ final class DelegateCalls {
         } else {
             reason += "; resume it to try again"
         }
-        ledger.note(lane.key, .notVerified(reason: reason))
+        ledger.record(lane.key, .notVerified(reason: reason))
     }
 
     /// Why a response is no consent; `nil` if it is.

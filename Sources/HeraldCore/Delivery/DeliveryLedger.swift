@@ -113,8 +113,8 @@ final class DeliveryLedger {
 
     func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }
 
-    func note(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
-        checkpoints.note(DeliveryNotice(key, kind), now: now)
+    func record(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
+        checkpoints.record(DeliveryNotice(key, kind), now: now)
     }
 
     /// Counts deliveries that will not be made, because their events are removed.

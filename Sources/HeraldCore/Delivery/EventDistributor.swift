@@ -114,7 +114,7 @@ final class EventDistributor {
         // Deliveries that were requested again while their events were being removed.
         let rows = lane.rows.keys.filter(gap.contains)
         let dropped = rows.count { drop($0, of: lane) }
-        note(missed: dropped, of: lane.key, .size)
+        record(missed: dropped, of: lane.key, .size)
     }
 
     // MARK: Trimming
@@ -157,7 +157,7 @@ final class EventDistributor {
         }
         lane.withWaiting { $0.end(through: last) }
         if !rows.isEmpty || lane.isCrowded { ledger.touched(lane) }
-        note(missed: missed, of: lane.key, cause)
+        record(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
 
@@ -183,7 +183,7 @@ final class EventDistributor {
 
     /// Counts missed deliveries. Announces them at most once a minute per delegate: when the log is full, each new event
     /// removes another.
-    func note(missed count: Int, of key: DelegateKey, _ cause: Removal.Cause) {
+    func record(missed count: Int, of key: DelegateKey, _ cause: Removal.Cause) {
         guard count > 0 else { return }
         counters.missed(count)
         ledger.missed(Removal(.deliveries, cause, count: count))
@@ -196,7 +196,7 @@ final class EventDistributor {
         guard let count = missed[key]?.pending, let total = missed[key]?.total else { return }
         missed[key]?.pending = 0
         ledger.unannounced(0, of: key)
-        ledger.note(key, .fellBehind(events: count, total: total))
+        ledger.record(key, .fellBehind(events: count, total: total))
         timers.insert(.tellMissed(key), due: timers.now + Self.interval)
     }
 

@@ -13,7 +13,7 @@ final class LaneKeeper {
     }
 
     /// Nanoseconds until a lease that has ended is checked once more.
-    private static let leaseLook: Int64 = 60_000_000_000
+    private static let leaseCheck: Int64 = 60_000_000_000
 
     /// A lane with more waiting deliveries than this begins with a low rate.
     private static let fewRetries = 10
@@ -80,7 +80,7 @@ final class LaneKeeper {
     private func introduce(_ lane: Lane) {
         if let end = lane.delegate.state.expiresAt {
             let due = timers.now + Self.nanoseconds(until: end, from: timers.exactWall)
-            if leaseTimers[lane.key].map({ due < $0 }) ?? true { look(at: lane.key, due) }
+            if leaseTimers[lane.key].map({ due < $0 }) ?? true { checkLease(of: lane.key, at: due) }
         }
         if lane.isGone { return end(lane) }
         lanes.listen(lane)
@@ -224,7 +224,7 @@ final class LaneKeeper {
         guard lane.isFailing, lane.isIdle, !lane.isRemoved else { return }
         lane.flow.forget()
         probes.openLanes -= 1
-        ledger.note(lane.key, .recovered)
+        ledger.record(lane.key, .recovered)
         ledger.touched(lane)
     }
 
@@ -236,13 +236,13 @@ final class LaneKeeper {
         guard let end = lane.delegate.state.expiresAt else { return }
         let left = end - timers.exactWall
         // The writer checks again, because a renewal may be under way. So does this lane if it still exists then.
-        if left <= 0 { ledger.note(key, .leaseEnded) }
-        look(
-            at: key,
-            timers.now + (left > 0 ? Self.nanoseconds(until: end, from: timers.exactWall) : Self.leaseLook))
+        if left <= 0 { ledger.record(key, .leaseEnded) }
+        checkLease(
+            of: key,
+            at: timers.now + (left > 0 ? Self.nanoseconds(until: end, from: timers.exactWall) : Self.leaseCheck))
     }
 
-    private func look(at key: DelegateKey, _ due: Int64) {
+    private func checkLease(of key: DelegateKey, at due: Int64) {
         leaseTimers[key] = due
         timers.insert(.leaseEnds(key), due: due)
     }

@@ -86,7 +86,7 @@ final class RowLoader {
             }
             awaited.withdraw(key)
         }
-        if !lane.isGone { distributor.note(missed: ended.count, of: lane.key, .size) }
+        if !lane.isGone { distributor.record(missed: ended.count, of: lane.key, .size) }
         starter.enqueue(lane)
     }
 }

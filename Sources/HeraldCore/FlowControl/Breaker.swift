@@ -143,7 +143,7 @@ struct Breaker: Equatable {
         case .closed(let failures, let since):
             if let newestSuccess, startedAt <= newestSuccess { return (.none, false) }
             if isRefused { return (.none, false) }
-            let isNew = note(delivery, type)
+            let isNew = record(delivery, type)
             guard isNew || countsRepeats || deliveries.count >= Self.openAfter else { return (.none, true) }
             let since = failures == 0 ? startedAt : min(since, startedAt)
             guard failures + 1 >= Self.openAfter, now - since >= Self.openAge else {
@@ -160,7 +160,7 @@ struct Breaker: Equatable {
             guard isProbe else { return (.stayedOpen, true) }
             outage.isProbing = false
             if !isRefused {
-                _ = note(delivery, type)
+                _ = record(delivery, type)
                 outage.pause = min(outage.pause * 2, Self.longestPause)
             }
             outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
@@ -170,7 +170,7 @@ struct Breaker: Equatable {
     }
 
     /// - Returns: whether the delivery is new in the series.
-    private mutating func note(_ delivery: LogPosition, _ type: String) -> Bool {
+    private mutating func record(_ delivery: LogPosition, _ type: String) -> Bool {
         if deliveries.isEmpty, !hasSeveralTypes {
             seriesType = type
         } else if seriesType != type {

@@ -139,16 +139,16 @@ public final class Hub: Sendable {
         try node.lanes.begin()
         try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in node.cluster(after: lastChange)
         }
-        store.observe { [weak intake] in intake?.look() }
+        store.observe { [weak intake] in intake?.catchUp() }
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
         let runMaintenance: @Sendable () -> Void = { [retention, keyUse, volumes, node] in
-            if node.runsMaintenance { retention.lookWhenDue() }
-            keyUse.look()
-            volumes.look()
-            node.look()
+            if node.runsMaintenance { retention.runWhenDue() }
+            keyUse.run()
+            volumes.run()
+            node.refresh()
         }
         return DeliveryLoop.Services(
             readPage: { [readers, pageBytes] after, answer in
@@ -425,7 +425,7 @@ public final class Hub: Sendable {
     /// not have it.
     /// - Parameter body: called once, on the writer's thread, with the error if the store could not be read; must not wait.
     /// - Returns: `false` if too many wait for that; `body` is not called then.
-    package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.look(body) }
+    package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.catchUp(body) }
 
     // MARK: Stopping, in this order
 

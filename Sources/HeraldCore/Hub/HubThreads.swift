@@ -85,7 +85,7 @@ extension HubThreads {
     var pulses: [Pulse] {
         let writing = Pulse(thread: "store-writer") { [intake] body in
             // When too many requests wait for the writer, it responds after the writes that are submitted.
-            if !intake.look({ _ in body() }) { _ = intake.submit(Barrier(reached: body)) }
+            if !intake.catchUp({ _ in body() }) { _ = intake.submit(Barrier(reached: body)) }
         }
         return [writing]
             + loops.enumerated().map { number, loop in

@@ -17,7 +17,7 @@ final class KeyUseTask: Sendable {
 
     /// One thread at a time.
     @Sendable
-    func look() {
+    func run() {
         if cadence.isDue() { write() }
     }
 
@@ -28,6 +28,6 @@ final class KeyUseTask: Sendable {
             if let time = entry.lastUsedAt, time > entry.key.lastUsedAt ?? 0 { times[entry.key.id] = time }
         }
         guard !times.isEmpty else { return }
-        _ = intake.submit(AccessWrite(action: .noteUse(times)) { _ in })
+        _ = intake.submit(AccessWrite(action: .recordUse(times)) { _ in })
     }
 }

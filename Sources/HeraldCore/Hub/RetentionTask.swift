@@ -67,17 +67,17 @@ final class RetentionTask: EventDelegate {
 
     func published(_ batch: EventBatch) {
         hasGrown.store(true, ordering: .relaxed)
-        if events.add(batch.events.reduce(0) { $0 + Self.eventBytes + $1.data.count }) { look() }
+        if events.add(batch.events.reduce(0) { $0 + Self.eventBytes + $1.data.count }) { run() }
     }
 
     /// Attempts are durable. The writer's thread.
     func recorded(attemptBytes: Int) {
         hasGrown.store(true, ordering: .relaxed)
-        if attempts.add(attemptBytes) { look() }
+        if attempts.add(attemptBytes) { run() }
     }
 
     /// Called once a second, by `DeliveryEngine`. Any thread.
-    func lookWhenDue() {
+    func runWhenDue() {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
@@ -85,11 +85,11 @@ final class RetentionTask: EventDelegate {
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
             return state.idleCalls % Self.idleLooks == 0
         }
-        if isDue { look() }
+        if isDue { run() }
     }
 
     /// Any thread. If too many reads wait, the next call does the work.
-    private func look() {
+    private func run() {
         let isFree = state.withLock { state in
             state.isDue = state.isBusy
             state.isBusy = true
@@ -124,11 +124,11 @@ final class RetentionTask: EventDelegate {
 
     /// - Parameter continues: there may be more to remove.
     private func ended(succeeded: Bool = true, continues: Bool = false) {
-        let looksAgain = state.withLock { state in
+        let runsAgain = state.withLock { state in
             state.isBusy = false
             if !succeeded { state.planner.failed() }
             return succeeded && (continues || state.isDue)
         }
-        if looksAgain { look() }
+        if runsAgain { run() }
     }
 }

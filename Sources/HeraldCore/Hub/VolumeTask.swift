@@ -35,7 +35,7 @@ final class VolumeTask: Sendable {
 
     /// One thread at a time.
     @Sendable
-    func look() {
+    func run() {
         if cadence.isDue() { write() }
     }
 

@@ -33,7 +33,7 @@ package final class DamagedEvents: Sendable {
     }
 
     /// Records that the event at this position is not what was written.
-    package func note(_ position: LogPosition) {
+    package func record(_ position: LogPosition) {
         let observer = state.withLock { state -> Observer? in
             guard state.positions.count >= Self.limit || state.positions.insert(position).inserted else { return nil }
             state.count += 1

@@ -31,7 +31,7 @@ package protocol EventStore: AnyObject, Sendable {
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
 
-    /// Whether several processes may have the store open. They keep a list of changes (`StoreTransaction.note`), from which
+    /// Whether several processes may have the store open. They keep a list of changes (`StoreTransaction.record`), from which
     /// each reads the changes of the others.
     var isShared: Bool { get }
 
@@ -114,7 +114,7 @@ package enum DatabaseCheckpoint: Sendable {
 /// The operations inside a transaction: a port for each subject. Valid until the closure returns; the writer's thread.
 package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {
     /// Adds to the list of changes, with the next number: once in each deciding transaction of a shared store.
-    func note(_ changes: [Change], name: Int64) throws(StoreError)
+    func record(_ changes: [Change], name: Int64) throws(StoreError)
 }
 
 /// Reads committed data, with a port for each subject. One thread; calls may wait for the disk.
@@ -138,7 +138,7 @@ package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessR
 
 /// A store of one process has no list of changes.
 extension StoreTransaction {
-    package func note(_ changes: [Change], name: Int64) {}
+    package func record(_ changes: [Change], name: Int64) {}
 }
 
 extension StoreReader {

@@ -9,7 +9,7 @@ package protocol ShardLeases: AnyObject {
     var held: Shards { get }
 
     /// Commits a heartbeat, and reads the list of nodes; opens another session if there is none.
-    func look() throws(StoreError) -> [NodeKey]
+    func heartbeat() throws(StoreError) -> [NodeKey]
 
     /// Acquires those of these shards that no node holds.
     /// - Returns: what was taken, and what of it its last owner has not given: its session has ended.

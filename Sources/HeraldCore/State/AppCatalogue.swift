@@ -23,7 +23,7 @@ package final class AppCatalogue: Sendable {
         var entries = Entries(next: next)
         for app in [App.default] + apps { Self.insert(app, &entries) }
         self.entries = Mutex(entries)
-        noteLimits(entries)
+        recordLimits(entries)
         // Only an operator adds apps, so all count for the operator's app.
         for app in entries.byKey.values { kept.change(.apps, of: .default, by: app.keptBytes) }
     }
@@ -34,7 +34,7 @@ package final class AppCatalogue: Sendable {
     /// Whether any app has a limit of stored bytes.
     var limitsBytes: Bool { isLimitingBytes.load(ordering: .relaxed) }
 
-    private func noteLimits(_ entries: Entries) {
+    private func recordLimits(_ entries: Entries) {
         isLimiting.store(
             entries.byKey.values.contains { $0.settings.eventsPerSecond != nil }, ordering: .relaxed)
         isLimitingBytes.store(
@@ -60,7 +60,7 @@ package final class AppCatalogue: Sendable {
         let old = entries.withLock { entries in
             let old = entries.byKey[app.key]
             Self.insert(app, &entries)
-            noteLimits(entries)
+            recordLimits(entries)
             return old
         }
         kept.change(.apps, of: .default, by: app.keptBytes - (old?.keptBytes ?? 0))

@@ -24,11 +24,11 @@ package final class AuthProjection: EventDelegate {
             guard let document = try? JSONDocument(parsing: Array(event.data)),
                 let told = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)
             else { continue }
-            note(told, event, cause: document["cause"]?.string)
+            record(told, event, cause: document["cause"]?.string)
         }
     }
 
-    private func note(_ told: AuthFamily.AuthChange, _ event: Event, cause: String?) {
+    private func record(_ told: AuthFamily.AuthChange, _ event: Event, cause: String?) {
         let key = Key(app: event.app, userID: told.userID)
         statuses.withLock { statuses in
             guard let current = statuses[key] else {

@@ -27,7 +27,7 @@ package final class KeyRing: Sendable {
         }
 
         /// Any thread; the cost is negligible.
-        package func noteUse(at time: Int64) { used.store(time, ordering: .relaxed) }
+        package func recordUse(at time: Int64) { used.store(time, ordering: .relaxed) }
     }
 
     private struct Entries {

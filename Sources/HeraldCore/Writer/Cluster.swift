@@ -29,7 +29,7 @@ protocol Cluster {
 
     /// The last step of a deciding transaction: adds what it changes to the list of changes.
     /// - Returns: the end of the log and the name of the transaction; `nil` if there is no list.
-    func note(
+    func record(
         _ effects: [WriteEffect], _ transaction: any StoreTransaction
     ) throws(StoreError) -> (head: LogPosition, name: Int64)?
 

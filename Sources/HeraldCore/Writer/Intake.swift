@@ -74,8 +74,8 @@ final class Intake: Sendable {
         /// The writer sleeps or is about to: a submission must wake it.
         var writerSleeps = false
         /// The requests to read the commits of other processes, which the writer completes afterwards.
-        var mustLook = false
-        var looks: [@Sendable (StoreError?) -> Void] = []
+        var mustCatchUp = false
+        var catchUps: [@Sendable (StoreError?) -> Void] = []
         /// All submissions came by `enqueue`: more follow, and then `flush`.
         var isFilling = false
 
@@ -229,11 +229,11 @@ final class Intake: Sendable {
     /// - Parameter answer: called once after it, on the writer's thread, with the error if it has failed; must not wait.
     /// - Returns: `false` if too many wait already, or the writer has ended.
     @discardableResult
-    func look(_ answer: (@Sendable (StoreError?) -> Void)? = nil) -> Bool {
+    func catchUp(_ answer: (@Sendable (StoreError?) -> Void)? = nil) -> Bool {
         let (taken, mustWake) = queue.withLock { queue in
-            if queue.isEnded || answer != nil && queue.looks.count >= Self.maxLooks { return (false, false) }
-            queue.mustLook = true
-            if let answer { queue.looks.append(answer) }
+            if queue.isEnded || answer != nil && queue.catchUps.count >= Self.maxCatchUps { return (false, false) }
+            queue.mustCatchUp = true
+            if let answer { queue.catchUps.append(answer) }
             defer { queue.writerSleeps = false }
             return (true, queue.writerSleeps)
         }
@@ -241,13 +241,13 @@ final class Intake: Sendable {
         return taken
     }
 
-    private static let maxLooks = 1_000
+    private static let maxCatchUps = 1_000
 
     /// Whether a read was requested, and the requests. The writer's thread.
-    func takeLooks() -> (isAsked: Bool, answers: [@Sendable (StoreError?) -> Void]) {
+    func takeCatchUps() -> (isAsked: Bool, answers: [@Sendable (StoreError?) -> Void]) {
         queue.withLock { queue in
-            defer { (queue.mustLook, queue.looks) = (false, []) }
-            return (queue.mustLook, queue.looks)
+            defer { (queue.mustCatchUp, queue.catchUps) = (false, []) }
+            return (queue.mustCatchUp, queue.catchUps)
         }
     }
 
@@ -282,7 +282,7 @@ final class Intake: Sendable {
 
     /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
     func withdraw(_ ticket: WriteTicket) {
-        if ticket.withdraw() { queue.withLock { $0.line.noteWithdrawal() } }
+        if ticket.withdraw() { queue.withLock { $0.line.recordWithdrawal() } }
     }
 
     /// Lets `take` return `nil` once all submissions are taken.
@@ -301,7 +301,7 @@ final class Intake: Sendable {
     func take(milliseconds: Int32 = -1, steps mayTakeSteps: Bool = true) -> [Submission]? {
         var hasWaited = false
         while true {
-            let (batch, mustLook, isOver) = queue.withLock { queue in
+            let (batch, mustCatchUp, isOver) = queue.withLock { queue in
                 var batch: [Submission] = []
                 if queue.isReady {
                     // A batch is empty if all of it was withdrawn.
@@ -310,10 +310,10 @@ final class Intake: Sendable {
                         queue.admit(maxEvents: maxEvents, maxBytes: maxBytes)
                     } while batch.isEmpty && queue.hasWork(mayTakeSteps)
                 }
-                queue.writerSleeps = batch.isEmpty && !queue.mustLook
-                return (batch, queue.mustLook, queue.isEnded)
+                queue.writerSleeps = batch.isEmpty && !queue.mustCatchUp
+                return (batch, queue.mustCatchUp, queue.isEnded)
             }
-            if !batch.isEmpty || mustLook { return batch }
+            if !batch.isEmpty || mustCatchUp { return batch }
             if isOver { return nil }
             if hasWaited && milliseconds >= 0 { return [] }
             wakeup.wait(milliseconds: milliseconds)

@@ -12,7 +12,7 @@ extension LogWriter {
         /// Monotonic nanoseconds.
         var nextHousekeeping: Int64 = 0
         /// Monotonic nanoseconds.
-        var nextLook: Int64 = 0
+        var nextCheck: Int64 = 0
         /// The responses that wait until the write-ahead log has no copy of what was erased.
         var answersOfErasures: [() -> Void] = []
         /// When the log is copied for them, in monotonic nanoseconds: erasures share a copy, because commits wait for it.

@@ -82,7 +82,7 @@ package final class LogWriter: Sendable {
             copyLog(&state, erasing: true)
             return false
         }
-        look(&state)
+        checkStorage(&state)
         followOthers(&state)
         state.cluster.shareDelegates()
         if batch.isEmpty {
@@ -95,20 +95,20 @@ package final class LogWriter: Sendable {
 
     /// How long to wait for submissions.
     private func milliseconds(_ state: State, _ now: Int64) -> Int32 {
-        var time = Int64(min(Self.lookMilliseconds, state.cluster.interval))
+        var time = Int64(min(Self.checkMilliseconds, state.cluster.interval))
         if !state.answersOfErasures.isEmpty { time = min(time, max(0, state.nextErasingCopy - now) / 1_000_000 + 1) }
         if now < state.steps.next { time = min(time, (state.steps.next - now) / 1_000_000 + 1) }
         return Int32(clamping: time)
     }
 
     /// Milliseconds between two checks of the storage.
-    private static let lookMilliseconds: Int32 = 500
+    private static let checkMilliseconds: Int32 = 500
 
     /// Checks that the files are still in the folder or the session is open, and probes whether a failed storage works again.
-    private func look(_ state: inout State) {
+    private func checkStorage(_ state: inout State) {
         let now = clock.monotonic()
-        guard now >= state.nextLook else { return }
-        state.nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
+        guard now >= state.nextCheck else { return }
+        state.nextCheck = now + Int64(Self.checkMilliseconds) * 1_000_000
         var hasNoSession = false
         do throws(StoreError) {
             try store.checkFiles()
@@ -129,7 +129,7 @@ package final class LogWriter: Sendable {
     /// Reads what other processes have committed: periodically, or when a request waits for it.
     private func followOthers(_ state: inout State) {
         var failure: StoreError?
-        let (isRequested, answers) = intake.takeLooks()
+        let (isRequested, answers) = intake.takeCatchUps()
         defer { for answer in answers { answer(failure) } }
         do throws(StoreError) {
             let head = try following(&state) { cluster, reader, apply throws(StoreError) in
@@ -245,7 +245,7 @@ package final class LogWriter: Sendable {
                     for submission in batch { try perform(submission, before.cluster, transaction, &plan) }
                     try context.append(transaction, &plan)
                     try countBlocks(transaction, before, &plan)
-                    if kind == .deciding, let noted = try before.cluster.note(plan.effects, transaction) {
+                    if kind == .deciding, let noted = try before.cluster.record(plan.effects, transaction) {
                         plan.head = noted.head
                         plan.name = noted.name
                     }

@@ -87,14 +87,14 @@ struct RetentionPlanner {
         let first = try context.reader.firstEvent()
         let last = try context.reader.lastEvent() - 1
         if old >= first, first <= last {
-            try look(context, through: min(old, last), first: first, cost: nil, &write, &step)
+            try plan(context, through: min(old, last), first: first, cost: nil, &write, &step)
         }
         if let budget = retention.bytes, write.events.isEmpty, first <= last,
             let excess = Self.excess(sizes.events, budget)
         {
             let cost = Double(context.stored.bytes + Int64(Self.eventOverhead) * context.stored.events)
             let share = Double(excess) / Double(max(1, sizes.events))
-            try look(context, through: last, first: first, cost: max(1, cost * share), &write, &step)
+            try plan(context, through: last, first: first, cost: max(1, cost * share), &write, &step)
         }
         // Not while more becomes free.
         if write.events.isEmpty, write.attemptsThrough == 0, sizes.free > max(Self.keptFree, sizes.used / Self.mostFree)
@@ -127,7 +127,7 @@ struct RetentionPlanner {
     /// - Parameters:
     ///   - end: the last event that may be removed.
     ///   - cost: how much is to be removed; `nil` for everything up to `end`.
-    private mutating func look(
+    private mutating func plan(
         _ context: Context, through end: LogPosition, first: LogPosition, cost: Double?, _ write: inout TrimWrite,
         _ step: inout Step
     ) throws(StoreError) {

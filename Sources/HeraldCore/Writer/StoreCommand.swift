@@ -66,7 +66,7 @@ package protocol RequestCommand: StoreCommand {
     /// - Parameter last: the delivery that it has changed last.
     func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self
 
-    /// Like `perform`, and logs the change for the audit (`WriteContext.note`).
+    /// Like `perform`, and logs the change for the audit (`WriteContext.record`).
     func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome

@@ -99,7 +99,7 @@ struct WaitingLine {
     }
 
     /// Counts an entry that was withdrawn.
-    mutating func noteWithdrawal() {
+    mutating func recordWithdrawal() {
         withdrawn += 1
         guard withdrawn * 2 >= count else { return }
         trim()

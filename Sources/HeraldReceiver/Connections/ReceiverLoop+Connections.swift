@@ -23,7 +23,7 @@ extension ReceiverLoop {
 
     private func welcome(_ descriptor: Int32) {
         count += 1
-        recording.noteConnection()
+        recording.recordConnection()
         let welcome = configuration.welcome(count)
         let session = welcome == .serve ? tls?.accept(descriptor) : nil
         let stream = ByteStream(descriptor: descriptor, tls: session)

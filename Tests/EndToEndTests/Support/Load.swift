@@ -87,7 +87,7 @@ final class Load: Sendable {
 final class Book: Sendable {
     private let arrivals = Mutex<[String: [Double]]>([:])
 
-    func note(_ request: ReceivedRequest) {
+    func record(_ request: ReceivedRequest) {
         let now = monotonicSeconds()
         let id = request.header("webhook-id") ?? ""
         arrivals.withLock { $0[id, default: []].append(now) }

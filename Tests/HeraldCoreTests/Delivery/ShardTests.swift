@@ -27,7 +27,7 @@ struct ShardTests {
         let (a, b) = try pair(loops: loops)
         let keys = (1...6).map { a.register("https://receiver.example/\($0)") }
         a.publish(3)
-        b.look()
+        b.catchUp()
         b.settle()
         #expect(b.callbacks.isEmpty && b.process.registry.count == 6 && b.store.kinds.items.isEmpty)
         let moved = shards(keys[0], keys[1], keys[4])
@@ -35,7 +35,7 @@ struct ShardTests {
         a.publish(2)
         try b.take(moved)
         b.publish(2)
-        a.look()
+        a.catchUp()
         for world in [a, b] { world.settle() }
         let (before, after) = (["e1", "e2", "e3"], ["e4", "e5", "b1", "b2"])
         for key in keys {
@@ -48,7 +48,7 @@ struct ShardTests {
         try a.take(moved)
         a.publish()
         a.settle()
-        b.look()
+        b.catchUp()
         b.settle()
         for key in keys { #expect(a.arrivals(key).last == "e6") }
         #expect(a.callbacks.count + b.callbacks.count == 6 * 8)
@@ -112,7 +112,7 @@ struct ShardTests {
         for _ in 1...30 {
             a.publish(99)
             a.publish(type: "a.y")
-            b.look()
+            b.catchUp()
         }
         try b.take(all)
         b.publish(5)
@@ -139,26 +139,26 @@ struct ShardTests {
         a.manage(.redeliverEvent(id: "e2", delegateID: id))
         a.manage(.replay(delegateID: id, after: 2, until: nil))
         a.settle()
-        b.look()
+        b.catchUp()
         b.settle()
         #expect(b.arrivals(key).sorted() == ["e2", "e3"] && a.callbacks.count == 3)
         #expect(memory.read { $0.waiting.isEmpty && $0.replays.isEmpty })
         // Settings, too.
         a.update(key) { state, now in state.apply(.paused, now: now) }
         a.publish()
-        b.look()
+        b.catchUp()
         b.settle()
         #expect(b.callbacks.count == 2)
         a.resume(key)
-        b.look()
+        b.catchUp()
         b.settle()
         #expect(b.arrivals(key).last == "e4")
         let second = a.register("https://receiver.example/2")
-        b.look()
+        b.catchUp()
         b.publish()
         #expect(b.arrivals(second) == ["b1"])
         a.remove(second)
-        b.look()
+        b.catchUp()
         b.publish()
         #expect(b.arrivals(second) == ["b1"])
     }
@@ -212,7 +212,7 @@ struct ShardTests {
                 world.publish(
                     Int.random(in: 1...40, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
             case 4..<6: world.advance(seconds: Double.random(in: 0..<3, using: &random))
-            case 6: world.look()
+            case 6: world.catchUp()
             default:
                 let from = Int.random(in: 0..<3, using: &random)
                 let moved = Shards(
@@ -229,7 +229,7 @@ struct ShardTests {
         failing = 0
         for _ in 0..<4 {
             for world in worlds {
-                world.look()
+                world.catchUp()
                 world.advance(seconds: 600)
             }
         }

@@ -186,15 +186,15 @@ struct SharedHubTests {
     func erasure() throws {
         let (a, b) = (try World(memory: memory), try World(memory: memory))
         a.register()
-        b.look()
+        b.catchUp()
         a.answer = { _ in nil }
         b.publish(data: #"{"secret":1}"#)
-        a.look()
+        a.catchUp()
         _ = a.manage(.erase([1]))
         // The other one has not heard of it when it records an attempt.
         b.advance(seconds: 0.15)
         #expect(memory.read { $0.attempts.count } == 1)
-        b.look()
+        b.catchUp()
         b.process.unanswered += 1
         b.process.write()
         b.process.unanswered -= 1

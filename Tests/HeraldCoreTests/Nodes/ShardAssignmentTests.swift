@@ -48,11 +48,11 @@ private func nodes(_ count: Int, seed: UInt32 = 1) -> [NodeKey] {
     @Test("a node that is alone takes all shards, and tries again for those that others still hold")
     func alone() {
         var plan = ShardPlan(node: me)
-        #expect(plan.look(at: [me]) == .init(take: .all))
+        #expect(plan.step(among: [me]) == .init(take: .all))
         plan.took(Shards.all.first(40))
-        #expect(count(plan.look(at: [me]).take) == 24)
+        #expect(count(plan.step(among: [me]).take) == 24)
         plan.took(.all)
-        #expect(plan.look(at: [me]) == .init())
+        #expect(plan.step(among: [me]) == .init())
     }
 
     @Test("when another one joins, its share is given eight at a time")
@@ -62,34 +62,34 @@ private func nodes(_ count: Int, seed: UInt32 = 1) -> [NodeKey] {
         let both = nodes(2)
         var steps = 0
         while count(plan.held) > 32 {
-            let step = plan.look(at: both)
+            let step = plan.step(among: both)
             #expect(count(step.give) == 8)
-            #expect(plan.look(at: both) == .init(), "those that are being given are not given again")
+            #expect(plan.step(among: both) == .init(), "those that are being given are not given again")
             #expect(plan.held.isSuperset(of: step.give), "they are held until they are released")
             plan.gave(step.give)
             steps += 1
         }
         #expect(steps == 4)
         #expect(plan.held == ShardAssignment.shards(among: both)[me])
-        #expect(plan.look(at: both) == .init())
+        #expect(plan.step(among: both) == .init())
     }
 
     @Test("a node that the others do not see takes nothing and gives nothing")
     func unseen() {
         var plan = ShardPlan(node: me)
         plan.took(Shards.all.first(3))
-        #expect(plan.look(at: [nodes(2)[1]]) == .init())
+        #expect(plan.step(among: [nodes(2)[1]]) == .init())
     }
 
     @Test("what it has lost it takes again when its loops have forgotten it")
     func loses() {
         var plan = ShardPlan(node: me)
         plan.took(Shards.all.first(20))
-        _ = plan.look(at: nodes(64))
+        _ = plan.step(among: nodes(64))
         plan.lost(Shards.all.first(15))
         #expect(count(plan.held) == 5 && plan.giving.subtracting(plan.held).isEmpty)
-        #expect(count(plan.look(at: [me]).take) == 44)
+        #expect(count(plan.step(among: [me]).take) == 44)
         plan.left(Shards.all.first(15))
-        #expect(count(plan.look(at: [me]).take) == 59)
+        #expect(count(plan.step(among: [me]).take) == 59)
     }
 }

@@ -90,9 +90,9 @@ private final class RefusingLeases: ShardLeases {
 
     var node: NodeKey { leases.node }
     var held: Shards { leases.held }
-    func look() throws(StoreError) -> [NodeKey] {
+    func heartbeat() throws(StoreError) -> [NodeKey] {
         try answer()
-        return leases.look()
+        return leases.heartbeat()
     }
     func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards) {
         try answer()

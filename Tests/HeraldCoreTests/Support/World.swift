@@ -186,20 +186,20 @@ final class World: @unchecked Sendable {
         let end = clock.now + Int64(seconds * 1_000_000_000)
         while clock.now < end {
             clock.advance(to: min(end, clock.now + 100_000_000))
-            for world in worlds { world.look() }
+            for world in worlds { world.catchUp() }
         }
     }
 
     /// Looks what other processes have committed.
-    func look() {
-        process.intake.look()
+    func catchUp() {
+        process.intake.catchUp()
         _ = process.writer.writeNext(&process.writerState)
         run()
     }
 
     /// Takes shards that no world has.
     func take(_ shards: Shards) throws {
-        process.intake.look()
+        process.intake.catchUp()
         _ = process.writer.writeNext(&process.writerState)
         // Its loops have not routed the newest events yet.
         process.take(shards, try store.recover(shards))

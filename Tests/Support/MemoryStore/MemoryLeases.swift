@@ -17,7 +17,7 @@ package final class MemoryLeases: ShardLeases, Sendable {
         }
     }
 
-    package func look() -> [NodeKey] {
+    package func heartbeat() -> [NodeKey] {
         store.read { [node] contents in
             contents.open(node)
             return contents.leases.keys.filter { !contents.leaving.contains($0) }.sorted()

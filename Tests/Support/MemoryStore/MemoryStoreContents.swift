@@ -107,7 +107,7 @@ package struct MemoryContents {
 
     private static let maxChanges = 10_000
 
-    package mutating func note(_ new: [Change], name: Int64) {
+    package mutating func record(_ new: [Change], name: Int64) {
         lastChange += 1
         if changes.count >= 2 * Self.maxChanges { changes.removeFirst(Self.maxChanges) }
         changes.append(ChangeSet(number: lastChange, name: name, changes: new))

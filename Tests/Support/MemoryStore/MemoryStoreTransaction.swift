@@ -55,7 +55,7 @@ final class MemoryTransaction: StoreTransaction {
 }
 
 extension MemoryTransaction {
-    func note(_ changes: [Change], name: Int64) { apply { $0.note(changes, name: name) } }
+    func record(_ changes: [Change], name: Int64) { apply { $0.record(changes, name: name) } }
 }
 
 /// Changes of the log.
