@@ -59,8 +59,8 @@ struct LimitTests {
             ("\"retry_schedule\": \(list(21) { "\($0)" })", false), ("\"max_in_flight\": 256", true),
             ("\"max_in_flight\": 257", false), ("\"max_in_flight\": 1.0", true), ("\"max_in_flight\": 1.5", false),
             ("\"timeout_seconds\": 60", true),
-            ("\"timeout_seconds\": 0", false), ("\"headers\": {\"X\": \"\(text(500))\"}", true),
-            ("\"headers\": {\"X\": \"\(text(501))\"}", false), ("\"headers\": {\"X\": \"a\\nb\"}", false),
+            ("\"timeout_seconds\": 0", false), ("\"headers\": {\"X\": \"\(text(4096))\"}", true),
+            ("\"headers\": {\"X\": \"\(text(4097))\"}", false), ("\"headers\": {\"X\": \"a\\nb\"}", false),
             ("\"headers\": {\"X Y\": \"a\"}", false), ("\"headers\": {\"Host\": \"a\"}", false),
             ("\"secret\": \"whsec_\(text(32))\"", true), ("\"secret\": \"whsec_\(text(28))\"", false),
         ].enumerated() {

@@ -7,7 +7,9 @@ package enum CallbackHeaderRules {
     ]
     static let reservedPrefixes = ["proxy-", "webhook-", "herald-", "ce-"]
     static let maxNameBytes = 64
-    static let maxValueBytes = 500
+    static let maxValueBytes = 4_096
+    /// The bytes of all names and values of a delegate: open callbacks have memory for as many.
+    static let maxBytes = 9_216
 
     /// Why a header is invalid.
     package static func problem(name: String, value: String) -> String? {

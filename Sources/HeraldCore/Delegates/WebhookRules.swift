@@ -63,6 +63,9 @@ package struct WebhookRules: Sendable {
         errors += problems(
             of: settings.headers, "/headers", max: maxHeaders, name: { $0.lowercased() },
             problem: CallbackHeaderRules.problem(name:value:))
+        check(
+            settings.headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= CallbackHeaderRules.maxBytes,
+            "/headers", "must have names and values of at most \(CallbackHeaderRules.maxBytes) bytes together")
         return errors
     }
 

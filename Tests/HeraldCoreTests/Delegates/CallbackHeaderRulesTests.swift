@@ -35,14 +35,25 @@ struct CallbackHeaderRulesTests {
         }
     }
 
-    @Test("a value is at most 500 visible ASCII characters, spaces and tabs")
+    @Test("a value is at most 4,096 visible ASCII characters, spaces and tabs")
     func values() {
-        #expect(isAllowed("X", "") && isAllowed("X", String(repeating: "x", count: 500)))
-        #expect(!isAllowed("X", String(repeating: "x", count: 501)))
+        #expect(isAllowed("X", "") && isAllowed("X", String(repeating: "x", count: 4_096)))
+        #expect(!isAllowed("X", String(repeating: "x", count: 4_097)))
         for byte in (0...0x7f as ClosedRange<UInt8>) {
             let isText = (0x20...0x7e).contains(byte) || byte == 9
             #expect(isAllowed("X", "a\(Character(Unicode.Scalar(byte)))b") == isText, "\(byte)")
         }
         #expect(!isAllowed("X", "a\r\nX-Evil: b") && !isAllowed("X", "ü"))
+    }
+
+    @Test("the headers of a delegate have at most 9,216 bytes together")
+    func together() {
+        func problems(_ values: Int...) -> [String] {
+            var settings = WebhookSettings(url: "http://a.example/")
+            settings.headers = values.enumerated().map { KeyValue("X\($0)", String(repeating: "x", count: $1)) }
+            return WebhookRules.limitProblems(of: settings).map(\.pointer)
+        }
+        #expect(problems(4_096, 4_096, 1_018) == [])
+        #expect(problems(4_096, 4_096, 1_019) == ["/headers"])
     }
 }
