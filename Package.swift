@@ -100,6 +100,8 @@ let package = Package(
                 "HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares",
                 "CHeraldSSL",
             ]),
+        // Tracer on the OpenTelemetry protocol: spans, their encoding, a thread that exports them. Knows no store and no server.
+        module("HeraldTraces", ["HeraldCore", "HeraldRuntime", "HeraldHTTPClient"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
@@ -119,7 +121,7 @@ let package = Package(
             [
                 "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON",
                 "HeraldPostgres", "HeraldStore",
-                "HeraldSQLite", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
+                "HeraldSQLite", "HeraldTraces", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
         )
         .executable(linking: [allocator]),
@@ -127,7 +129,7 @@ let package = Package(
         // Herald but how it signs.
         module(
             "HeraldReceiver", ["HeraldRuntime", "HeraldJSON", "HeraldCrypto", "CHeraldSSL", "CHeraldNGHTTP2"]),
-        // A small blocking face of libcurl, for the command line. Knows nothing of events.
+        // A small blocking face of libcurl, for the command line and the export of traces. Knows nothing of events.
         module("HeraldHTTPClient", ["CHeraldCurl"]),
         // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
         module("HeraldSchema", ["HeraldJSON"]),
@@ -198,6 +200,7 @@ let package = Package(
         tests("HeraldCryptoTests", ["HeraldCrypto"]),
         tests("HeraldHTTPTests", ["HeraldHTTP"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
+        tests("HeraldTracesTests", ["HeraldTraces", "HeraldCore", "HeraldRuntime"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
         // The conformance suite of all stores.
         tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite", "HeraldStore", "HeraldReceiver"]),
@@ -212,7 +215,9 @@ let package = Package(
                 "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldHTTP", "HeraldJSON",
                 "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCLI", "HeraldAPI", "HeraldHTTPClient", "HeraldJSON", "HeraldReceiver"]),
+        tests(
+            "EndToEndTests",
+            ["HeraldCLI", "HeraldAPI", "HeraldHTTPClient", "HeraldJSON", "HeraldReceiver", "HeraldWebhooks"]),
     ]
 
     // Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be

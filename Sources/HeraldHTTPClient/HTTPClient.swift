@@ -11,6 +11,9 @@ package final class HTTPClient {
         package var userAgent: String
         /// A PEM file of CA certificates to trust; `nil` for the system's.
         package var certificateAuthorities: String?
+        /// PEM files of a client certificate, with its chain, and its private key; `nil` for none.
+        package var clientCertificate: String?
+        package var clientKey: String?
         /// Accepts any certificate: only if nothing secret is transmitted.
         package var isUnverified = false
         /// The limit of a response's body.
@@ -81,26 +84,30 @@ package final class HTTPClient {
             settings.proxy_header = request.sendsProxyHeader ? 1 : 0
             settings.direct = request.isToThisMachine || connectTo != nil ? 1 : 0
             settings.unverified = configuration.isUnverified ? 1 : 0
-            settings.timeout = request.timeoutSeconds * 1000
+            settings.timeout = request.timeoutMilliseconds
             settings.error_text = errorText.baseAddress
             settings.owner = Unmanaged.passUnretained(exchange).toOpaque()
             settings.receive = receiveBody
             settings.header = receiveHeader
             if exchange.isStream { settings.progress = askWhetherToGoOn }
-            let code = withOptionalCString(configuration.certificateAuthorities) { authorities in
-                settings.ca_file = authorities
-                return request.method.withCString { method in
-                    settings.method = method
-                    return request.url.withCString { url in
-                        settings.url = url
-                        return configuration.userAgent.withCString { agent in
-                            settings.user_agent = agent
-                            return (request.body ?? []).withUnsafeBytes { body in
-                                // An empty array may have no address, but an empty body is a body.
-                                settings.body = request.body == nil ? nil : body.baseAddress ?? UnsafeRawPointer(agent)
-                                settings.body_count = body.count
-                                return withExtendedLifetime(exchange) { herald_client_perform(connections, &settings) }
-                            }
+            let files: [UnsafeMutablePointer<CChar>?] = [
+                configuration.certificateAuthorities, configuration.clientCertificate, configuration.clientKey,
+            ].map { $0.flatMap { strdup($0) } }
+            defer { for file in files { free(file) } }
+            settings.ca_file = UnsafePointer(files[0])
+            settings.certificate = UnsafePointer(files[1])
+            settings.key = UnsafePointer(files[2])
+            let code = request.method.withCString { method in
+                settings.method = method
+                return request.url.withCString { url in
+                    settings.url = url
+                    return configuration.userAgent.withCString { agent in
+                        settings.user_agent = agent
+                        return (request.body ?? []).withUnsafeBytes { body in
+                            // An empty array may have no address, but an empty body is a body.
+                            settings.body = request.body == nil ? nil : body.baseAddress ?? UnsafeRawPointer(agent)
+                            settings.body_count = body.count
+                            return withExtendedLifetime(exchange) { herald_client_perform(connections, &settings) }
                         }
                     }
                 }
@@ -109,9 +116,4 @@ package final class HTTPClient {
             return (code, String(decoding: bytes, as: UTF8.self))
         }
     }
-}
-
-private func withOptionalCString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-    guard let text else { return body(nil) }
-    return text.withCString(body)
 }

@@ -20,6 +20,9 @@ package struct Clock: Sendable {
         Clock(monotonic: monotonic, wall: { [wall] in wall() + milliseconds() })
     }
 
+    /// The machine's wall clock: nanoseconds since 1970-01-01 UTC. Any thread.
+    package static func wallNanoseconds() -> Int64 { nanoseconds(CLOCK_REALTIME) }
+
     /// The machine's clocks.
     package static let system = Clock(
         monotonic: { nanoseconds(CLOCK_MONOTONIC) }, wall: { nanoseconds(CLOCK_REALTIME) / 1_000_000 })

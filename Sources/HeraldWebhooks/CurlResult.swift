@@ -24,6 +24,9 @@ enum CurlResult {
         switch code {
         case HERALD_CURL_TIMEOUT: return .failed(.timeout, detail: text)
         case HERALD_CURL_CONNECT: return .failed(.connect, detail: text)
+        case HERALD_CURL_PROXY, HERALD_CURL_PROXY_NAME: return .failed(.connect, detail: "proxy: \(text)")
+        case HERALD_CURL_RECEIVE where transfer.isProxied && !transfer.hasRequested:
+            return .failed(.connect, detail: "proxy: \(text)")
         case HERALD_CURL_RESOLVE: return .failed(.nameResolution, detail: text)
         case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
             HERALD_CURL_CA_FILE, HERALD_CURL_PIN:

@@ -71,6 +71,9 @@ extension CurlSender {
             connect(transfer, target, pins, now)
             return true
         }
+        if target.proxy != nil, code != HERALD_CURL_OK, !transfer.isOnKeptConnection, let pin = transfer.pin {
+            target.avoid(pin)
+        }
         guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
             now - transfer.startedAt < Self.time(for: target) - 10_000_000
         else { return false }

@@ -50,7 +50,8 @@ extension CurlSender {
         if let target = targets[delegate.key], target.delegate === delegate { return target }
         if targets.count >= Self.maxIdleTargets { dropIdleTargets() }
         let target = try Target(
-            delegate, userAgent: userAgent, origin: configuration.origin, addressGuard: configuration.addressGuard)
+            delegate, userAgent: userAgent, origin: configuration.origin, addressGuard: configuration.addressGuard,
+            proxies: configuration.proxies)
         targets[delegate.key] = target
         keepConnections()
         return target

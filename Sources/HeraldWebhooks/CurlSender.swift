@@ -27,6 +27,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         /// as there are handles are kept, because a new connection costs four times as much as a request on an open
         /// one.
         package var maxConnections = 2048
+        /// Through which callbacks connect.
+        package var proxies = ProxyRules()
         /// A file of trusted certificates that replaces the system's.
         package var certificateAuthorities: String?
 

@@ -17,6 +17,8 @@ final class Target {
     let delegate: WebhookDelegate
     let url: CallbackURL
     let parsedURL: ParsedURL
+    /// `nil` for a direct connection.
+    let proxy: CallbackProxy?
     /// `nil` if the delegate has no TLS requirements of its own.
     let tls: TargetTLS?
     /// TLS sessions to resume; `nil` without TLS.
@@ -41,7 +43,8 @@ final class Target {
 
     /// - Parameter origin: the name of this service, in handshakes and in deliveries after them.
     init(
-        _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard
+        _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard,
+        proxies: ProxyRules = ProxyRules()
     ) throws(TargetError) {
         self.delegate = delegate
         do {
@@ -51,6 +54,7 @@ final class Target {
         }
         guard let parsedURL = ParsedURL(url) else { throw .url(.malformed("no memory")) }
         self.parsedURL = parsedURL
+        proxy = proxies.proxy(of: delegate.id, host: url.host)
         tls = TargetTLS(delegate)
         sessions = url.scheme == .https ? TLSSessions() : nil
         do {
@@ -135,6 +139,12 @@ final class Target {
             return
         }
         preferred = index
+    }
+
+    /// Selects the next address for the following callbacks: a proxy could not connect to this one.
+    func avoid(_ pin: Pin) {
+        guard case .open(let pins) = reach, pins[preferred % pins.count].address == pin.address else { return }
+        preferred = (preferred + 1) % pins.count
     }
 
     var hasSeveralAddresses: Bool {

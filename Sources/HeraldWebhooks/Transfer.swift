@@ -158,6 +158,7 @@ final class Transfer {
         if target.multi == .http2 {
             herald_easy_set_http2(easy, target.url.scheme == .https ? 1 : 0, target.usesConnectionsOnce ? 0 : 1)
         }
+        if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url) != 1 { throw .proxy }
         if let sessions = target.sessions { herald_easy_set_share(easy, sessions.handle) }
         if let tls = target.tls {
             let texts = [caFile, tls.authorities, tls.pin, tls.certificate, tls.key]
@@ -170,7 +171,9 @@ final class Transfer {
         let event = callback.event
         var lines: [String] = []
         if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
-        if let trace = event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
+        if let trace = callback.span?.context.text ?? event.traceParent {
+            lines.append("\(TraceParent.name): \(trace)")
+        }
         if let state = event.traceState { lines.append("\(TraceParent.stateName): \(state)") }
         for header in payload.headers where HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
@@ -194,8 +197,12 @@ final class Transfer {
     /// Number of bytes in the request body.
     var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
 
+    /// Its connection is to a proxy, which the operator has chosen. The receiver's address, to which the proxy connects, was authorized
+    /// before.
+    var isProxied: Bool { target?.proxy != nil }
+
     func authorize(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
-        addressGuard.authorize(address: address, port: port, host: target?.name)
+        isProxied ? .allowed : addressGuard.authorize(address: address, port: port, host: target?.name)
     }
 
     /// Called when libcurl is about to make a request, or to open a connection for one.
@@ -205,6 +212,9 @@ final class Transfer {
         if requestCount > 0 { isRepeated = true }
         return requestCount == 0
     }
+
+    /// libcurl has made a request. CONNECT, to a proxy, is none.
+    var hasRequested: Bool { requestCount > 0 }
 
     /// Called when libcurl makes a request.
     func recordRequest() {
@@ -221,7 +231,7 @@ final class Transfer {
     }
 
     /// Whether a new connection to an address has to be made by `Connector`.
-    var leavesConnecting: Bool { socket < 0 && !connectsItself && target?.hasSeveralAddresses == true }
+    var leavesConnecting: Bool { socket < 0 && !isProxied && !connectsItself && target?.hasSeveralAddresses == true }
 
     /// The open connection to this address.
     func takeSocket(_ address: IPAddress, _ port: UInt16) -> Int32? {
@@ -277,6 +287,8 @@ enum TransferError: Error {
     case url
     /// libcurl did not accept the TLS requirements of the delegate.
     case tls
+    /// libcurl did not accept the proxy.
+    case proxy
     case eventID
     /// All secrets of the delegate have expired.
     case noSecret
@@ -287,6 +299,7 @@ enum TransferError: Error {
         case .handle: "libcurl has no memory for a handle"
         case .url: "libcurl has no memory for the URL"
         case .tls: "libcurl did not take the delegate's TLS settings"
+        case .proxy: "libcurl did not take the proxy of --callback-proxy"
         case .eventID: "the event's id can't stand in a header"
         case .noSecret: "all secrets of the delegate have expired: rotate its secret"
         case .signing(let error): error.description

@@ -14,6 +14,8 @@ struct herald_client_request {
     struct curl_slist *connect_to; // where to connect, instead of the URL's host; not copied; NULL for the host
     const char *user_agent;
     const char *ca_file;        // NULL for the system's
+    const char *certificate;    // of the client, a file in PEM; NULL for none
+    const char *key;            // of the certificate
     int proxy_header;           // whether to begin the connection with the header of the PROXY protocol
     int direct;                 // whether to bypass the proxies of the environment
     int unverified;             // whether to accept any certificate
@@ -65,6 +67,8 @@ static inline int herald_client_perform(CURLM *connections, const struct herald_
         HERALD_SET(CURLOPT_CAINFO, request->ca_file);
         HERALD_SET(CURLOPT_CAPATH, NULL); // otherwise the system's folder of authorities is trusted as well
     }
+    if (request->certificate) HERALD_SET(CURLOPT_SSLCERT, request->certificate);
+    if (request->key) HERALD_SET(CURLOPT_SSLKEY, request->key);
     if (request->unverified) {
         HERALD_SET(CURLOPT_SSL_VERIFYPEER, 0L);
         HERALD_SET(CURLOPT_SSL_VERIFYHOST, 0L);

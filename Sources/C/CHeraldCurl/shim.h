@@ -13,6 +13,8 @@
 
 static const int HERALD_CURL_OK = CURLE_OK;
 static const int HERALD_CURL_RESOLVE = CURLE_COULDNT_RESOLVE_HOST;
+static const int HERALD_CURL_PROXY = CURLE_PROXY;
+static const int HERALD_CURL_PROXY_NAME = CURLE_COULDNT_RESOLVE_PROXY;
 static const int HERALD_CURL_CONNECT = CURLE_COULDNT_CONNECT;
 static const int HERALD_CURL_TIMEOUT = CURLE_OPERATION_TIMEDOUT;
 static const int HERALD_CURL_WRITE = CURLE_WRITE_ERROR;
@@ -129,6 +131,15 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
 // The URL is not copied.
 static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
     return curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
+}
+// Connects through a proxy, with CONNECT for HTTP: the receiver's address goes to the proxy, and the proxy sees no request. Its
+// response to CONNECT does not count as the receiver's.
+static inline int herald_easy_set_proxy(CURL *easy, const char *url) {
+    return curl_easy_setopt(easy, CURLOPT_PROXY, url) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_PROXYAUTH, (long)CURLAUTH_BASIC) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) == CURLE_OK;
 }
 // Selects HTTP/2, negotiated with TLS, or by prior knowledge without it. Requests wait for a connection that is being
 // made until it is known whether it carries several at once, instead of making one each. `keep`: whether the connection

@@ -34,10 +34,12 @@ final class PostEndpoint: Sendable {
         // response is the one that is stored with the events.
         let ignoresWait = !waits.hasRoom || head.has("Idempotency-Key")
         let waiting = ignoresWait ? nil : Preference.wait(head).map(WaitingPost.init)
-        let (input, body) = try read(call, head)
-        guard input.needsCheck else { return try publish(input, body, call, waiting) }
+        let began = PublicationTrace(hub.tracer, head)
+        let (input, body) = try read(call, head, began)
+        let trace = began?.below(input.drafts.first?.event, head)
+        guard input.needsCheck else { return try publish(input, body, call, waiting, trace) }
         try check(call, input) { [self] input throws(Problem) in
-            try publish(input, body, call, waiting)
+            try publish(input, body, call, waiting, trace)
             // Outside of a loop's round, the intake must be flushed here.
             hub.flush()
         }
@@ -56,10 +58,12 @@ final class PostEndpoint: Sendable {
         }
     }
 
-    private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
-        if input.drafts.isEmpty { return Posting(call, input, nil).accept() }
+    private func publish(
+        _ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?, _ trace: PublicationTrace?
+    ) throws(Problem) {
+        if input.drafts.isEmpty { return Posting(call, input, nil, trace).accept() }
         let waiting = waiting?.begin(waits) == true ? waiting : nil
-        let posting = Posting(call, input, waiting)
+        let posting = Posting(call, input, waiting, trace)
         waiting?.answer { posted, reports in posting.accept(posted, reports) }
         // Most posts have no key: no closure is allocated for them.
         let idempotency: Idempotency<[PublishedEvent]>? =
@@ -68,23 +72,26 @@ final class PostEndpoint: Sendable {
         publish(
             Publication(
                 app: call.app, drafts: input.drafts, idempotency: idempotency,
-                watch: waiting?.watch(hub, events: input.drafts.count), completion: posting.finish))
+                watch: waiting?.watch(hub, events: input.drafts.count), span: trace?.span, completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, for every content type.
-    private func read(_ call: Call, _ head: RequestHead) throws(Problem) -> (PostInput, body: [UInt8]) {
+    private func read(
+        _ call: Call, _ head: RequestHead, _ trace: PublicationTrace? = nil
+    ) throws(Problem) -> (PostInput, body: [UInt8]) {
         let form = CloudEventInput.Form(head)
         let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
         let input = try parser.parse(body) { posted throws(Problem) in
-            try PostInput(posted, as: form, context(call, head), checks)
+            try PostInput(posted, as: form, context(call, head, trace), checks)
         }
         return (input, body)
     }
 
-    private func context(_ call: Call, _ head: RequestHead) -> EventInput.Context {
+    private func context(_ call: Call, _ head: RequestHead, _ trace: PublicationTrace?) -> EventInput.Context {
         let parent = head.value(of: "traceparent")
-        let attributes = TraceParent.attributes(
+        var attributes = TraceParent.attributes(
             parent, state: parent == nil ? nil : head.value(of: "tracestate"))
+        if attributes.isEmpty, let trace { attributes = [trace.attribute] }
         return EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes)
     }
 
@@ -134,20 +141,29 @@ private final class Posting: Sendable {
     /// Created on the loop's thread, because the writer's thread is shared by all requests.
     private let accepted: Response
     private let waiting: WaitingPost?
+    /// With `trace`, the events.
+    private let drafts: [EventDraft]
+    private let trace: PublicationTrace?
 
-    init(_ call: Call, _ input: PostInput, _ waiting: WaitingPost?) {
+    init(_ call: Call, _ input: PostInput, _ waiting: WaitingPost?, _ trace: PublicationTrace?) {
         self.call = call
         self.waiting = waiting
+        self.trace = trace
+        drafts = trace == nil ? [] : input.drafts
         answer = PostResponse(input)
         accepted = call.completed(answer.response(accepting: input.drafts))
     }
 
-    func accept() { call.responder.send(accepted) }
+    func accept() {
+        call.responder.send(accepted)
+        trace?.end(accepted.status, drafts, call)
+    }
 
     /// - Parameter reports: all deliveries, if the client waited for them; `nil` after the timeout.
     func accept(_ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report]?) {
-        guard let reports, let waiting else { return call.send(answer.response(posted)) }
-        call.send(answer.response(posted, reports, waiting))
+        let response =
+            if let reports, let waiting { answer.response(posted, reports, waiting) } else { answer.response(posted) }
+        send(response)
     }
 
     /// The writer's thread.
@@ -160,7 +176,12 @@ private final class Posting: Sendable {
         } else {
             waiting?.giveUp()
         }
-        call.send(result) { answer.response($0) }
+        send(call.response(to: result) { answer.response($0) })
+    }
+
+    private func send(_ response: Response) {
+        call.send(response)
+        trace?.end(response.status, drafts, call)
     }
 }
 

@@ -30,8 +30,8 @@ struct Metrics: Sendable {
 
     /// Examines every delegate, so it must run on a reader's thread if one is available.
     /// - Parameter reader: `nil` if the store can't be read; its metrics are omitted then.
-    func text(_ reader: (any StoreReader)?) -> [UInt8] {
-        var page = MetricsPage()
+    func text(_ reader: (any StoreReader)?, _ format: MetricsPage.Format = .prometheus) -> [UInt8] {
+        var page = MetricsPage(format)
         page.gauge(
             "herald_build_info", "The version of this Herald, and the node, by its id in GET /v1/nodes.",
             .init(("version", version), ("node", hub.nodeMonitor.node.id), value: 1))
@@ -54,8 +54,9 @@ struct Metrics: Sendable {
             "herald_socket_watch_failures_total",
             "Sockets that epoll refused to watch. They are served when a timer expires.",
             .init(value: EpollFailures.count))
+        writeTraces(&page)
         process.write(&page)
-        return Array(page.text.utf8)
+        return page.bytes
     }
 
     private func writeEvents(_ page: inout MetricsPage) {
@@ -119,6 +120,15 @@ struct Metrics: Sendable {
             "herald_intake_refused_total", "Requests refused with 503 because too much waited.",
             .init(value: intake.refusals))
         page.gauge("herald_reads_waiting", "Reads of the store that wait for a thread.", .init(value: hub.readsWaiting))
+    }
+
+    private func writeTraces(_ page: inout MetricsPage) {
+        let spans = hub.tracer?.counts ?? SpanCounts()
+        page.counter(
+            "herald_spans_total",
+            "Spans of traces: exported to the collector, or dropped, because too many waited or it refused them.",
+            .init(("outcome", "exported"), value: spans.exported), .init(("outcome", "dropped"), value: spans.dropped))
+        page.gauge("herald_spans_waiting", "Spans of traces that wait for their export.", .init(value: spans.waiting))
     }
 
     private func writeNodes(_ page: inout MetricsPage) {

@@ -1,7 +1,26 @@
 import HeraldCore
 
-/// Appends metrics in the text format of Prometheus, 0.0.4.
+/// Appends metrics in one of the text formats of Prometheus.
 struct MetricsPage {
+    enum Format {
+        /// Version 0.0.4.
+        case prometheus
+        /// OpenMetrics 1.0: histograms have exemplars, which name traces.
+        case openMetrics
+
+        /// - Parameter accept: the header of the request.
+        init(accept: String?) {
+            self = accept?.contains("application/openmetrics-text") == true ? .openMetrics : .prometheus
+        }
+
+        var contentType: String {
+            switch self {
+            case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+            case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+            }
+        }
+    }
+
     /// One sample of a metric. Labels need no escaping, because their values are constants.
     struct Sample {
         let labels: [(name: String, value: String)]
@@ -18,7 +37,13 @@ struct MetricsPage {
         }
     }
 
+    private let format: Format
     private(set) var text = ""
+
+    init(_ format: Format = .prometheus) { self.format = format }
+
+    /// The bytes of the complete page.
+    var bytes: [UInt8] { Array((format == .openMetrics ? text + "# EOF\n" : text).utf8) }
 
     mutating func counter(_ name: String, _ help: String, _ samples: Sample...) {
         write(name, "counter", help, samples)
@@ -33,12 +58,23 @@ struct MetricsPage {
     mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram.Snapshot) {
         header(name, "histogram", help)
         var total = 0
-        for (bound, count) in zip(histogram.bounds, histogram.buckets) {
+        for (bucket, count) in histogram.buckets.enumerated() {
             total += count
-            text += "\(name)_bucket{le=\"\(Self.format(bound))\"} \(total)\n"
+            let bound = bucket < histogram.bounds.count ? bound(histogram.bounds[bucket]) : "+Inf"
+            text += "\(name)_bucket{le=\"\(bound)\"} \(total)\(example(bucket, histogram))\n"
         }
-        text += "\(name)_bucket{le=\"+Inf\"} \(histogram.count)\n"
         text += "\(name)_sum \(Self.format(histogram.sum))\n\(name)_count \(histogram.count)\n"
+    }
+
+    /// OpenMetrics requires a decimal point.
+    private func bound(_ value: Double) -> String { format == .openMetrics ? "\(value)" : Self.format(value) }
+
+    private func example(_ bucket: Int, _ histogram: Histogram.Snapshot) -> String {
+        guard format == .openMetrics, histogram.examples.indices.contains(bucket),
+            let example = histogram.examples[bucket]
+        else { return "" }
+        let trace = example.trace
+        return " # {trace_id=\"\(trace.traceID)\",span_id=\"\(trace.spanID)\"} \(Self.format(example.value))"
     }
 
     private mutating func write(_ name: String, _ type: String, _ help: String, _ samples: [Sample]) {
@@ -50,7 +86,9 @@ struct MetricsPage {
     }
 
     private mutating func header(_ name: String, _ type: String, _ help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+        // In OpenMetrics the name of a counter has no suffix; its sample has.
+        let family = format == .openMetrics && type == "counter" ? String(name.dropLast("_total".count)) : name
+        text += "# HELP \(family) \(help)\n# TYPE \(family) \(type)\n"
     }
 
     private static func format(_ value: Double) -> String {

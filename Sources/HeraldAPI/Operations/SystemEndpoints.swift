@@ -57,11 +57,12 @@ struct SystemEndpoints: Sendable {
     private func numbers(_ call: Call) throws(Problem) {
         _ = try call.query()
         guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
+        let format = MetricsPage.Format(accept: call.request.head.value(of: "Accept"))
         @Sendable func send(_ reader: (any StoreReader)?) {
             call.send(
                 Response(
-                    status: 200, headers: [.init("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
-                    body: metrics.text(reader)))
+                    status: 200, headers: [.init("Content-Type", format.contentType)],
+                    body: metrics.text(reader, format)))
         }
         // Monitoring must work even if too many other reads are waiting.
         if !hub.read({ send(try? $0.get()) }) { send(nil) }

@@ -85,8 +85,10 @@ final class Call: Sendable {
         }
     }
 
-    func send(_ problem: Problem) {
-        send(admission.services.counted(problem, from: request.peer).response(requestID: requestID))
+    func send(_ problem: Problem) { send(response(to: problem)) }
+
+    func response(to problem: Problem) -> Response {
+        admission.services.counted(problem, from: request.peer).response(requestID: requestID)
     }
 
     /// `application/json`.

@@ -29,10 +29,15 @@ extension Call {
 
     /// Sends the response to a completed write.
     func send<Outcome>(_ result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) {
+        send(response(to: result, answer))
+    }
+
+    /// The response to a completed write.
+    func response<Outcome>(to result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) -> Response {
         switch result {
-        case .done(let outcome): send(answer(outcome))
-        case .refused(let refusal): send(Problem(refusal.error))
-        case .replayed(let stored): send(Response(stored))
+        case .done(let outcome): answer(outcome)
+        case .refused(let refusal): response(to: Problem(refusal.error))
+        case .replayed(let stored): Response(stored)
         }
     }
 }

@@ -50,7 +50,7 @@ extension Settings {
 
     /// The text that was given for an option, unless it is a secret; `nil` if none was.
     fileprivate func shown(_ option: Option) -> String? {
-        given[option.name].map { option.isSecret || Option.holdsPassword($0.text) ? "***" : $0.text }
+        given[option.name].map { option.hides($0.text) ? "***" : $0.text }
     }
 
     fileprivate func place(of option: Option, _ source: Source) -> String {

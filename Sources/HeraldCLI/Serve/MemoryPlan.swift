@@ -64,6 +64,9 @@ struct MemoryPlan {
     private static let bytesOfConnection = 26 << 10
     private static let bytesOfStream = 4 << 10
 
+    /// Spans of traces that wait for their export, about 0.4 KiB each.
+    var spans: Int { min(16_384, total >> 15) }
+
     // MARK: What is kept
 
     /// Delegates, event types, keys, sessions and apps, which are all in memory. Beyond it, requests that add some are refused.

@@ -26,11 +26,16 @@ struct Option: CommandLineFlag, Sendable {
 
     var variable: String { Self.variable(name) }
 
+    /// Whether it is a setting of OpenTelemetry.
+    static func isStandard(_ name: String) -> Bool { name.hasPrefix("otel-") }
+
     /// The name of the one that names a file of others.
     static let config = "config"
 
+    /// The settings of OpenTelemetry have the names that its specification gives them.
     static func variable(_ name: String) -> String {
-        "HERALD_" + name.uppercased().map { $0 == "-" ? "_" : $0 }.reduce(into: "") { $0.append($1) }
+        (isStandard(name) ? "" : "HERALD_")
+            + name.uppercased().map { $0 == "-" ? "_" : $0 }.reduce(into: "") { $0.append($1) }
     }
 }
 
@@ -39,7 +44,9 @@ extension Option {
     private static let standard = Settings()
 
     /// All settings. The help and the table of `Documentation/reference/configuration.md` are made from this list.
-    static let all: [Option] = [
+    static let all: [Option] = own + traces
+
+    private static let own: [Option] = [
         Option(
             name: config, placeholder: "FILE", defaultText: "none",
             help:
@@ -92,6 +99,26 @@ extension Option {
             name: "deny-hosts", placeholder: "LIST", defaultText: "none",
             help: "Hosts that callback URLs must not name. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
+        Option(
+            name: proxies[0], placeholder: "URL", defaultText: "none: callbacks connect directly",
+            help:
+                "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. With a password only in the environment or a file."
+        ) { text, settings throws(Disallowed) in
+            guard let proxy = CallbackProxy(text) else { throw Disallowed(allowed: CallbackProxy.form) }
+            settings.callbackProxy = proxy
+        },
+        Option(
+            name: proxies[1], placeholder: "LIST", defaultText: "none",
+            help:
+                "Hosts and delegates whose callbacks use another proxy, or none: hooks.internal=direct, dlg_...=http://other.example:3128, ..."
+        ) { text, settings throws(Disallowed) in
+            settings.callbackProxyOverrides = try list(text).map { entry throws(Disallowed) in
+                guard let override = ProxyRules.Override(entry) else {
+                    throw Disallowed(allowed: ProxyRules.Override.form)
+                }
+                return override
+            }
+        },
         Option(
             name: "allowed-hosts", placeholder: "LIST",
             defaultText: "localhost,127.0.0.1,[::1], those of --listen and --public-url; any when not on loopback",
@@ -270,10 +297,7 @@ extension Option {
         Option(
             name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
             help: "Certificate authorities (PEM) for https receivers, instead of those of the system."
-        ) { text, settings throws(Disallowed) in
-            guard access(text, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
-            settings.certificateAuthorities = text
-        },
+        ) { text, settings throws(Disallowed) in settings.certificateAuthorities = try readable(text) },
         Option(
             name: "master-key", placeholder: "KEY", defaultText: "none: secrets are stored in plain text",
             help: "Encrypts secrets, extra headers, URLs and remembered responses in the database: 32 bytes in base64.",
@@ -306,6 +330,14 @@ extension Option {
         },
     ]
 
+    /// The settings that name proxies, whose URLs may have passwords.
+    static let proxies = ["callback-proxy", "callback-proxy-overrides"]
+
+    /// Whether a value may not be shown.
+    func hides(_ text: String) -> Bool {
+        isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
+    }
+
     /// Whether the address of a database has a password in it.
     static func holdsPassword(_ url: String) -> Bool {
         let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
@@ -313,7 +345,7 @@ extension Option {
         return user.lastIndex(of: "@").map { user[..<$0].contains(":") } ?? false || rest.contains("password=")
     }
 
-    private static func list(_ text: String) -> [String] {
+    static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
     }
@@ -333,7 +365,7 @@ extension Option {
         return PublicURL(url.text)
     }
 
-    private static func flag(_ text: String) throws(Disallowed) -> Bool {
+    static func flag(_ text: String) throws(Disallowed) -> Bool {
         guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
         return flag
     }
@@ -341,6 +373,11 @@ extension Option {
     private static func file(_ text: String) throws(Disallowed) -> String {
         guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
         return text
+    }
+
+    static func readable(_ file: String) throws(Disallowed) -> String {
+        guard access(file, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
+        return file
     }
 
     private static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
@@ -427,7 +464,7 @@ extension Option {
         return number * unit.bytes
     }
 
-    private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
+    static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
         guard let number = Int(text), range.contains(number) else {
             throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
         }

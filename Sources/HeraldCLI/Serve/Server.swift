@@ -8,6 +8,7 @@ import HeraldJSON
 import HeraldPostgres
 import HeraldRuntime
 import HeraldSQLite
+import HeraldTraces
 import HeraldWebhooks
 
 /// Connects all parts, runs until a signal, and stops the parts in the right order.
@@ -22,6 +23,8 @@ struct Server {
     private let resolver: Resolver
     private let loopback: LoopbackRule
     private let delegateLog: DelegateLog
+    /// `nil` if nothing is traced.
+    private let traces: Traces?
     private let backups: BackupSchedule?
     private let storageLog: StorageLog
     private let nodeLog: NodeLog
@@ -83,7 +86,7 @@ struct Server {
         self.settings = settings
         self.log = log
         self.memory = memory
-        let configuration = Self.hubConfiguration(settings, memory)
+        var configuration = Self.hubConfiguration(settings, memory)
         descriptors = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
         let startup = StartupHandler(origins: OriginRules(settings.corsOrigins))
@@ -92,6 +95,12 @@ struct Server {
         http = try HTTPServer(listening, handler: startup)
         Self.logUnwatchedSockets(log)
         do {
+            traces = try settings.traces.configuration(version: heraldVersion).map { configuration in
+                var configuration = configuration
+                configuration.maxWaiting = memory.spans
+                return try Traces(configuration) { log.report($0) }
+            }
+            configuration.tracer = traces
             resolver = Resolver()
             loopback = LoopbackRule(settings)
             let guardian = Self.addressGuard(
@@ -101,6 +110,7 @@ struct Server {
             sending.maxConnections = sending.capacity * 2
             sending.source = settings.source
             sending.origin = settings.origin
+            sending.proxies = ProxyRules(settings.callbackProxy, overrides: settings.callbackProxyOverrides)
             sending.certificateAuthorities = settings.certificateAuthorities
             let store: any EventStore
             (store, place, newestPrimary) = try Self.open(settings, memory, log, signals, manager)
@@ -219,6 +229,7 @@ struct Server {
                 "retention_attempts": Option.describe(duration: settings.retention.attempts),
                 "retention_size": Option.describe(size: settings.retention.bytes),
                 "retention_attempts_size": Option.describe(size: settings.retention.attemptBytes),
+                "traces": traces == nil ? "none" : "exported",
                 "secrets": settings.masterKey == nil ? "not encrypted" : "encrypted",
                 "access": isOpen ? "no key required" : "key required",
                 "version": heraldVersion,
@@ -296,6 +307,7 @@ struct Server {
         sendFinalResponses()
         http.stop()
         hub.stop(grace: Int64(graceSeconds) * 1_000_000_000)
+        traces?.stop()
         resolver.close()
     }
 

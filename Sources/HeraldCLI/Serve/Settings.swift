@@ -29,6 +29,8 @@ struct Settings {
     var denyHosts: [HostRule] = []
     /// `nil` for the defaults of the address.
     var allowedHosts: [String]?
+    var callbackProxy: CallbackProxy?
+    var callbackProxyOverrides: [ProxyRules.Override] = []
     var corsOrigins: [String] = []
     var publicURL: PublicURL?
     var allowAnonymous = false
@@ -48,6 +50,7 @@ struct Settings {
     var backups = BackupSchedule.Plan()
     var source = CurlSender.Configuration.defaultSource
     var origin = CurlSender.Configuration.defaultOrigin
+    var traces = TraceSettings()
     var certificateAuthorities: String?
     var tlsCertificate: String?
     var tlsKey: String?
@@ -67,7 +70,7 @@ struct Settings {
     }
 
     /// - Parameters:
-    ///   - environment: the variables that begin with `HERALD_`.
+    ///   - environment: the variables that begin with `HERALD_` or `OTEL_`.
     ///   - credentials: the folder of the credentials that systemd provides; `nil` if there is none.
     ///   - collectsMistakes: whether an error is added to `mistakes` and its setting ignored, instead of being thrown.
     /// - Throws: the first error, with the setting, the value and the valid values.
@@ -90,15 +93,19 @@ struct Settings {
         if let file { try collect { settings throws(SettingsError) in try settings.readFile(file) } }
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
-                if !Self.variablesOfOtherCommands.contains(variable) { unknownVariables.append(variable) }
+                let isOurs = variable.hasPrefix("HERALD_") && !Self.variablesOfOtherCommands.contains(variable)
+                if isOurs { unknownVariables.append(variable) }
                 continue
             }
+            // The specification of OpenTelemetry treats an empty variable as one that is not set.
+            if text.isEmpty, Option.isStandard(option.name) { continue }
             try set(option, text, .environment, named: variable)
         }
         for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
         if let credentials { try readCredentials(in: credentials) }
         let names = Set(flags.map(\.option.name))
         try collect { settings throws(SettingsError) in try settings.checkStore(names) }
+        try collect { settings throws(SettingsError) in try settings.checkProxies(names) }
         try collect { settings throws(SettingsError) in
             if settings.proxyProtocol, settings.trustedProxies.isEmpty { throw .noProxies }
         }
@@ -168,6 +175,13 @@ struct Settings {
         if flags.contains("store"), Option.holdsPassword(store) { throw .secret("--store", Option.variable("store")) }
     }
 
+    /// Refuses passwords of proxies in flags.
+    private func checkProxies(_ flags: Set<String>) throws(SettingsError) {
+        for name in Option.proxies where flags.contains(name) && given[name].map({ $0.text.contains("@") }) == true {
+            throw .secret("--\(name)", Option.variable(name))
+        }
+    }
+
     private static func next(
         _ reader: inout ArgumentReader, _ options: [Option]
     ) throws(SettingsError) -> ArgumentReader.Word<Option>? {
@@ -185,7 +199,7 @@ struct Settings {
 
     private static let variablesOfOtherCommands: Set = [
         "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP", "HERALD_PROFILE", "HERALD_NEW_MASTER_KEY",
-        "HERALD_NEW_MASTER_KEY_FILE",
+        "HERALD_NEW_MASTER_KEY_FILE", "HERALD_CLIENT_CERTIFICATE", "HERALD_CLIENT_KEY",
     ]
 
     /// Connections of one address; 0 for no limit. All clients on one machine, or behind a proxy that is not trusted, have
@@ -223,7 +237,7 @@ struct Settings {
             do throws(Option.Disallowed) {
                 try option.set(text, &settings)
             } catch {
-                throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
+                throw .disallowed(name, value: option.hides(text) ? "***" : text, allowed: error.allowed)
             }
         }
     }

@@ -29,7 +29,8 @@ final class AttemptSettler {
         guard let start = callback.start, !callback.lane.isDisowned else { return }
         if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: callback, origin, start) }
         ledger.add(AttemptRecord(callback, outcome), of: callback.event, succeeded: outcome.isSuccess)
-        counters.count(outcome)
+        counters.count(outcome, trace: callback.span?.context)
+        starter.trace(callback, outcome)
 
         let lane = callback.lane
         guard !lane.isRemoved else { return }

@@ -27,6 +27,8 @@ final class AttemptStarter {
         var isFresh = false
         /// `nil` for calls outside the lanes.
         var start: FlowControl.Start?
+        /// The span of a delivery whose trace is recorded.
+        var span: OpenSpan?
 
         var key: DeliveryKey { DeliveryKey(delegate: lane.key, event: sequence) }
     }
@@ -51,6 +53,7 @@ final class AttemptStarter {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let permit: DeliveryPermit
+    private let tracer: (any Tracer)?
     /// By token.
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
@@ -71,7 +74,7 @@ final class AttemptStarter {
 
     init(
         sender: any CallbackSender, lanes: LaneTable, log: LoopLog, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts, permit: DeliveryPermit, limits: LoopLimits
+        awaited: AwaitedAttempts, permit: DeliveryPermit, limits: LoopLimits, tracer: (any Tracer)? = nil
     ) {
         self.sender = sender
         self.lanes = lanes
@@ -80,6 +83,7 @@ final class AttemptStarter {
         self.timers = timers
         self.awaited = awaited
         self.permit = permit
+        self.tracer = tracer
         slots = Slots(capacity: sender.capacity)
         openEvents = OpenEvents(maxBytes: limits.openBytes)
         origins = OriginQueues(lanes: lanes, timers: timers)
@@ -404,7 +408,7 @@ final class AttemptStarter {
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),
-                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start),
+                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start, span: span(of: event)),
             .delivery(isReplay: isReplay))
     }
 
@@ -423,7 +427,26 @@ final class AttemptStarter {
         sender.start(
             Callback(
                 token: token, delegate: lane.delegate, event: callback.event, attempt: callback.attempts + 1,
-                purpose: purpose, isFresh: callback.isFresh))
+                purpose: purpose, isFresh: callback.isFresh, span: callback.span))
+    }
+
+    /// Begins the span of an attempt below that of the event's publisher; `nil` if it is not recorded.
+    private func span(of event: Event) -> OpenSpan? {
+        guard let span = tracer?.begin(event.traceParent.flatMap(TraceContext.init)) else { return nil }
+        return span.context.isSampled ? span : nil
+    }
+
+    /// Ends the span of an attempt.
+    func trace(_ callback: OpenCallback, _ outcome: CallbackOutcome) {
+        guard let tracer, let span = callback.span else { return }
+        tracer.end(
+            span,
+            .attempt(
+                .init(
+                    delegate: callback.lane.delegate, eventID: callback.event.id, eventType: callback.event.type,
+                    number: callback.attempts + 1, isReplay: callback.isReplay, verdict: outcome.verdict,
+                    transport: outcome.transport)),
+            lasted: outcome.duration * 1000)
     }
 
     /// Called when a request has ended.

@@ -28,7 +28,8 @@ package final class DeliveryCounters: Sendable {
         }
     }
 
-    func count(_ outcome: CallbackOutcome) {
+    /// - Parameter trace: of the attempt, if it is recorded.
+    func count(_ outcome: CallbackOutcome, trace: TraceContext? = nil) {
         switch outcome.meaning {
         case .success: succeeded.add(1, ordering: .relaxed)
         case .rejection: rejections.add(1, ordering: .relaxed)
@@ -36,7 +37,7 @@ package final class DeliveryCounters: Sendable {
         case .unreachable: unreachable.add(1, ordering: .relaxed)
         case .hang: hangs.add(1, ordering: .relaxed)
         }
-        durations.count(Double(outcome.duration) / 1_000_000)
+        durations.count(Double(outcome.duration) / 1_000_000, trace: trace)
     }
 
     func missed(_ count: Int) { missed.add(count, ordering: .relaxed) }

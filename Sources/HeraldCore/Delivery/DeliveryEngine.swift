@@ -29,6 +29,7 @@ final class DeliveryEngine {
         var permit = DeliveryPermit()
         /// Shared with the other loops.
         var origins = OriginRates()
+        var tracer: (any Tracer)?
         /// Called every second; `nil` if another loop runs the maintenance.
         let runMaintenance: (() -> Void)?
     }
@@ -72,7 +73,7 @@ final class DeliveryEngine {
             submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,
-            permit: ports.permit, limits: limits)
+            permit: ports.permit, limits: limits, tracer: ports.tracer)
         calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)
         keeper = LaneKeeper(
             lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited,

@@ -46,6 +46,7 @@ final class DeliveryLoop: EventDelegate {
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
         /// Attempts start while it lasts.
         var permit = DeliveryPermit()
+        var tracer: (any Tracer)?
         let makeID: @Sendable () -> String
         /// Called periodically; `nil` if another loop runs the maintenance.
         let runMaintenance: (@Sendable () -> Void)?
@@ -123,7 +124,7 @@ final class DeliveryLoop: EventDelegate {
                 },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
-                permit: services.permit, origins: origins,
+                permit: services.permit, origins: origins, tracer: services.tracer,
                 runMaintenance: services.runMaintenance),
             settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {

@@ -9,8 +9,16 @@ package final class Histogram: Sendable {
         /// bound.
         package fileprivate(set) var buckets: [Int]
         package fileprivate(set) var sum = 0.0
+        /// The last traced value of each bucket; empty if no value was traced.
+        package fileprivate(set) var examples: [Example?] = []
 
         package var count: Int { buckets.reduce(0, +) }
+    }
+
+    /// A value whose trace is recorded.
+    package struct Example: Sendable {
+        package let trace: TraceContext
+        package let value: Double
     }
 
     private let counted: Mutex<Snapshot>
@@ -20,12 +28,18 @@ package final class Histogram: Sendable {
         counted = Mutex(Snapshot(bounds: bounds, buckets: Array(repeating: 0, count: bounds.count + 1)))
     }
 
-    func count(_ value: Double) {
+    /// - Parameter trace: of the value, if it is recorded.
+    func count(_ value: Double, trace: TraceContext? = nil) {
         counted.withLock { snapshot in
             var bucket = 0
             while bucket < snapshot.bounds.count && value > snapshot.bounds[bucket] { bucket += 1 }
             snapshot.buckets[bucket] += 1
             snapshot.sum += value
+            guard let trace else { return }
+            if snapshot.examples.isEmpty {
+                snapshot.examples = Array(repeating: nil, count: snapshot.buckets.count)
+            }
+            snapshot.examples[bucket] = Example(trace: trace, value: value)
         }
     }
 
@@ -40,6 +54,13 @@ extension [Histogram.Snapshot] {
         for other in dropFirst() {
             for bucket in merged.buckets.indices { merged.buckets[bucket] += other.buckets[bucket] }
             merged.sum += other.sum
+            if merged.examples.isEmpty {
+                merged.examples = other.examples
+            } else {
+                for (bucket, example) in other.examples.enumerated() where example != nil {
+                    merged.examples[bucket] = example
+                }
+            }
         }
         return merged
     }

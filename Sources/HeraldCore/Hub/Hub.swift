@@ -17,6 +17,8 @@ public final class Hub: Sendable {
     package let rules: WebhookRules
     /// How long events and attempts are kept, and their budgets.
     package let retentionLimits: Retention
+    /// `nil` if nothing is traced.
+    package let tracer: (any Tracer)?
     /// The size of a page of the log that lanes or streams read from the store.
     let pageBytes: Int
     /// The largest size of the events in one list.
@@ -54,6 +56,7 @@ public final class Hub: Sendable {
         let clock = sharing.clock
         self.clock = clock
         retentionLimits = configuration.retention
+        tracer = configuration.tracer
         pageBytes = configuration.loop.pageBytes
         maxListBytes = configuration.maxListBytes
         publicationLimits = configuration.publicationLimits
@@ -90,7 +93,7 @@ public final class Hub: Sendable {
         volumes = VolumeTask(loops.map(\.board.volumes), intake: intake, clock: clock)
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
-            attempts: attemptRoom,
+            attempts: attemptRoom, tracer: tracer,
             hooks: .init(
                 changed: observer.take,
                 followed: { [rates] in rates.follow($0.events) }, published: volumes.count,
@@ -163,7 +166,7 @@ public final class Hub: Sendable {
                 if !readers.submit({ reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
-            permit: node.permit, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
+            permit: node.permit, tracer: tracer, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
             runMaintenance: number == 0 ? runMaintenance : nil)
     }
 

@@ -18,6 +18,8 @@ extension Hub {
         /// behind it.
         package var maxListBytes = 64 << 20
         package var retention = Retention()
+        /// Exports traces; `nil` for none.
+        package var tracer: (any Tracer)?
         package init() {}
     }
 }

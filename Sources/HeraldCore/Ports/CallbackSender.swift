@@ -19,16 +19,19 @@ package struct Callback: Sendable {
     package let purpose: Purpose
     /// It must not use an open connection. No call outside the log does: it cannot be made again.
     package let isFresh: Bool
+    /// The span of the attempt, which the request names instead of the span of the event; `nil` without one.
+    package let span: OpenSpan?
 
     package init(
         token: Int, delegate: WebhookDelegate, event: Event, attempt: Int,
-        purpose: Purpose = .delivery(isReplay: false), isFresh: Bool = false
+        purpose: Purpose = .delivery(isReplay: false), isFresh: Bool = false, span: OpenSpan? = nil
     ) {
         self.token = token
         self.delegate = delegate
         self.event = event
         self.attempt = attempt
         self.purpose = purpose
+        self.span = span
         switch purpose {
         case .delivery: self.isFresh = isFresh
         case .test, .handshake: self.isFresh = true

@@ -45,12 +45,13 @@ package final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        committed: CommittedState, ids: ULIDGenerator, clock: Clock, attempts: AttemptRoom = AttemptRoom(), hooks: Hooks
+        committed: CommittedState, ids: ULIDGenerator, clock: Clock, attempts: AttemptRoom = AttemptRoom(),
+        tracer: (any Tracer)? = nil, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
         self.delegates = delegates
-        context = WriteContext(committed, ids: ids, clock: clock, intake: intake)
+        context = WriteContext(committed, ids: ids, clock: clock, intake: intake, tracer: tracer)
         self.attempts = attempts
         self.hooks = hooks
     }
@@ -203,7 +204,7 @@ package final class LogWriter: Sendable {
         }
         let ended = clock.monotonic()
         if keepsHouse { state.nextHousekeeping = ended + Housekeeping.interval }
-        counters.committed(events: plan.events.count, nanoseconds: ended - started)
+        record(plan, nanoseconds: ended - started)
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
         complete(plan, commit, &state)
         // No other response waits until the log is copied.

@@ -11,12 +11,14 @@ package final class Publication: Sendable {
     package let ticket: WriteTicket?
     /// Waits for the outcomes of the events' first attempts.
     package let watch: DeliveryWatch?
+    /// The span of the request; `nil` without traces.
+    package let span: OpenSpan?
     /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
 
     package init(
         app: AppKey = .default, drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil,
-        ticket: WriteTicket? = nil, watch: DeliveryWatch? = nil,
+        ticket: WriteTicket? = nil, watch: DeliveryWatch? = nil, span: OpenSpan? = nil,
         completion: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
     ) {
         self.app = app
@@ -25,6 +27,7 @@ package final class Publication: Sendable {
         self.idempotency = idempotency
         self.ticket = ticket
         self.watch = watch
+        self.span = span
         self.completion = completion
     }
 }
@@ -45,7 +48,7 @@ extension Publication {
         }
         guard errors.isEmpty else { throw .invalid(errors) }
         return Publication(
-            app: app, drafts: checked, idempotency: idempotency, ticket: ticket, watch: watch,
+            app: app, drafts: checked, idempotency: idempotency, ticket: ticket, watch: watch, span: span,
             completion: completion)
     }
 }

@@ -9,13 +9,17 @@ package final class WriteContext: Sendable {
     let ages: AgeClock
     /// For the next step of a task.
     let intake: Intake
+    let tracer: (any Tracer)?
 
-    init(_ committed: CommittedState, ids: ULIDGenerator, clock: Clock, intake: Intake) {
+    init(
+        _ committed: CommittedState, ids: ULIDGenerator, clock: Clock, intake: Intake, tracer: (any Tracer)? = nil
+    ) {
         self.committed = committed
         self.ids = ids
         self.clock = clock
         ages = AgeClock(clock)
         self.intake = intake
+        self.tracer = tracer
     }
 
     /// Adds an event to those of the transaction. The store gets them together, before the log is read, or at the end.

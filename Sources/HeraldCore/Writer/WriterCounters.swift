@@ -12,9 +12,11 @@ package final class WriterCounters: Sendable {
 
     init() {}
 
-    /// - Parameter duration: nanoseconds.
-    func committed(events count: Int, nanoseconds duration: Int64) {
-        durations.count(Double(duration) / 1e9)
+    /// - Parameters:
+    ///   - duration: nanoseconds.
+    ///   - trace: a recorded commit span of the transaction.
+    func committed(events count: Int, nanoseconds duration: Int64, trace: TraceContext?) {
+        durations.count(Double(duration) / 1e9, trace: trace)
         batches.count(Double(count))
     }
 

@@ -1,0 +1,142 @@
+import HeraldCore
+import HeraldTraces
+
+/// The settings of OpenTelemetry, with the names and meanings of its specification.
+extension Option {
+    static let traces: [Option] =
+        [
+            Option(
+                name: "otel-exporter-otlp-endpoint", placeholder: "URL", defaultText: "none: no traces",
+                help: "Export traces to this collector, below /v1/traces, such as http://127.0.0.1:4318."
+            ) { text, settings throws(Disallowed) in
+                let url = try collector(text)
+                settings.traces.endpoint = url + (url.hasSuffix("/") ? "" : "/") + "v1/traces"
+            },
+            Option(
+                name: "otel-exporter-otlp-traces-endpoint", placeholder: "URL", defaultText: "none",
+                help: "Export traces to this URL, as it is."
+            ) { text, settings throws(Disallowed) in settings.traces.tracesEndpoint = try collector(text) },
+        ]
+        + forBoth("headers", "LIST", "none", "Headers of the exports: api-key=secret,tenant=a, percent-encoded.", true)
+    {
+        text, traces throws(Disallowed) in traces.headers = try pairs(text, areHeaders: true)
+    }
+        + forBoth("timeout", "MILLISECONDS", "10000", "The time for one export, 1 to 600000.") {
+            text, traces throws(Disallowed) in traces.timeoutMilliseconds = try number(text, 1...600_000)
+        }
+        + forBoth(
+            "certificate", "FILE", "the system's", "Certificate authorities (PEM) for an https collector."
+        ) { text, traces throws(Disallowed) in traces.certificateAuthorities = try readable(text) }
+        + forBoth("protocol", "NAME", "http/protobuf", "The protocol of the exports. There is no other one.") {
+            text, _ throws(Disallowed) in
+            guard text == "http/protobuf" else {
+                throw Disallowed(allowed: "http/protobuf, which collectors receive on port 4318")
+            }
+        } + [
+            Option(
+                name: "otel-traces-exporter", placeholder: "otlp|none", defaultText: "otlp",
+                help: "none: no traces."
+            ) { text, settings throws(Disallowed) in
+                guard ["otlp", "none"].contains(text) else { throw Disallowed(allowed: "otlp or none") }
+                settings.traces.hasExporter = text == "otlp"
+            },
+            Option(
+                name: "otel-traces-sampler", placeholder: "NAME", defaultText: "parentbased_always_on",
+                help: "Which traces are recorded: \(Sampler.names.joined(separator: ", "))."
+            ) { text, settings throws(Disallowed) in
+                guard Sampler.names.contains(text) else {
+                    throw Disallowed(allowed: "one of \(Sampler.names.joined(separator: ", "))")
+                }
+                settings.traces.sampler = text
+            },
+            Option(
+                name: "otel-traces-sampler-arg", placeholder: "NUMBER", defaultText: "1",
+                help: "The part of the traces that a sampler with a ratio records, 0 to 1."
+            ) { text, settings throws(Disallowed) in
+                guard let ratio = Double(text), (0...1).contains(ratio) else {
+                    throw Disallowed(allowed: "a number from 0 to 1, such as 0.1")
+                }
+                settings.traces.ratio = ratio
+            },
+            Option(
+                name: "otel-service-name", placeholder: "NAME", defaultText: "herald",
+                help: "The name of this service in traces."
+            ) { text, settings throws(Disallowed) in settings.traces.serviceName = text },
+            Option(
+                name: "otel-resource-attributes", placeholder: "LIST", defaultText: "none",
+                help: "Attributes of this service in traces: deployment.environment.name=test,..., percent-encoded."
+            ) { text, settings throws(Disallowed) in
+                settings.traces.attributes = try pairs(text, areHeaders: false)
+            },
+            Option(
+                name: "otel-sdk-disabled", placeholder: "true|false", defaultText: "false", help: "true: no traces."
+            ) { text, settings throws(Disallowed) in settings.traces.isDisabled = try flag(text) },
+        ]
+
+    /// A setting of all exports, and the one of traces, which wins.
+    private static func forBoth(
+        _ name: String, _ placeholder: String, _ defaultText: String, _ help: String, _ isSecret: Bool = false,
+        _ set: @escaping @Sendable (String, inout TraceSettings.Export) throws(Disallowed) -> Void
+    ) -> [Option] {
+        [
+            Option(
+                name: "otel-exporter-otlp-\(name)", placeholder: placeholder, defaultText: defaultText, help: help,
+                isSecret: isSecret
+            ) { text, settings throws(Disallowed) in try set(text, &settings.traces.all) },
+            Option(
+                name: "otel-exporter-otlp-traces-\(name)", placeholder: placeholder,
+                defaultText: "that of OTEL_EXPORTER_OTLP_\(name.uppercased())", help: help, isSecret: isSecret
+            ) { text, settings throws(Disallowed) in try set(text, &settings.traces.own) },
+        ]
+    }
+
+    private static func collector(_ text: String) throws(Disallowed) -> String {
+        guard ["http://", "https://"].contains(where: text.hasPrefix), !text.contains(" "), !text.hasSuffix("//") else {
+            throw Disallowed(allowed: "an http or https URL, such as http://127.0.0.1:4318")
+        }
+        return text
+    }
+
+    /// A list `name=value,…`, percent-encoded.
+    private static func pairs(_ text: String, areHeaders: Bool) throws(Disallowed) -> [KeyValue] {
+        let form = Disallowed(allowed: "a list of name=value, separated by commas and percent-encoded")
+        var pairs: [KeyValue] = []
+        for entry in list(text) {
+            let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            guard parts.count == 2, !parts[0].isEmpty, let name = decoded(parts[0]), let value = decoded(parts[1]),
+                !areHeaders || isHeader(name, value)
+            else { throw form }
+            pairs.append(KeyValue(name, value))
+        }
+        return pairs
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text.drop { $0 == " " }
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+
+    private static func isHeader(_ name: String, _ value: String) -> Bool {
+        name.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: ":") }
+            && value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+    }
+
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Substring(text).utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = Substring(rest.prefix(2))
+            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let decoded = UInt8(digits, radix: 16) else {
+                return nil
+            }
+            bytes.append(decoded)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

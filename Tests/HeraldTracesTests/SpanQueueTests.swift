@@ -1,0 +1,53 @@
+import HeraldCore
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldTraces
+
+@Suite("The export of spans", .timeLimit(.minutes(5)))
+struct SpanQueueTests {
+    private func span(_ number: UInt64) -> EndedSpan {
+        EndedSpan(
+            span: OpenSpan(
+                TraceContext(trace: (1, number), span: number, isSampled: true), parent: 0, startedAt: 0),
+            endedAt: 1, work: .commit(events: 1))
+    }
+
+    @Test("spans beyond the limit are dropped and counted")
+    func limit() throws {
+        let queue = try SpanQueue(limit: 3, batch: 2)
+        for number in 1...5 { queue.add(span(UInt64(number))) }
+        #expect(queue.counts.waiting == 3 && queue.counts.dropped == 2 && queue.takeOverflow() == 2)
+        #expect(queue.takeOverflow() == 0)
+        #expect(queue.take(within: 60_000)?.map(\.span.context.span) == [1, 2])
+        #expect(queue.counts.waiting == 3)
+        queue.ended(exported: 2, dropped: 0)
+        queue.end()
+        #expect(queue.take(within: 60_000)?.map(\.span.context.span) == [3])
+        queue.ended(exported: 0, dropped: 1)
+        #expect(queue.take(within: 60_000) == nil)
+        #expect(queue.counts.exported == 2 && queue.counts.dropped == 3 && queue.counts.waiting == 0)
+    }
+
+    @Test("what the collector has refused of a request is dropped")
+    func partial() {
+        let message = Array("full".utf8)
+        let success = PartialSuccess([0x0a, UInt8(4 + message.count + 1), 0x08, 0x87, 0x01, 0x12, 4] + message)
+        #expect(success.rejected == 135 && success.message == "full")
+        for bytes in [[], [0x0a], [0x0a, 0xff], [0x0a, 2, 0x08, 0xff], [7, 7, 7], Array(repeating: 0xff, count: 20)] {
+            #expect(PartialSuccess(bytes.map { UInt8($0) }).rejected == 0)
+        }
+    }
+
+    @Test(
+        "the server of a URL is named without its path",
+        arguments: [
+            ("https://a.example/x?y", "https", "a.example", 443), ("http://a.example:81", "http", "a.example", 81),
+            ("http://[::1]/x", "http", "::1", 80), ("https://[::1]:8443/x", "https", "::1", 8443),
+        ])
+    func servers(url: String, scheme: String, host: String, port: Int) {
+        let server = ServerAddress(url)
+        #expect(server.scheme == scheme && server.host == host && server.port == port)
+    }
+}
