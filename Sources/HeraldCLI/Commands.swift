@@ -8,7 +8,8 @@ extension Command {
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
             login, logout, open, export, apply,
-            publish, trigger, listen, delegates, events, deliveries, stats, eventTypes, subjects, state, auth, keys,
+            publish, trigger, listen, attempts, delegates, events, deliveries, stats, eventTypes, subjects, state, auth,
+            keys,
             apps, audit, storage, nodes, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",

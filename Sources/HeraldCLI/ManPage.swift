@@ -29,6 +29,8 @@ enum ManPage {
             ("HERALD_PROFILE", "As --profile."),
             ("HERALD_KEY_FILE", "A file with the access key, when --key-file is not given."),
             ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
+            ("HERALD_CLIENT_CERTIFICATE", "As --client-certificate."),
+            ("HERALD_CLIENT_KEY", "As --client-key."),
             ("NO_COLOR", "When it is set and not empty, output has no colours."),
         ] {
             lines += [".TP", ".B " + plain(variable), plain(help)]

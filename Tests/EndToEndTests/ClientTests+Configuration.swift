@@ -64,6 +64,31 @@ struct ClientConfigurationTests {
         #expect(try json.document()["settings"]?.plainText == "max_in_flight", "\(json.text)")
     }
 
+    @Test("null resets a setting, once; the secret of a new webhook is shown if wanted")
+    func resets() async throws {
+        let client = Client(try await HeraldProcess.start())
+        _ = try await client.run(
+            "delegates", "add", "https://one.example/", "--timeout", "7", "--metadata=team=web", "--rate-limit", "3")
+        let settings = ConfigurationKind.delegates.settings.filter { $0 != "signature" }
+        let members = settings.map { "\"\($0)\": null" }.joined(separator: ", ")
+        let file = #"{"delegates": [{"url": "https://one.example/", \#(members)}]}"#
+        let applied = try await client.run("apply", "-", input: file)
+        #expect(
+            applied.lines.first == "Changed the delegate https://one.example/: metadata, rate_limit, timeout_seconds.",
+            "\(applied.text)")
+        #expect(try await client.run("apply", "-", input: file).text == "Unchanged: 1.")
+        let type = #"{"event_types": [{"type": "a.b", "check": null, "description": null, "schema": null}]}"#
+        _ = try await client.run("apply", "-", input: type)
+        #expect(try await client.run("apply", "-", input: type).text == "Unchanged: 1.")
+
+        let new = #"{"delegates": [{"url": "https://two.example/"}]}"#
+        let made = try await client.run("apply", "-", "--show-secrets", input: new)
+        #expect(made.lines.first?.contains("Its secret: whsec_") == true, "\(made.text)")
+        let hidden = try await client.run(
+            "apply", "-", input: new.replacing("two", with: "three"))
+        #expect(hidden.end == .exited(0) && !hidden.text.contains("whsec_"), "\(hidden.text)")
+    }
+
     @Test("apps are exported and made with an admin key")
     func apps() async throws {
         let client = Client(try await HeraldProcess.start())

@@ -9,7 +9,8 @@ struct ClientTerminalTests {
         let herald = try await HeraldProcess.start()
         _ = try await herald.register(
             "http://127.0.0.1:9/a/long/path/that/does/not/fit/on/the/screen/at/all/in/any/way")
-        let command = "\(try Binary.path()) delegates list --kind webhook --server 127.0.0.1:\(herald.port)"
+        let command =
+            "\(try Binary.path()) delegates list --kind webhook --output wide --server 127.0.0.1:\(herald.port)"
         for (prefix, green) in [
             ("env -u NO_COLOR ", true), ("NO_COLOR=1 ", false), ("NO_COLOR= ", true), ("NO_COLOR= TERM=dumb ", false),
         ] {

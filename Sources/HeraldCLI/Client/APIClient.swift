@@ -34,7 +34,7 @@ final class APIClient {
             server: profile?.server ?? Self.namedServer(invocation) ?? Self.defaultServer,
             key: try Self.key(invocation["key-file"], environment) ?? profile?.key,
             app: invocation["app"] ?? environment["HERALD_APP"],
-            authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
+            tls: try ClientTLS(invocation))
         command = invocation.command
     }
 
@@ -55,7 +55,7 @@ final class APIClient {
         return try environment["HERALD_KEY_FILE"].map(KeyFile.read)
     }
 
-    init(server: String, key: String? = nil, app: String? = nil, authorities: String?) throws(CommandError) {
+    init(server: String, key: String? = nil, app: String? = nil, tls: ClientTLS) throws(CommandError) {
         let url = server.contains("://") ? server : "http://" + server
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
@@ -67,9 +67,11 @@ final class APIClient {
             (key.map { [("Authorization", "Bearer " + $0)] } ?? []) + (app.map { [("Herald-App", $0)] } ?? [])
         self.server = String(url.reversed().drop { $0 == "/" }.reversed())
         do throws(HTTPClientError) {
-            client = try HTTPClient(
-                HTTPClient.Configuration(
-                    userAgent: "herald-cli/\(heraldVersion)", certificateAuthorities: authorities))
+            var configuration = HTTPClient.Configuration(
+                userAgent: "herald-cli/\(heraldVersion)", certificateAuthorities: tls.authorities)
+            configuration.clientCertificate = tls.certificate
+            configuration.clientKey = tls.key
+            client = try HTTPClient(configuration)
         } catch {
             throw CommandError(description: "\(error).", exitCode: ExitCode.software)
         }

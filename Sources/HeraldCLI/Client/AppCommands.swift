@@ -14,7 +14,7 @@ extension Command {
                 }),
             Command(
                 name: "list", summary: "list apps, newest first",
-                flags: [Flags.limit, Flags.everything] + Flags.client,
+                flags: Flags.list + Flags.client,
                 action: .run(AppCommands.list)),
             Command(
                 name: "change", summary: "change the quotas or the name of an app", arguments: [name],
@@ -47,7 +47,7 @@ extension Command {
 
     static let audit = Command(
         name: "audit", summary: "show who changed which delegate, key or app, newest first",
-        flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(AppCommands.audit))
+        flags: Flags.list + Flags.client, action: .run(AppCommands.audit))
 
     private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
@@ -83,7 +83,7 @@ private enum AppCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "apps"], none: "No apps.",
-            Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", "CREATED")
+            Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", .time("CREATED"))
         ) { app in
             [
                 .init(app.text("id")), .init(app.text("name")), .init(app.text("max_delegates")),
@@ -110,7 +110,7 @@ private enum AppCommands {
     static func audit(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "audit"], none: "Nothing was changed.",
-            Table("TIME", .text("ACTOR"), "ADDRESS", "ACTION", .text("TARGET"), "APP")
+            Table(.time("TIME"), .text("ACTOR"), "ADDRESS", .text("ACTION"), .id("TARGET"), "APP")
         ) { entry in
             [
                 .init(entry.text("time"), .faint), .init(entry.text("actor")), .init(entry.text("address")),

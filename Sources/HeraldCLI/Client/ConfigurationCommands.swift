@@ -5,7 +5,7 @@ extension Command {
         name: "export", summary: "print the configuration of a server: apps, event types and delegates, as JSON",
         details: """
             For `herald apply`. It has the webhooks and event types of one app, and with an admin key of `default` the other apps with their limits.
-            It has no secrets: no signing secrets, extra headers, keys and TLS settings.
+            It is YAML, too. It has no secrets: no signing secrets, extra headers, keys and TLS settings.
             """,
         flags: Flags.connection,
         examples: ["herald export > herald.json"],
@@ -15,11 +15,15 @@ extension Command {
         name: "apply", summary: "make a server have the configuration of a file",
         details: """
             Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL. Settings that the file
-            does not name stay, and nothing is removed. Applying a file again does nothing. A new webhook has a secret that
-            `herald delegates rotate` replaces and shows. A request that is refused ends the command; what was done before it stays.
+            does not name stay, `null` resets one, and nothing is removed. Applying a file again does nothing. A new webhook has a secret:
+            --show-secrets prints it once, and `herald delegates rotate` replaces it. A request that is refused ends the command;
+            what was done before it stays.
             """,
         arguments: [Argument(name: "FILE", help: "As `herald export` prints it, JSON; - reads standard input.")],
-        flags: [Flags.dryRun] + Flags.client,
+        flags: [
+            Flags.dryRun,
+            Flag(name: "show-secrets", help: "Print the secrets of new webhooks; they are shown only once."),
+        ] + Flags.client,
         examples: [
             "herald apply herald.json --dry-run", "herald export --profile test | herald apply - --profile production",
         ],
@@ -73,8 +77,8 @@ private enum ConfigurationCommands {
                     continue
                 }
                 try step.check()
-                if !call.has("dry-run") { try step.run(client) }
-                try step.print(call)
+                let secret = call.has("dry-run") ? nil : try step.run(client)
+                try step.print(call, secret: call.has("show-secrets") ? secret : nil)
             }
         }
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
@@ -99,7 +103,11 @@ private struct Step {
     private var differences: [String] {
         kind.settings.filter { name in
             guard let wanted = desired[name] else { return false }
-            return wanted.canonicalText != (current?[name]?.canonicalText ?? "null")
+            let present = current?[name]?.canonicalText ?? "null"
+            guard wanted.isNull else { return wanted.canonicalText != present }
+            // It resets the setting. A default that is not described is the empty value.
+            let reset = kind.defaults?[name]?["default"]?.canonicalText ?? "null"
+            return reset == "null" ? !["null", "{}", "[]", "\"\""].contains(present) : reset != present
         }
     }
 
@@ -113,15 +121,17 @@ private struct Step {
             exitCode: ExitCode.refused)
     }
 
-    func run(_ client: APIClient) throws(CommandError) {
+    /// - Returns: the secret of a new webhook.
+    func run(_ client: APIClient) throws(CommandError) -> String? {
         do throws(CommandError) {
             if let current {
                 _ = try client.send(kind.method, kind.path + [current.text(kind.id)], body: body(over: current))
             } else if kind.method == "PUT" {
                 _ = try client.send("PUT", kind.path + [key], body: body(over: nil))
             } else {
-                _ = try client.send("POST", kind.path, body: desired.bytes)
+                return try client.send("POST", kind.path, body: desired.bytes).json["secret"]?.string
             }
+            return nil
         } catch {
             throw CommandError(
                 description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
@@ -142,7 +152,7 @@ private struct Step {
         return json.bytes
     }
 
-    func print(_ call: Invocation) throws(CommandError) {
+    func print(_ call: Invocation, secret: String?) throws(CommandError) {
         let action = current == nil ? "create" : "change"
         let changed = current == nil ? [] : differences
         if call.has("json") {
@@ -152,11 +162,13 @@ private struct Step {
                 $0.member("kind", kind.name)
                 $0.member("key", key)
                 $0.member("settings", changed)
+                $0.member("secret", ifPresent: secret)
             }
             return try Output.line(json: json.bytes)
         }
         let settings = changed.isEmpty ? "" : ": " + changed.joined(separator: ", ")
         let tense = call.has("dry-run") ? "Would \(action)" : action.prefix(1).uppercased() + action.dropFirst() + "d"
-        try Output.line("\(tense) the \(kind.word) \(key)\(settings).".printable())
+        let shown = secret.map { " Its secret: \($0)" } ?? ""
+        try Output.line("\(tense) the \(kind.word) \(key)\(settings).\(shown)".printable())
     }
 }

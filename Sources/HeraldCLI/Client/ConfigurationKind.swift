@@ -1,3 +1,4 @@
+import HeraldAPI
 import HeraldCore
 import HeraldJSON
 
@@ -17,20 +18,33 @@ struct ConfigurationKind: Sendable {
     let id: String
     /// How one is changed; with PUT a request has all settings.
     let method: String
+    /// The schema of the API's description that has the defaults.
+    let schema: String
 
     static let apps = ConfigurationKind(
         name: "apps", word: "app", path: ["v1", "apps"], key: "name",
-        settings: ["max_delegates", "events_per_second", "max_stored_bytes"], id: "id", method: "PATCH")
+        settings: ["max_delegates", "events_per_second", "max_stored_bytes"], id: "id", method: "PATCH",
+        schema: "AppSettings")
     static let eventTypes = ConfigurationKind(
         name: "event_types", word: "event type", path: ["v1", "event-types"], key: "type",
-        settings: ["description", "example", "schema", "check", "assert_formats"], id: "type", method: "PUT")
+        settings: ["description", "example", "schema", "check", "assert_formats"], id: "type", method: "PUT",
+        schema: "EventTypeInput")
     static let delegates = ConfigurationKind(
         name: "delegates", word: "delegate", path: ["v1", "delegates"], key: "url",
         // The values of headers and TLS settings are secrets, which the API never shows.
         settings: WebhookField.all.map(\.name).filter { !["url", "headers", "tls"].contains($0) } + ["signature"],
-        fixed: ["signature"], id: "id", method: "PATCH")
+        fixed: ["signature"], id: "id", method: "PATCH", schema: "DelegateSettings")
 
     static let all = [apps, eventTypes, delegates]
+
+    /// The settings in the description of the API that this program has.
+    var defaults: JSONValue? {
+        Self.description?["components"]?["schemas"]?[schema]?["properties"]
+    }
+
+    private static let description = try? JSONDocument(
+        parsing: APIDescription.json, limits: JSONLimits(values: 1_000_000)
+    ).root
 
     /// All of a server.
     func current(_ client: APIClient) throws(CommandError) -> [JSONValue] {

@@ -17,8 +17,7 @@ extension Command {
                     Flag(
                         name: "event", placeholder: "TYPE",
                         help: "Only delegates whose patterns match this type of event."),
-                    Flags.limit, Flags.everything,
-                ] + Flags.client,
+                ] + Flags.list + Flags.client,
                 examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
             Command(
                 name: "add", summary: "register a webhook",
@@ -81,7 +80,7 @@ extension Command {
                 action: .run(DelegateCommands.replay)),
             Command(
                 name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
-                arguments: [id], flags: [Flags.limit, Flags.everything] + Flags.client,
+                arguments: [id], flags: Flags.list + Flags.client,
                 action: .run(DelegateCommands.replays)),
             Command(
                 name: "end-replay", summary: "end a replay",
@@ -105,8 +104,7 @@ extension Command {
                         help: "Only those with this result: succeeded, failed.",
                         values: ["succeeded", "failed"]),
                     Flag(name: "event", placeholder: "ID", help: "Only those about this event."),
-                    Flags.limit, Flags.everything,
-                ] + Flags.client, action: .run(DelegateCommands.attempts)),
+                ] + Flags.list + Flags.client, action: .run(DelegateCommands.attempts)),
             Command(
                 name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
@@ -124,7 +122,7 @@ private enum DelegateCommands {
         try Listing.print(
             call, ["v1", "delegates"],
             query: [("kind", call["kind"]), ("status", call["status"]), ("event", call["event"])],
-            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .text("URL"))
+            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL"))
         ) { delegate in
             [
                 .init(delegate.text("id")), .init(delegate.text("kind")), .init(state: delegate.text("status")),
@@ -167,7 +165,8 @@ private enum DelegateCommands {
         try Confirmation.ask(call, isNamed: true) {
             "Remove \(call.arguments.joined(separator: ", ")) of \(client.server), with what is still to be delivered?"
         }
-        for id in call.arguments {
+        for argument in call.arguments {
+            let id = try ShortID.delegate(argument, call)
             try listing.print(try client.send("DELETE", ["v1", "delegates", id]), "Removed \(id).")
         }
     }
@@ -222,7 +221,7 @@ private enum DelegateCommands {
 
     static func replays(_ call: Invocation) throws(CommandError) {
         try Listing.print(
-            call, path(call, "replays"), none: "No replays.", Table("ID", "BEGAN", "PROGRESS", "EVENTS")
+            call, path(call, "replays"), none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS")
         ) { replay in
             let percent = Int(((replay["progress"]?.double ?? 0) * 100).rounded(.down))
             return [
@@ -257,7 +256,7 @@ private enum DelegateCommands {
     static func attempts(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, path(call, "attempts"), query: [("outcome", call["outcome"]), ("event", call["event"])],
-            none: "No attempts.", AttemptRow.table("EVENT")
+            none: "No attempts.", AttemptRow.table(.id("EVENT"))
         ) { AttemptRow.cells($0, about: $0.text("event")) }
     }
 
@@ -274,21 +273,30 @@ private enum DelegateCommands {
         try Output.line(([words] + details).joined(separator: ": "))
     }
 
-    private static func path(_ call: Invocation, _ rest: String...) -> [String] {
-        ["v1", "delegates", call.arguments[0]] + rest
+    private static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
+        ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)] + rest
     }
 }
 
 /// One attempt in a table.
 enum AttemptRow {
-    /// - Parameter about: the second column.
-    static func table(_ about: Table.Column) -> Table {
-        Table("STARTED", about, "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
+    /// - Parameters:
+    ///   - about: the second column.
+    ///   - isLive: rows appear as attempts end, so that times are not relative, and each has its delegate.
+    static func table(_ about: Table.Column, isLive: Bool = false) -> Table {
+        if isLive {
+            return Table(
+                "STARTED", about, .id("DELEGATE"), "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
+        }
+        return Table(.time("STARTED"), about, "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
     }
 
-    static func cells(_ attempt: JSONValue, about: String) -> [Table.Cell] {
-        [
-            .init(attempt.text("started_at"), .faint), .init(about), .init(attempt.text("attempt")),
+    static func cells(_ attempt: JSONValue, about: String, isLive: Bool = false) -> [Table.Cell] {
+        let time = attempt.text("started_at")
+        return [
+            .init(isLive ? EventRow.clock(time) : time, .faint), .init(about),
+        ] + (isLive ? [.init(attempt.text("delegate"))] : []) + [
+            .init(attempt.text("attempt")),
             .init(state: attempt.text("outcome")), .init(attempt.text("status_code")),
             .init(attempt.text("duration_ms")),
             .init([attempt.text("error"), attempt.text("detail")].filter { !$0.isEmpty }.joined(separator: ": ")),

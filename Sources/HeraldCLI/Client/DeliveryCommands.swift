@@ -7,7 +7,7 @@ extension Command {
             Command(
                 name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
                 flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
-                    + [Flags.limit, Flags.everything] + Flags.client,
+                    + Flags.list + Flags.client,
                 examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],
                 action: .run(DeliveryCommands.list)),
             Command(
@@ -68,8 +68,9 @@ private enum DeliveryCommands {
         try Listing.print(
             call, ["v1", "deliveries"], query: filters(call), none: "No such deliveries.",
             Table(
-                "EVENT", .text("TYPE"), "DELEGATE", "STATE", "ATTEMPTS", .text("LAST ERROR"), "NEXT ATTEMPT",
-                .text("URL"), .text("REASON"))
+                .id("EVENT"), .text("TYPE"), .id("DELEGATE").detail, "STATE", "TRIES", .text("LAST ERROR"),
+                .time("NEXT"),
+                .url("URL"), .text("REASON").detail)
         ) { delivery in
             [
                 .init(delivery.text("event")), .init(delivery.text("type")), .init(delivery.text("delegate")),
@@ -100,7 +101,7 @@ private enum DeliveryCommands {
         }
         if call.has("json") { return }
         if total == 0 { return Output.message("No such deliveries.\n") }
-        var table = Table("DELEGATE", "DELIVERIES", .text("LAST ERROR"), .text("URL"))
+        var table = Table("DELEGATE", "DELIVERIES", .text("LAST ERROR"), .url("URL"))
         let sorted = sums.sorted { ($0.value.deliveries, $1.key) > ($1.value.deliveries, $0.key) }
         try table.print(sorted.map { [.init($0.key), .init("\($0.value.deliveries)")] + $0.value.row })
         try Output.line("\(total) in all.")

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 extension Command {
     static let events = Command(
@@ -20,9 +21,8 @@ extension Command {
                     Flag(
                         name: "since", placeholder: "TIME",
                         help: "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
-                    Flag(name: "until", placeholder: "TIME", help: "Before this time.", time: .past), Flags.limit,
-                    Flags.everything,
-                ] + Flags.client,
+                    Flag(name: "until", placeholder: "TIME", help: "Before this time.", time: .past),
+                ] + Flags.list + Flags.client,
                 examples: [
                     "herald events list --type 'auth.*' --json | jq .data.user",
                     "herald events list --since 36h --until 12h",
@@ -49,7 +49,7 @@ extension Command {
                 action: .run(EventCommands.feed)),
             Command(
                 name: "show", summary: "show one event, with its deliveries and their attempts",
-                arguments: [id], flags: Flags.client, action: .run(EventCommands.show)),
+                arguments: [id], flags: [Flags.output] + Flags.client, action: .run(EventCommands.show)),
             Command(
                 name: "redeliver", summary: "send an event again", arguments: [id],
                 flags: [
@@ -76,7 +76,7 @@ private enum EventCommands {
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
         let events = answer.json["data"].map { Array($0.elements) } ?? []
-        var table = EventRow.table
+        var table = EventRow.table.formed(call)
         if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
         if answer.json["truncated"]?.bool == true { Output.message("Events after the position were removed.\n") }
         Output.message("Next: --after \(answer.json.text("next").printable())\n")
@@ -84,13 +84,16 @@ private enum EventCommands {
 
     static func show(_ call: Invocation) throws(CommandError) {
         let listing = Listing(call)
-        let answer = try APIClient(call).send("GET", ["v1", "events", call.arguments[0]])
+        let id = try ShortID.event(call.arguments[0], call)
+        let answer = try APIClient(call).send("GET", ["v1", "events", id])
         guard !listing.isJSON else { return try listing.print(answer) }
         try listing.print(fields: answer.json, without: ["deliveries", "data"])
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
         let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
         guard !deliveries.isEmpty else { return try Output.line("No delegate matched.") }
-        var shown = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
+        var shown = Table(
+            .id("DELEGATE"), "STATE", "TRIES", .time("NEXT"), .url("URL"), .text("REASON")
+        ).formed(call)
         try shown.print(
             deliveries.map { delivery in
                 [
@@ -104,7 +107,7 @@ private enum EventCommands {
         }
         guard !attempts.isEmpty else { return }
         try Output.line("")
-        var timeline = AttemptRow.table("DELEGATE")
+        var timeline = AttemptRow.table(.id("DELEGATE")).formed(call)
         // Times of the same format sort as text.
         try timeline.print(
             attempts.sorted { $0.1.text("started_at") < $1.1.text("started_at") }
@@ -114,15 +117,21 @@ private enum EventCommands {
     static func redeliver(_ call: Invocation) throws(CommandError) {
         var json = JSONWriter()
         json.object { $0.member("delegate", ifPresent: call["delegate"]) }
-        let answer = try APIClient(call).send(
-            "POST", ["v1", "events", call.arguments[0], "redeliver"], body: json.bytes)
+        let id = try ShortID.event(call.arguments[0], call)
+        let answer = try APIClient(call).send("POST", ["v1", "events", id, "redeliver"], body: json.bytes)
         try Listing(call).print(answer, "Deliveries to repeat: \(answer.json.text("deliveries")).")
     }
 }
 
 /// One event in a table.
 enum EventRow {
-    static let table = Table("TIME", "ID", .text("TYPE"), .text("SUBJECT"), .text("DATA"))
+    static var table: Table { Table(.time("TIME"), "ID", .text("TYPE"), .text("SUBJECT"), .text("DATA")) }
+
+    /// A time without the date of today, which saves space on a narrow screen.
+    static func clock(_ time: String) -> String {
+        let today = Timestamp(milliseconds: Clock.system.wall()).description.prefix(11)
+        return time.hasPrefix(today) ? String(time.dropFirst(11).prefix(12)) : time
+    }
 
     static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
 

@@ -6,11 +6,11 @@ extension Command {
         action: .group([
             Command(
                 name: "list", summary: "list the described types, by name",
-                flags: [Flags.limit, Flags.everything] + Flags.client,
+                flags: Flags.list + Flags.client,
                 action: .run { call throws(CommandError) in
                     try Listing.print(
                         call, ["v1", "event-types"], none: "No types have a description.",
-                        Table(.text("TYPE"), "CHECK", "SCHEMA", "UPDATED", .text("DESCRIPTION"))
+                        Table(.text("TYPE"), "CHECK", "SCHEMA", .time("UPDATED"), .text("DESCRIPTION"))
                     ) { type in
                         [
                             .init(type.text("type")), .init(type.text("check")),

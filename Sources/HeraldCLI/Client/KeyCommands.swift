@@ -25,7 +25,7 @@ extension Command {
                 action: .run(KeyCommands.create)),
             Command(
                 name: "list", summary: "list keys, newest first, without the keys themselves",
-                flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(KeyCommands.list)),
+                flags: Flags.list + Flags.client, action: .run(KeyCommands.list)),
             Command(
                 name: "rotate", summary: "replace a key; the old one stays valid for a while",
                 arguments: [id],
@@ -67,7 +67,7 @@ private enum KeyCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "keys"], none: "No keys.",
-            Table("ID", .text("NAME"), .text("SCOPES"), "CREATED", "EXPIRES", "LAST USED")
+            Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED"))
         ) { key in
             [
                 .init(key.text("id")), .init(key.text("name")), .init(key.text("scopes")),

@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldRuntime
 
 extension Command {
     static let listen = Command(
@@ -130,9 +129,6 @@ private final class EventPrinter {
     }
 
     private func row(_ event: JSONValue) -> [Table.Cell] {
-        // The date of today is omitted, to save space on a narrow screen.
-        let time = event.text("time")
-        let today = Timestamp(milliseconds: Clock.system.wall()).description.prefix(11)
-        return EventRow.cells(event, time: time.hasPrefix(today) ? String(time.dropFirst(11).prefix(12)) : time)
+        EventRow.cells(event, time: EventRow.clock(event.text("time")))
     }
 }

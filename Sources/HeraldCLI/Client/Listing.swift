@@ -13,7 +13,7 @@ struct Listing {
     ) throws(CommandError) {
         let limit = invocation.has("all") ? nil : try invocation.number("limit", 1...1_000_000_000) ?? 50
         let listing = Listing(invocation)
-        var table = table
+        var table = table.formed(invocation)
         var count = 0
         try APIClient(invocation).pages(path, query: query, limit: limit) { elements throws(CommandError) in
             count += elements.count

@@ -2,10 +2,15 @@ import Glibc
 import HeraldHTTPClient
 import HeraldJSON
 
-/// The events of a server as they are posted, across lost connections: each event once, in the order of the log. Used
-/// by one thread.
+/// The events of a server as they are posted, or its attempts as they end, across lost connections: each once, in their
+/// order. Used by one thread.
 struct LiveEvents {
+    enum Log: String {
+        case events, attempts
+    }
+
     private let client: APIClient
+    private let log: Log
     private let filters: [(String, String?)]
     /// The last handled event, or where to start; `nil` for events from now on.
     private var place: String?
@@ -25,12 +30,13 @@ struct LiveEvents {
     private static let longestPause: UInt32 = 10
 
     /// - Parameters:
-    ///   - filters: `events` and `subjects`, as in the query of the API.
+    ///   - filters: as in the query of the API.
     ///   - after: an event's id, a time, or `earliest`.
-    init(_ client: APIClient, filters: [(String, String?)], after place: String?) {
+    init(_ client: APIClient, _ log: Log = .events, filters: [(String, String?)], after start: String?) {
         self.client = client
+        self.log = log
         self.filters = filters
-        self.place = place
+        place = start
     }
 
     /// Calls `each` for each event, until the output is closed. While it runs, the server waits.
@@ -58,7 +64,7 @@ struct LiveEvents {
         let answer: HTTPResponse
         do throws(HTTPClientError) {
             answer = try client.stream(
-                ["v1", "events", "stream"], query: filters + [("last_event_id", place)],
+                ["v1", log.rawValue, "stream"], query: filters + [("last_event_id", place)],
                 shouldContinue: {
                     isUnread = Output.isClosed
                     return !isUnread
@@ -83,7 +89,7 @@ struct LiveEvents {
             guard state != .first, problem.isTemporary || answer.status >= 500 else { throw problem.error }
             return problem.words
         }
-        if state == .first { throw client.notHerald("its response is not a stream of events") }
+        if state == .first { throw client.notHerald("its response is not a stream of \(log)") }
         return "\(client.server) ended the stream."
     }
 
@@ -116,9 +122,11 @@ struct LiveEvents {
         case "ready": announceListening()
         case "reset":
             announceListening()
+            let (what, one) = log == .events ? ("Events", "the event") : ("Attempts", "the attempt")
+            let list = log == .events ? "; `herald events list` lists those that are left" : ""
             Output.message(
-                "Events may be missing. The log does not have \((place ?? "the event").printable()), to go on after: it never "
-                    + "was there, or is too old. New events follow; `herald events list` lists those that are left.\n")
+                "\(what) may be missing. The log does not have \((place ?? one).printable()), to go on after: it never "
+                    + "was there, or is too old. New \(log.rawValue) follow\(list).\n")
         default: break
         }
         place = message.id ?? place

@@ -45,7 +45,7 @@ private enum LoginCommand {
         if key == nil { key = try typed() }
         let client = try APIClient(
             server: server, key: key,
-            authorities: call["certificate-authorities"] ?? Environment.current["HERALD_CERTIFICATE_AUTHORITIES"])
+            tls: try ClientTLS(call))
         let session = try client.send("GET", ["v1", "session"]).json
         guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
             throw CommandError(

@@ -108,7 +108,7 @@ private enum PublishCommand {
             if wait != nil && !isOld { Output.message("Not every delegate was called in time.\n") }
             return
         }
-        var table = Table("DELEGATE", "STATE", "STATUS", "MS", .text("ERROR"))
+        var table = Table(.id("DELEGATE"), "STATE", "STATUS", "MS", .text("ERROR"))
         try table.print(
             deliveries.elements.map {
                 [
@@ -131,7 +131,7 @@ private enum PublishCommand {
     }
 
     private static func explain(_ answer: JSONValue) throws(CommandError) {
-        var table = Table("DELEGATE", "MATCHES", .text("URL"), .text("REASON"))
+        var table = Table(.id("DELEGATE"), "MATCHES", .url("URL"), .text("REASON"))
         try table.print(
             (answer["delegates"].map { Array($0.elements) } ?? []).map {
                 let isMatching = $0["matches"]?.bool == true

@@ -17,7 +17,8 @@ extension Command {
                 name: "list", summary: "list the nodes, newest first", flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     try SystemCommands.list(
-                        call, ["v1", "nodes"], Table("ID", "PRESENT", "SHARDS", "LAG", "SEEN", "VERSION", .text("NAME"))
+                        call, ["v1", "nodes"],
+                        Table("ID", "PRESENT", "SHARDS", "LAG", .time("SEEN"), "VERSION", .text("NAME"))
                     ) { node in
                         let isPresent = node["present"]?.bool == true
                         return [
@@ -32,7 +33,8 @@ extension Command {
                 flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     try SystemCommands.list(
-                        call, ["v1", "nodes", "moves"], Table("TIME", "FROM", "TO", "REASON", .text("SHARDS"))
+                        call, ["v1", "nodes", "moves"],
+                        Table(.time("TIME"), .id("FROM"), .id("TO"), "REASON", .text("SHARDS"))
                     ) { move in
                         [
                             .init(move.text("moved_at"), .faint), .init(move.text("from")), .init(move.text("to")),

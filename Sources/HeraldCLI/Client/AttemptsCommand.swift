@@ -1,0 +1,45 @@
+import HeraldJSON
+
+extension Command {
+    static let attempts = Command(
+        name: "attempts", summary: "show attempts to deliver as they end",
+        details: """
+            Connects again when the connection is lost, and resumes. Ctrl-C ends it with exit code 130, TERM with 0.
+            `herald delegates attempts` lists those of a delegate that have ended.
+            """,
+        flags: [
+            Flag(name: "delegate", placeholder: "ID", help: "Only attempts to call this delegate."),
+            Flag(name: "event", placeholder: "ID", help: "Only attempts to deliver this event."),
+            Flag(
+                name: "outcome", placeholder: "OUTCOME", help: "Only those with this result: succeeded, failed.",
+                values: ["succeeded", "failed"]),
+            Flag(
+                name: "after", placeholder: "ID|earliest",
+                help: "Begin in the past: after this attempt, or with the oldest one.", member: "last_event_id"),
+            Flags.output,
+        ] + Flags.client,
+        examples: ["herald attempts --outcome failed", "herald attempts --json | jq .error"],
+        action: .run(AttemptsCommand.run))
+}
+
+private enum AttemptsCommand {
+    static func run(_ call: Invocation) throws(CommandError) {
+        let interruption = try Interruption()
+        let delegate = try call["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, call) }
+        let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
+        let filters = [("delegate", delegate), ("event", event), ("outcome", call["outcome"])]
+        var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])
+        var table = AttemptRow.table(.id("EVENT"), isLive: true).formed(call)
+        do throws(CommandError) {
+            try live.run { attempt throws(CommandError) in
+                try interruption.protect { () throws(CommandError) in
+                    if call.has("json") { return try Output.line(json: attempt.bytes) }
+                    try table.print([AttemptRow.cells(attempt, about: attempt.text("event"), isLive: true)])
+                }
+            }
+        } catch {
+            // A closed output is a normal end.
+            if !Output.isClosed { throw error }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("The command line: lists", .timeLimit(.minutes(5)))
+struct ClientListTests {
+    @Test("narrow cells: the end of an id, the time from now, and the host of a URL")
+    func cells() {
+        #expect(ShortText.id("dlg_01M7YZ2J61B6WSJHG4TYRGWBTV") == "dlg_…RGWBTV")
+        #expect(ShortText.id("order-1001") == "order-1001" && ShortText.id("my_own_id") == "my_own_id")
+        let now: Int64 = 1_795_000_000_000
+        for (distance, words) in [
+            (Int64(0), "0 s ago"), (59_999, "59 s ago"), (60_000, "1 m ago"), (3_599_000, "59 m ago"),
+            (7_200_000, "2 h ago"), (172_800_000, "2 d ago"), (-90_000, "in 1 m"),
+        ] {
+            #expect(ShortText.time(Timestamp(milliseconds: now - distance).description, now: now) == words)
+        }
+        #expect(ShortText.time("", now: now) == "" && ShortText.time("10:00:00", now: now) == "10:00:00")
+        #expect(ShortText.host("https://a.example:8443/x?y=/z") == "a.example:8443")
+        #expect(ShortText.host("Log of the server") == "Log of the server")
+    }
+
+    @Test("each narrow list fits 80 columns with what one needs, and the wide one has everything")
+    func widths() async throws {
+        let herald = try await HeraldProcess.start()
+        let client = Client(herald)
+        let receiver = try Receiver { _ in .status(503) }
+        defer { receiver.close() }
+        let url = receiver.url("/a/long/path/that/does/not/fit/on/the/screen/at/all/in/any/way")
+        let delegate = try await herald.register(url, #""retry_schedule": [86400], "description": "A long text""#).id
+        let event = try await herald.publish(
+            "order.paid", #""data": {"text": "\#(String(repeating: "x", count: 99))"}"#)
+        _ = try await herald.deliveries(of: event, "retrying")
+        func list(_ words: String, _ form: String) async throws -> [String] {
+            let result = try await Client.run(
+                words.split(separator: " ").map(String.init) + ["--output", form],
+                server: "http://127.0.0.1:\(herald.port)")
+            #expect(result.end == .exited(0), "\(words): \(result.text)")
+            return result.lines
+        }
+        for words in [
+            "deliveries list", "delegates list", "events list", "delegates attempts \(delegate)", "apps list",
+            "audit", "events show \(event)",
+        ] {
+            let lines = try await list(words, "narrow")
+            // The fields of a single event are no table.
+            let rows = words.hasPrefix("events show") ? Array(lines.drop { !$0.hasPrefix("DELEGATE") }) : lines
+            #expect(rows.count > 1 && rows.allSatisfy { $0.count <= 80 }, "\(words): \(lines.joined(separator: "\n"))")
+        }
+        let narrow = try #require(try await list("deliveries list", "narrow").last)
+        for part in [
+            "evt_…\(event.suffix(6))", "order.paid", "retrying", "503", "127.0.0.1:\(receiver.port)",
+        ] {
+            #expect(narrow.contains(part), "\(part) in \(narrow)")
+        }
+        #expect(narrow.contains(#/in 2\d h/#), "\(narrow)")
+        let wide = try #require(try await list("deliveries list", "wide").last)
+        for part in [event, delegate, url] { #expect(wide.contains(part), "\(part) in \(wide)") }
+        // As in the list.
+        let short = "dlg_…\(delegate.suffix(6))"
+        #expect(try await client.run("delegates", "show", short, "--json").document().text("id") == delegate)
+        let shown = try await client.run("events", "show", "evt_…\(event.suffix(6))", "--json")
+        #expect(try shown.document().text("id") == event)
+        let none = try await client.run("delegates", "show", "dlg_…000000")
+        #expect(none.end == .exited(64) && none.text.contains("--output wide"), "\(none.text)")
+    }
+
+    @Test("a client certificate is shown to a server that requires one; half of it is refused")
+    func clientCertificate() async throws {
+        let (authority, clients) = (try CertificateAuthority(), try CertificateAuthority())
+        let server = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients)) { _ in
+            .status(200, body: #"{"data": [], "next_cursor": null}"#)
+        }
+        defer { server.close() }
+        let folder = TemporaryFolder()
+        let identity = try clients.makeIdentity(names: ["cli.example"])
+        let ca = try folder.write(authority.pem, to: "ca.pem")
+        let certificate = ["--client-certificate", try folder.write(identity.certificate, to: "certificate.pem")]
+        let key = ["--client-key", try folder.write(identity.key, to: "key.pem")]
+        let list = ["delegates", "list", "--certificate-authorities", ca]
+        let shown = try await Client.run(list + certificate + key, server: server.url(""))
+        #expect(shown.end == .exited(0), "\(shown.text)")
+        #expect(try await Client.run(list, server: server.url("")).end == .exited(69))
+        let half = try await Client.run(list + certificate, server: server.url(""))
+        #expect(half.end == .exited(64) && half.text.contains("--client-key is missing"), "\(half.text)")
+        #expect(server.requestCount == 1)
+    }
+
+    @Test("attempts are shown as they end, those of one result if wanted")
+    func attempts() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
+        defer { receiver.close() }
+        let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#).id
+        let good = try await herald.register(receiver.url("/good")).id
+        let listener = try ChildProcess(
+            try Binary.path(),
+            ["attempts", "--outcome", "failed", "--server", "http://127.0.0.1:\(herald.port)"])
+        defer { listener.signal(9) }
+        try await eventually("it listens") { listener.text.contains("Listening to") }
+        let event = try await herald.publish()
+        let row = try await eventually("the attempt is shown") { listener.lines.first { $0.contains(event) } }
+        #expect(row.contains(bad) && row.contains("failed") && row.contains("500"), "\(row)")
+        #expect(!listener.text.contains(good))
+        listener.signal(15)
+        #expect(try await listener.ended(within: 60) == .exited(0))
+    }
+}
