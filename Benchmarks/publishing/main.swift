@@ -48,5 +48,6 @@ let sink = Sink(delegates: [[.any]])
 var configuration = HeraldService.Configuration()
 configuration.publish = { sink.take($0) }
 let server = try HTTPServer(
-    HTTPServerConfiguration(port: port, maxBodyBytes: PublicationLimits.defaultBytes), handler: HeraldService(hub: hub, configuration: configuration))
+    HTTPServerConfiguration(port: port, maxBodyBytes: PublicationLimits.defaultBytes),
+    handler: HeraldService(hub: hub, configuration: configuration))
 while true { pause() }
