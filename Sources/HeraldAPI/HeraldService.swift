@@ -90,7 +90,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes
                 + SystemEndpoints(hub: hub, metrics: metrics, publicURL: publicURL).routes
                 + ReferenceEndpoints(publicURL: publicURL).routes
-                + DashboardEndpoints().routes)
+                + DashboardEndpoints(hub: hub).routes)
     }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has

@@ -426,5 +426,13 @@ enum Schema {
         ) WITH (fillfactor = 70);
         CREATE INDEX volumes_by_start ON volumes (start);
         """,
+        """
+        -- The appearance of an app's dashboard for the users of its links. `portal_frame_origins` as TextList writes it.
+        ALTER TABLE apps ADD COLUMN portal_title text COLLATE "C";
+        ALTER TABLE apps ADD COLUMN portal_logo text COLLATE "C";
+        ALTER TABLE apps ADD COLUMN portal_color text COLLATE "C";
+        ALTER TABLE apps ADD COLUMN portal_language text COLLATE "C" NOT NULL DEFAULT 'en';
+        ALTER TABLE apps ADD COLUMN portal_frame_origins text COLLATE "C" NOT NULL DEFAULT '';
+        """,
     ]
 }

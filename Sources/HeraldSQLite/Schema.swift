@@ -304,5 +304,13 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX volumes_by_start ON volumes (start);
         """,
+        """
+        -- The appearance of an app's dashboard for the users of its links. `portal_frame_origins` as TextList writes it.
+        ALTER TABLE apps ADD COLUMN portal_title TEXT;
+        ALTER TABLE apps ADD COLUMN portal_logo TEXT;
+        ALTER TABLE apps ADD COLUMN portal_color TEXT;
+        ALTER TABLE apps ADD COLUMN portal_language TEXT NOT NULL DEFAULT 'en';
+        ALTER TABLE apps ADD COLUMN portal_frame_origins TEXT NOT NULL DEFAULT '';
+        """,
     ]
 }

@@ -14,9 +14,18 @@ package enum AppColumns {
     static let createdAt = Of("created_at", .integer) { $0.createdAt }
     static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
     static let version = Of("version", .natural) { $0.version }
+    static let title = Of("portal_title", .optionalText, wiped: .null) { $0.settings.portal.title }
+    static let logo = Of("portal_logo", .optionalText, wiped: .null) { $0.settings.portal.logo }
+    static let color = Of("portal_color", .optionalText, wiped: .null) { $0.settings.portal.color }
+    static let language = Of("portal_language", .name) { $0.settings.portal.language }
+    static let frameOrigins = Of("portal_frame_origins", .texts, wiped: .text("")) { $0.settings.portal.frameOrigins }
 
     package static let table = RowTable<App>(
-        "apps", [key, id, name, maxDelegates, eventsPerSecond, maxStoredBytes, createdAt, updatedAt, version])
+        "apps",
+        [
+            key, id, name, maxDelegates, eventsPerSecond, maxStoredBytes, createdAt, updatedAt, version, title, logo,
+            color, language, frameOrigins,
+        ])
 }
 
 extension App {
@@ -30,7 +39,10 @@ extension App {
             settings: Settings(
                 name: try row(Columns.name), maxDelegates: try row(Columns.maxDelegates),
                 eventsPerSecond: try row(Columns.eventsPerSecond),
-                maxStoredBytes: try row(Columns.maxStoredBytes)),
+                maxStoredBytes: try row(Columns.maxStoredBytes),
+                portal: Portal(
+                    title: try row(Columns.title), logo: try row(Columns.logo), color: try row(Columns.color),
+                    language: try row(Columns.language), frameOrigins: try row(Columns.frameOrigins))),
             createdAt: try row(Columns.createdAt), updatedAt: try row(Columns.updatedAt),
             version: try row(Columns.version))
     }

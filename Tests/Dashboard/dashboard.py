@@ -158,7 +158,8 @@ def a_burst_adds_only_new_rows(page):
     page.wait(lambda: page.texts("tbody tr:first-child td.data") == ["299"])
     # A few more are the button for older events.
     assert page.script("return added") <= 310, page.script("return added")
-    assert len(page.all("tbody tr")) == 200
+    # The rows below follow when no more events arrive.
+    page.wait(lambda: len(page.all("tbody tr")) == 200)
 
 
 def stored_numbers_are_shown_as_they_are(page):
@@ -211,6 +212,52 @@ def what_is_given_up_is_shown_first(page):
     page.see("1 of 1 delivery on the way again.")
     for each in [*ids, well]:
         call(page.server, "DELETE", "/v1/delegates/" + each)
+
+
+def the_attempts_of_a_delegate_are_searched(page):
+    made = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/many", "events": ["part.*"]})["id"]
+    call(page.server, "POST", "/v1/events", [{"type": "part.one"}] * 25)
+    page.open("#/delegates/" + made)
+    page.wait(lambda: len(page.all("dialog ol.attempts > li")) == 20)
+    page.click("Older attempts")
+    page.wait(lambda: len(page.all("dialog ol.attempts > li")) == 25)
+    page.choose("attempts-outcome", "failed")
+    page.see("No attempt matches.")
+    page.choose("attempts-error", "5xx")
+    page.see("No attempt matches.")
+    page.choose("attempts-outcome", "succeeded")
+    page.wait(lambda: len(page.all("dialog ol.attempts > li")) == 20 and not page.find("#attempts-error").is_enabled())
+    page.choose("attempts-since", "1h")
+    page.wait(lambda: len(page.all("dialog ol.attempts > li")) == 20)
+    page.check_accessibility()
+    page.click("Replay")
+    page.choose("field-from", "")
+    page.click("Count")
+    page.see("Send 25 events again?")
+    page.press(page.all("dialog.ask")[-1], "Send again")
+    page.see("25 events on the way again.")
+    page.wait(lambda: len(call(page.server, "GET", f"/v1/delegates/{made}/attempts?limit=200")["data"]) == 50)
+    call(page.server, "DELETE", "/v1/delegates/" + made)
+    made = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/broken/part", "events": ["part.*"], "retry_schedule": []})["id"]
+    event = call(page.server, "POST", "/v1/events", {"type": "part.two", "subject": "part:2"})["id"]
+    page.wait(lambda: call(page.server, "GET", "/v1/deliveries/counts?delegate=" + made)["deliveries"] == 1)
+    page.open("#/events?delivery=exhausted&type=part.*")
+    page.wait(lambda: page.texts("tbody td:nth-child(3)") == ["part:2"])
+    assert page.find("#delivery").get_attribute("value") == "exhausted"
+    page.check_accessibility()
+    page.open("#/events?delivery=dropped&type=part.*")
+    page.see("No event matches.")
+    page.open("#/delegates/" + made)
+    page.choose("attempts-error", "5xx")
+    page.wait(lambda: "HTTP 503" in page.text("dialog ol.attempts"))
+    page.click("Redeliver given up")
+    page.see("Redeliver 1 delivery?")
+    page.press(page.all("dialog.ask")[-1], "Redeliver")
+    page.see("1 of 1 delivery on the way again.")
+    page.wait(lambda: len(call(page.server, "GET", f"/v1/delegates/{made}/attempts?event={event}")["data"]) == 2)
+    page.escape()
+    page.wait(lambda: not page.all("dialog"))
+    call(page.server, "DELETE", "/v1/delegates/" + made)
 
 
 def the_state_is_followed(page):
@@ -323,7 +370,7 @@ if __name__ == "__main__":
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
             the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
-            what_is_given_up_is_shown_first, the_state_is_followed, the_overview_shows_the_flow,
+            what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
             rates_are_those_of_all_nodes, the_keyboard_is_enough,
             every_page_fits, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):

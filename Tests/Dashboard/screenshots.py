@@ -2,13 +2,12 @@
 
 import os
 import random
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from browser import Browser, call
+from processes import running
 
 DELEGATES = [
     {"url": "/sessions", "events": ["auth.*"], "description": "Session service"},
@@ -67,24 +66,13 @@ def take(server, folder):
 
 def main(binary, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as data:
-        server = subprocess.Popen([binary, "serve", "--listen", "127.0.0.1:0", "--data", data, "--log-format", "human"], stderr=subprocess.PIPE, text=True)
-        receiver = subprocess.Popen([binary, "receiver", "--port", "0", "--brief"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        try:
-            address, target = (next(word.split("=")[-1].rstrip("/") for line in pipe for word in line.split() if "http://" in word)
-                               for pipe in (server.stderr, receiver.stdout))
-            # What they say later is of no interest, but must not fill the pipe.
-            for pipe in (server.stderr, receiver.stdout):
-                subprocess.Popen(["cat"], stdin=pipe, stdout=subprocess.DEVNULL)
-            for delegate in DELEGATES:
-                call(address, "POST", "/v1/delegates", {**delegate, "url": target + delegate["url"]})
-            call(address, "PUT", "/v1/event-types/order.paid", PAID)
-            call(address, "POST", "/v1/apps", {"name": "shop", "max_delegates": 20, "events_per_second": 50})
-            live(address, 20)
-            take(address, folder)
-        finally:
-            server.terminate()
-            receiver.terminate()
+    with running(binary) as (address, target):
+        for delegate in DELEGATES:
+            call(address, "POST", "/v1/delegates", {**delegate, "url": target + delegate["url"]})
+        call(address, "PUT", "/v1/event-types/order.paid", PAID)
+        call(address, "POST", "/v1/apps", {"name": "shop", "max_delegates": 20, "events_per_second": 50})
+        live(address, 20)
+        take(address, folder)
 
 
 if __name__ == "__main__":

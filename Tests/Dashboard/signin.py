@@ -7,6 +7,7 @@ Exits 0 when all holds; else the traceback says what does not.
 
 import json
 import sys
+import urllib.error
 import urllib.request
 
 from browser import Browser
@@ -55,12 +56,15 @@ def who_signs_out_is_out(page):
     assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
 
 
-def ask(page, path, body, method="POST"):
-    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key}
+def ask(page, path, body, method="POST", app="default"):
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key, "Herald-App": app}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(page.server + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.loads(answer.read() or b"null")
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
 
 
 def a_reader_sees_nothing_that_it_may_not_do(page):

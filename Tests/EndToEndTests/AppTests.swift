@@ -120,4 +120,56 @@ struct AppTests {
         #expect(try await herald.post("/v1/events", #"{"type": "a"}"#).status == 202)
         #expect(try await herald.get("/v1/events", shop).data.count == 50)
     }
+
+    @Test("an app has a name, a logo, a color and a language for its links, and pages that may frame them")
+    func portal() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let logo = "data:image/png;base64,iVBORw0KGgo="
+        let portal =
+            ##"{"title": "The shop", "logo": "\##(logo)", "color": "#0b5cad", "language": "de", "frame_origins": ["https://shop.example"]}"##
+        let made = try await herald.post("/v1/apps", #"{"name": "shop", "portal": \#(portal)}"#)
+        #expect(made.status == 201 && made.json["portal"]?["title"]?.string == "The shop", "\(made.text)")
+        let changed = try await herald.send("PATCH", "/v1/apps/shop", #"{"portal": {"title": null}}"#)
+        #expect(changed.json["portal"]?["title"]?.isNull == true && changed.json["portal"]?["logo"]?.string == logo)
+        for (member, value) in [
+            ("title", #""\u0007""#), ("title", #""""#), ("logo", #""https://shop.example/logo.png""#),
+            ("logo", #""data:image/svg+xml;base64,PHN2Zz4=""#), ("logo", #""data:image/png;base64,AAAA""#),
+            ("logo", "\"data:image/png;base64,iVBORw0K\(String(repeating: "A", count: 24_576))\""),
+            ("color", #""blue""#), ("color", ##""#eeeeee""##), ("color", ##""#0b5ca""##), ("language", #""fr""#),
+            ("frame_origins/0", #"["https://shop.example/"]"#), ("frame_origins/0", #"["*"]"#),
+            ("frame_origins/0", #"["https://a.example; script-src *"]"#), ("frame_origins", "7"), ("size", "7"),
+        ] {
+            let name = member.split(separator: "/")[0]
+            let response = try await herald.send("PATCH", "/v1/apps/shop", #"{"portal": {"\#(name)": \#(value)}}"#)
+            #expect(response.status == 422 && response.errors == ["/portal/\(member)"], "\(value): \(response.text)")
+        }
+
+        func policy(_ path: String) async throws -> String {
+            try await herald.get(path).header("content-security-policy") ?? ""
+        }
+        let own = try await policy("/?portal=\(try #require(made.string("id")))")
+        #expect(own.contains("frame-ancestors https://shop.example;") && own.contains("img-src 'self' data:;"))
+        for path in ["/", "/?portal=default", "/?portal=nowhere", "/dashboard/app.js"] {
+            #expect(try await policy(path).contains("frame-ancestors 'none'"), "\(path)")
+        }
+        let link = try await herald.post("/v1/portal-links", #"{"app": "shop"}"#)
+        let token = try #require(link.string("url")?.split(separator: "/").last)
+        let stranger = HeraldProcess.stranger(to: herald)
+        let page = ["Origin": "https://127.0.0.1:\(herald.port)"]
+        let opened = try await stranger.post("/v1/session", #"{"portal_link": "\#(token)"}"#, page)
+        let cookie = try #require(opened.header("set-cookie"))
+        #expect(cookie.contains("HttpOnly; SameSite=None; Partitioned; Secure"), "\(cookie)")
+        let session = ["Cookie": String(cookie.prefix { $0 != ";" }), "Sec-Fetch-Site": "same-origin"]
+        let seen = try await stranger.get("/v1/session", session).json
+        #expect(seen["appearance"]?["color"]?.string == "#0b5cad" && seen["portal"]?.bool == true)
+        let foreign = session.merging(["Sec-Fetch-Site": "cross-site"]) { $1 }
+        #expect(try await stranger.get("/v1/delegates", session).status == 200)
+        #expect(try await stranger.get("/v1/delegates", foreign).status == 401, "another page has the cookie sent")
+
+        try await herald.kill()
+        let next = try await HeraldProcess.start(folder: herald.folder, adminKey: MadeKey.admin.text)
+        let again = try await next.get("/v1/apps/shop").json["portal"]
+        #expect(again?["logo"]?.string == logo && again?["language"]?.string == "de")
+        #expect(again?["frame_origins"]?.elements.compactMap(\.string) == ["https://shop.example"])
+    }
 }

@@ -81,7 +81,7 @@ struct AuditTests {
         }
         #expect(try await run("delegates", "list", "--app", "shop").contains(delegate.id))
         #expect(try await run("audit").contains("portal"))
-        #expect(try await run("apps", "link", "shop").contains("127.0.0.1:\(herald.port)/#/portal/"))
+        #expect(try await run("apps", "link", "shop").contains("127.0.0.1:\(herald.port)/?portal=app_"))
         _ = try await run("apps", "create", "third", "--max-delegates", "7")
         _ = try await run("apps", "change", "third", "--name", "fourth", "--max-delegates", "default")
         #expect(try await run("apps", "list").contains("fourth"))

@@ -79,12 +79,12 @@ struct PublicURLTests {
         _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
         let link = try await herald.post("/v1/portal-links", #"{"app": "shop"}"#)
         let token = try #require(link.string("url")?.split(separator: "/").last)
-        #expect(link.string("url") == "\(url)/#/portal/\(token)")
+        #expect(link.string("url") == "\(url)/?portal=\(link.string("app") ?? "")#/portal/\(token)")
         let session = #"{"portal_link": "\#(token)"}"#
         #expect(try await herald.post("/v1/session", session, ["Sec-Fetch-Site": "same-origin"]).status == 204)
         let environment = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": MadeKey.admin.text]
         let printed = try await Binary.run(["apps", "link", "shop"], environment: environment)
-        #expect(printed.text.hasPrefix(url + "/#/portal/"), "\(printed.text)")
+        #expect(printed.text.hasPrefix(url + "/?portal=app_"), "\(printed.text)")
 
         let json = try await herald.get("/openapi.json").json
         #expect(json["servers"]?.elements.compactMap { $0["url"]?.string } == [url])

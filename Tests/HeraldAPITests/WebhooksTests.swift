@@ -122,6 +122,10 @@ struct WebhooksTests {
         let attempts = try await hub.webhooks.attempts(of: bad.id, succeeded: false)
         #expect(attempts.elements.map(\.eventID) == [event.id] && attempts.elements[0].statusCode == 500)
         #expect(try await hub.webhooks.attempts(of: bad.id, succeeded: true).elements.isEmpty)
+        let errors = try await hub.webhooks.attempts(
+            of: bad.id, errors: [.status(500...599)], since: attempts.elements[0].date)
+        #expect(errors.elements.map(\.eventID) == [event.id])
+        #expect(try await hub.webhooks.attempts(of: bad.id, errors: [.failure(.timeout)]).elements.isEmpty)
         let waiting = try await hub.webhooks.deliveries(in: .retrying, to: bad.id, limit: 1).elements
         #expect(waiting.map(\.eventID) == [event.id] && waiting[0].attempts == 1)
         #expect(try await hub.webhooks.deliveries(in: .pending, event: event.id).elements.isEmpty)
@@ -277,6 +281,10 @@ struct WebhooksTests {
         ) { hub, ids in try await hub.webhooks.replay(ids.plain, from: .event("no-such-event")) },
         Pair(method: "GET", path: "/v1/delegates/PLAIN/attempts?event=none", problem: .notFound) { hub, ids in
             _ = try await hub.webhooks.attempts(of: ids.plain, event: "none")
+        },
+        Pair(method: "GET", path: "/v1/delegates/PLAIN/attempts?outcome=succeeded&error=5xx", problem: .validation) {
+            hub, ids in
+            _ = try await hub.webhooks.attempts(of: ids.plain, succeeded: true, errors: [.status(500...599)])
         },
         Pair(method: "GET", path: "/v1/delegates?limit=0", problem: .validation) { hub, _ in
             _ = try await hub.webhooks.list(limit: 0)

@@ -93,7 +93,10 @@ struct MoveTests {
                 try transaction.setApp(
                     App(
                         key: AppKey(rawValue: key), id: "app_\(key)",
-                        settings: App.Settings(name: "n\(key)", maxDelegates: 7), createdAt: 5, updatedAt: 6, version: 1
+                        settings: App.Settings(
+                            name: "n\(key)", maxDelegates: 7,
+                            portal: Portal(title: "t", frameOrigins: ["https://a.example"])), createdAt: 5,
+                        updatedAt: 6, version: 1
                     ))
             }
             try transaction.setKey(APIKey(id: "key_1", name: "k", scopes: [.publish], digest: [1, 0], createdAt: 5))

@@ -117,7 +117,13 @@ struct StateConformance {
         func app(_ key: Int64, _ name: String, maxDelegates: Int? = nil, version: Int64 = 1) -> App {
             App(
                 key: AppKey(rawValue: key), id: "app_\(key)",
-                settings: App.Settings(name: name, maxDelegates: maxDelegates, eventsPerSecond: maxDelegates),
+                settings: App.Settings(
+                    name: name, maxDelegates: maxDelegates, eventsPerSecond: maxDelegates,
+                    portal: maxDelegates == nil
+                        ? Portal()
+                        : Portal(
+                            title: "The shop", logo: "data:image/png;base64,iVBORw0KGgo=", color: "#0b5cad",
+                            language: .german, frameOrigins: ["https://a.example", "https://b.example"])),
                 createdAt: 5, updatedAt: 5 + version, version: version)
         }
         #expect(try fixture.restart().apps.isEmpty)

@@ -36,8 +36,14 @@ static const unsigned char api_js[] = {
 static const unsigned char app_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/app.js"
 };
+static const unsigned char appearance_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/appearance.js"
+};
 static const unsigned char attempt_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/attempt.js"
+};
+static const unsigned char attempts_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/attempts.js"
 };
 static const unsigned char bulk_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/bulk.js"
@@ -78,6 +84,9 @@ static const unsigned char form_js[] = {
 static const unsigned char format_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/format.js"
 };
+static const unsigned char german_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/german.js"
+};
 static const unsigned char history_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/history.js"
 };
@@ -105,6 +114,9 @@ static const unsigned char pages_js[] = {
 static const unsigned char post_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/post.js"
 };
+static const unsigned char replay_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/replay.js"
+};
 static const unsigned char secret_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/secret.js"
 };
@@ -125,6 +137,9 @@ static const unsigned char style_css[] = {
 };
 static const unsigned char svg_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/svg.js"
+};
+static const unsigned char texts_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/texts.js"
 };
 static const unsigned char times_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/times.js"
@@ -147,7 +162,9 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("activity.js", activity_js),
     FILE_NAMED("api.js", api_js),
     FILE_NAMED("app.js", app_js),
+    FILE_NAMED("appearance.js", appearance_js),
     FILE_NAMED("attempt.js", attempt_js),
+    FILE_NAMED("attempts.js", attempts_js),
     FILE_NAMED("bulk.js", bulk_js),
     FILE_NAMED("charts.js", charts_js),
     FILE_NAMED("delegates.js", delegates_js),
@@ -161,6 +178,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("filters.js", filters_js),
     FILE_NAMED("form.js", form_js),
     FILE_NAMED("format.js", format_js),
+    FILE_NAMED("german.js", german_js),
     FILE_NAMED("history.js", history_js),
     FILE_NAMED("icon.svg", icon_svg),
     FILE_NAMED("index.html", index_html),
@@ -170,6 +188,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("overview.js", overview_js),
     FILE_NAMED("pages.js", pages_js),
     FILE_NAMED("post.js", post_js),
+    FILE_NAMED("replay.js", replay_js),
     FILE_NAMED("secret.js", secret_js),
     FILE_NAMED("server.js", server_js),
     FILE_NAMED("signin.js", signin_js),
@@ -177,6 +196,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("story.js", story_js),
     FILE_NAMED("style.css", style_css),
     FILE_NAMED("svg.js", svg_js),
+    FILE_NAMED("texts.js", texts_js),
     FILE_NAMED("times.js", times_js),
     FILE_NAMED("types.js", types_js),
 };

@@ -45,6 +45,46 @@ extension Webhooks {
         }
     }
 
+    /// The attempts to call a webhook, newest first.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - succeeded: only successes, or only failures; `nil` for all.
+    ///   - eventID: only those for this event.
+    ///   - errors: only failures with one of these errors; empty for all.
+    ///   - since: only those that began at this time or later.
+    ///   - until: only those that began at this time or before.
+    ///   - limit: the maximum number of entries, 1 to 500. A page of a search may have fewer, although it has a cursor.
+    ///   - cursor: continues behind an earlier page.
+    /// - Throws: `HubError.notFound`, `.invalid`, or that the hub can't read.
+    public func attempts(
+        of id: Webhook.ID, succeeded: Bool? = nil, event eventID: String? = nil, errors: [DeliveryError] = [],
+        since: Date? = nil, until: Date? = nil, limit: Int = 100, after cursor: ListCursor? = nil
+    ) async throws(HubError) -> ListPage<Webhook.Attempt> {
+        try check(limit)
+        var query = AttemptQuery(delegate: try hub.webhook(id, of: .default).key)
+        query.succeeded = succeeded
+        query.limit = limit
+        if let cursor {
+            guard case .attempt(let number) = cursor.place else { throw ListCursor.wrong() }
+            query.before = number
+        }
+        var search = AttemptSearch(query)
+        search.errors = errors
+        search.since = since?.milliseconds
+        search.until = until?.milliseconds
+        if search.isReversed { throw .invalid([FieldError("/until", DeliverySelection.isReversed)]) }
+        if succeeded == true, !errors.isEmpty { throw .invalid([FieldError("/error", AttemptSearch.isForFailures)]) }
+        return try await hub.reading { [search] reader in
+            var search = search
+            search.query.event = try eventID.map { try DeliverySelection.event($0, .default, reader).sequence }
+            let (found, next) = try search.page(reader)
+            let events = try EventHeads(found.map(\.record.event), reader)
+            return ListPage(
+                elements: found.map { Webhook.Attempt($0, webhookID: id, eventID: events[$0.record.event]?.id) },
+                next: next.map { ListCursor(place: .attempt($0)) })
+        }
+    }
+
     /// The deliveries of an event to each webhook that it concerns, in the order of their registration.
     /// - Parameter eventID: the id of the event.
     /// - Throws: `HubError.notFound`, `.eventDamaged`, `.budgetExceeded`, or that the hub can't read.

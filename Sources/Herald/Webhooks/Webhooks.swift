@@ -245,38 +245,6 @@ extension Webhooks {
         }
     }
 
-    /// The attempts to call a webhook, newest first.
-    /// - Parameters:
-    ///   - id: the id of the webhook.
-    ///   - succeeded: only successes, or only failures; `nil` for all.
-    ///   - eventID: only those for this event.
-    ///   - limit: the maximum number of entries, 1 to 500.
-    ///   - cursor: continues behind an earlier page.
-    /// - Throws: `HubError.notFound`, `.invalid`, or that the hub can't read.
-    public func attempts(
-        of id: Webhook.ID, succeeded: Bool? = nil, event eventID: String? = nil, limit: Int = 100,
-        after cursor: ListCursor? = nil
-    ) async throws(HubError) -> ListPage<Webhook.Attempt> {
-        try check(limit)
-        var query = AttemptQuery(delegate: try hub.webhook(id, of: .default).key)
-        query.succeeded = succeeded
-        query.limit = limit + 1
-        if let cursor {
-            guard case .attempt(let number) = cursor.place else { throw ListCursor.wrong() }
-            query.before = number
-        }
-        return try await hub.reading { [query] reader in
-            var query = query
-            query.event = try eventID.map { try DeliverySelection.event($0, .default, reader).sequence }
-            let found = try reader.attempts(query)
-            let shown = found.prefix(limit)
-            let events = try EventHeads(shown.map(\.record.event), reader)
-            return ListPage(
-                elements: shown.map { Webhook.Attempt($0, webhookID: id, eventID: events[$0.record.event]?.id) },
-                next: found.count > limit ? shown.last.map { ListCursor(place: .attempt($0.id)) } : nil)
-        }
-    }
-
     /// How the deliveries to a webhook went.
     /// - Throws: `HubError.notFound`, or that the hub can't read.
     public func statistics(of id: Webhook.ID) async throws(HubError) -> Webhook.Statistics {

@@ -89,6 +89,14 @@ struct AppEndpoints: Sendable {
 }
 
 extension JSONObjectWriter {
+    /// Writes the members that the pages of the dashboard show.
+    mutating func members(of portal: Portal) {
+        member("title", portal.title)
+        member("logo", portal.logo)
+        member("color", portal.color)
+        member("language", portal.language.rawValue)
+    }
+
     fileprivate mutating func members(of app: App, _ usage: LogUsage) {
         let stored = usage.total(of: app.key)
         member("id", app.id)
@@ -96,6 +104,16 @@ extension JSONObjectWriter {
         member("max_delegates", app.settings.maxDelegates)
         member("events_per_second", app.settings.eventsPerSecond)
         member("max_stored_bytes", app.settings.maxStoredBytes)
+        if app.settings.portal == Portal() {
+            member("portal", JSONNull())
+        } else {
+            object("portal") {
+                $0.members(of: app.settings.portal)
+                $0.array("frame_origins") { list in
+                    for origin in app.settings.portal.frameOrigins { list.element(origin) }
+                }
+            }
+        }
         member("stored_bytes", stored.bytes)
         member("stored_events", stored.events)
         member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))

@@ -1,11 +1,12 @@
 import HeraldCore
 import HeraldJSON
 
-/// Parses the settings of an app: `{"name", "max_delegates", "events_per_second", "max_stored_bytes"}`.
+/// Parses the settings of an app: `{"name", "max_delegates", "events_per_second", "max_stored_bytes", "portal"}`.
 struct AppInput {
-    static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes"]
+    static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes", "portal"]
 
     private var reader = FieldReader()
+    private var portal: @Sendable (inout Portal) -> Void = { _ in }
 
     /// - Throws: 422 with all invalid fields.
     static func new(_ document: JSONDocument) throws(Problem) -> App.Settings {
@@ -14,6 +15,7 @@ struct AppInput {
         if document["name"] == nil { input.reader.wrong("/name", "is required") }
         var settings = App.Settings(name: "")
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        input.portal(&settings.portal)
         input.reader.add(settings.problems)
         try input.reader.check()
         return settings
@@ -29,8 +31,9 @@ struct AppInput {
         let given = Set(document.root.members.map(\.key))
         input.reader.add(read.problems.filter { given.contains(String($0.pointer.dropFirst())) })
         try input.reader.check()
-        let patch = read
+        let (patch, portal) = (read, input.portal)
         return { settings in
+            portal(&settings.portal)
             if given.contains("name") { settings.name = patch.name }
             if given.contains("max_delegates") { settings.maxDelegates = patch.maxDelegates }
             if given.contains("events_per_second") { settings.eventsPerSecond = patch.eventsPerSecond }
@@ -44,6 +47,7 @@ struct AppInput {
         case "max_delegates": settings.maxDelegates = reader.integer(value, "/max_delegates")
         case "events_per_second": settings.eventsPerSecond = reader.integer(value, "/events_per_second")
         case "max_stored_bytes": settings.maxStoredBytes = reader.integer(value, "/max_stored_bytes").map(Int64.init)
+        case "portal": portal = PortalInput.read(value, &reader)
         default: break
         }
     }

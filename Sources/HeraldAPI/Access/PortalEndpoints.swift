@@ -30,8 +30,10 @@ struct PortalEndpoints: Sendable {
                 switch result {
                 case .done(.noted):
                     call.send(status: 201) {
-                        $0.member("url", "\(call.publicURL.base)/#/portal/\(token)")
-                        $0.member("app", hub.committed.apps[app]?.id)
+                        let id = hub.committed.apps[app]?.id
+                        // The page of an app has a policy of its own.
+                        $0.member("url", "\(call.publicURL.base)/?portal=\(id ?? "")#/portal/\(token)")
+                        $0.member("app", id)
                         $0.member("expires_at", .timestamp(end))
                     }
                 case .done(.tooManyLinks):

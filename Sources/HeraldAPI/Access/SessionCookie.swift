@@ -32,17 +32,20 @@ enum SessionCookie {
     }
 
     /// - Parameters:
+    ///   - isFramed: the cookie is also sent in a frame of a page of another site, and is separate for each such site
+    ///     (`Partitioned`). Browsers accept that over https only. `isSameOrigin` still decides whether a request may use it.
     ///   - head: the header section of the request. Behind a proxy, its origin says whether the browser uses https.
     ///   - url: the cookie is valid below its path. Over https the cookie is marked `Secure`.
     ///   - isTLS: whether the server itself uses https.
     static func setCookie(
-        _ id: String, seconds: Int64, _ head: RequestHead, for url: PublicURL, isTLS: Bool
+        _ id: String, seconds: Int64, isFramed: Bool, _ head: RequestHead, for url: PublicURL, isTLS: Bool
     ) -> Response.Field {
         let isSecure = (url.isHTTPS ?? isTLS) || head.value(of: "Origin")?.hasPrefix("https:") == true
         let path = url.path.isEmpty ? "/" : url.path
         return Response.Field(
             "Set-Cookie",
-            "\(cookie)=\(id); Path=\(path); Max-Age=\(seconds); HttpOnly; SameSite=Strict"
-                + (isSecure ? "; Secure" : ""))
+            "\(cookie)=\(id); Path=\(path); Max-Age=\(seconds); HttpOnly; "
+                + (isSecure
+                    ? isFramed ? "SameSite=None; Partitioned; Secure" : "SameSite=Strict; Secure" : "SameSite=Strict"))
     }
 }

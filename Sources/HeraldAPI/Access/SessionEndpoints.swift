@@ -54,6 +54,11 @@ struct SessionEndpoints: Sendable {
             answer.member("app", principal.flatMap { hub.committed.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
             answer.member("portal", principal?.identity == .portalLink)
+            if let app = principal?.identity == .portalLink ? principal.flatMap({ hub.committed.apps[$0.app] }) : nil {
+                answer.object("appearance") { $0.members(of: app.settings.portal) }
+            } else {
+                answer.member("appearance", JSONNull())
+            }
             answer.array("scopes") { list in
                 for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
                     list.element(scope.rawValue)
@@ -96,7 +101,7 @@ struct SessionEndpoints: Sendable {
         }
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
-            status: 204, headers: [cookie(text, seconds: seconds, call)])
+            status: 204, headers: [cookie(text, seconds: seconds, isFramed: isFramed(principal), call)])
         hub.submit(
             AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
@@ -124,8 +129,14 @@ struct SessionEndpoints: Sendable {
         close(ids[...]) { call.send(answer) }
     }
 
-    private func cookie(_ id: String, seconds: Int64, _ call: Call) -> Response.Field {
-        SessionCookie.setCookie(id, seconds: seconds, call.request.head, for: call.publicURL, isTLS: isTLS)
+    /// - Parameter isFramed: whether pages of other sites may show the dashboard in a frame.
+    private func cookie(_ id: String, seconds: Int64, isFramed: Bool = false, _ call: Call) -> Response.Field {
+        SessionCookie.setCookie(
+            id, seconds: seconds, isFramed: isFramed, call.request.head, for: call.publicURL, isTLS: isTLS)
+    }
+
+    private func isFramed(_ principal: Principal) -> Bool {
+        principal.identity == .portalLink && hub.committed.apps[principal.app]?.settings.portal.frameOrigins != []
     }
 
     /// One after the other.

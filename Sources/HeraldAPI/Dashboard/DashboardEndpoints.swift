@@ -1,14 +1,18 @@
+import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 
 /// The dashboard: a page at `/`, and its files below `/dashboard/`. They are part of the binary and use only the public
 /// API.
 struct DashboardEndpoints: Sendable {
+    let hub: Hub
+
     var routes: [Route] {
         [
             Route(.get, "/", needs: nil) { call throws(Problem) in
-                _ = try call.query()
-                call.send(DashboardFile.page)
+                // The users of an app's links have a page of their own: its policy names the pages that may frame it.
+                let app = try call.query("portal")["portal"].flatMap(hub.committed.apps.find)
+                call.send(DashboardFile.page, for: app?.settings.portal)
             },
             Route(.get, "/dashboard/{file}", needs: nil) { call throws(Problem) in
                 _ = try call.query()
@@ -41,12 +45,12 @@ struct DashboardFile: Sendable {
     static let byName = Dictionary(uniqueKeysWithValues: names.map { ($0, DashboardFile($0)) })
 
     private static let names = [
-        "access.js", "activity.js", "api.js", "app.js", "attempt.js", "bulk.js", "charts.js", "delegates.js",
-        "deliveries.js",
-        "dom.js",
-        "drawer.js", "events.js", "explained.js", "fanout.js", "fields.js", "filters.js", "form.js", "format.js",
-        "history.js", "icon.svg", "json.js", "live.js", "nodes.js", "overview.js", "pages.js", "post.js", "secret.js",
-        "server.js", "signin.js", "state.js", "story.js", "style.css", "svg.js", "times.js", "types.js",
+        "access.js", "activity.js", "api.js", "app.js", "appearance.js", "attempt.js", "attempts.js", "bulk.js",
+        "charts.js", "delegates.js", "deliveries.js", "dom.js", "drawer.js", "events.js", "explained.js", "fanout.js",
+        "fields.js", "filters.js", "form.js", "format.js", "german.js", "history.js", "icon.svg", "json.js", "live.js",
+        "nodes.js",
+        "overview.js", "pages.js", "post.js", "replay.js", "secret.js", "server.js", "signin.js", "state.js",
+        "story.js", "style.css", "svg.js", "texts.js", "times.js", "types.js",
     ]
 
     private static let types = [
@@ -54,17 +58,24 @@ struct DashboardFile: Sendable {
         "svg": "image/svg+xml", "txt": "text/plain; charset=utf-8",
     ]
 
-    /// No content from other origins, no inline scripts, no framing, and no markup from strings.
-    private static let policy = [
-        "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
-        "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    ].joined(separator: "; ")
+    /// No content from other origins, no inline scripts, and no markup from strings. Only the page for an app's links may be
+    /// framed, by the origins that the app names, and may have a logo in a `data:` URL.
+    private static func policy(for portal: Portal?) -> String {
+        let ancestors = portal?.frameOrigins ?? []
+        return [
+            "default-src 'none'", "script-src 'self'", "style-src 'self'",
+            "img-src 'self'" + (portal == nil ? "" : " data:"), "connect-src 'self'", "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors " + (ancestors.isEmpty ? "'none'" : ancestors.joined(separator: " ")),
+            "require-trusted-types-for 'script'", "trusted-types 'none'",
+        ].joined(separator: "; ")
+    }
 
     /// The file, or 304 if the client has it.
-    func response(ifNoneMatch known: String?) -> Response {
+    func response(ifNoneMatch known: String?, for portal: Portal? = nil) -> Response {
         var headers: [Response.Field] = [
-            .init("ETag", tag), .init("Content-Security-Policy", Self.policy), .init("Referrer-Policy", "no-referrer"),
+            .init("ETag", tag), .init("Content-Security-Policy", Self.policy(for: portal)),
+            .init("Referrer-Policy", "no-referrer"),
             .init("Cross-Origin-Opener-Policy", "same-origin"),
             .init("Cross-Origin-Resource-Policy", "same-origin"),
         ]
@@ -76,8 +87,8 @@ struct DashboardFile: Sendable {
 }
 
 extension Call {
-    func send(_ file: DashboardFile) {
+    func send(_ file: DashboardFile, for portal: Portal? = nil) {
         // Browsers revalidate each time, so that all files are of the same version after an update.
-        send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match")), caching: "no-cache")
+        send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match"), for: portal), caching: "no-cache")
     }
 }

@@ -15,22 +15,27 @@ struct DelegateRecordEndpoints: Sendable {
     }
 
     private func attempts(_ call: Call) throws(Problem) {
-        let query = try call.query("outcome", "event", "limit", "cursor")
+        let query = try call.query("outcome", "event", "error", "since", "until", "limit", "cursor")
         let delegate = try webhook(call)
         var wanted = AttemptQuery(delegate: delegate.key)
         wanted.before = try call.cursor(query, .attempt)
-        let limit = try query.limit()
-        wanted.limit = limit + 1
+        wanted.limit = try query.limit()
         wanted.succeeded = try query.succeeded()
-        let (attempts, eventID) = (wanted, query["event"])
-        try call.answer(from: hub) { reader in
-            var wanted = attempts
-            wanted.event = try eventID.map { try DeliverySelection.event($0, call.app, reader).sequence }
-            let found = try reader.attempts(wanted)
-            let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
-            let last = found.count > limit ? found[limit - 1].id : try reader.rest(of: wanted)
-            let next = last.map { call.sealed($0, .attempt) }
-            call.send(page: Array(found.prefix(limit)), query, next: next) { attempt, json in
+        var search = AttemptSearch(wanted)
+        search.errors = try query.deliveryErrors()
+        search.since = try query.time("since")
+        search.until = try query.time("until")
+        if search.isReversed { throw .invalidParameter("until", DeliverySelection.isReversed) }
+        if wanted.succeeded == true, !search.errors.isEmpty {
+            throw .invalidParameter("error", AttemptSearch.isForFailures)
+        }
+        let eventID = query["event"]
+        try call.answer(from: hub) { [search] reader in
+            var search = search
+            search.query.event = try eventID.map { try DeliverySelection.event($0, call.app, reader).sequence }
+            let (found, next) = try search.page(reader)
+            let events = try EventHeads(found.map(\.record.event), reader)
+            call.send(page: found, query, next: next.map { call.sealed($0, .attempt) }) { attempt, json in
                 let id = call.seal.id(of: attempt, app: call.app)
                 json.members(of: attempt, id: id, eventID: events[attempt.record.event]?.id)
             }

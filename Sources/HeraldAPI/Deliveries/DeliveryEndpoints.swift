@@ -128,26 +128,13 @@ struct DeliveryEndpoints: Sendable {
 }
 
 extension Query {
-    /// The parameter `state`.
-    func state(of states: [DeliveryState]) throws(Problem) -> DeliveryState? {
-        guard let text = self["state"] else { return nil }
+    /// The parameter `state`, or another one with a state.
+    func state(of states: [DeliveryState], in name: String = "state") throws(Problem) -> DeliveryState? {
+        guard let text = self[name] else { return nil }
         guard let state = DeliveryState(rawValue: text), states.contains(state) else {
-            throw .invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))
+            throw .invalidParameter(name, "must be " + states.map(\.rawValue).joined(separator: " or "))
         }
         return state
-    }
-
-    /// The parameter `error`: one class or several, with commas.
-    fileprivate func deliveryErrors() throws(Problem) -> [DeliveryError] {
-        guard let text = self["error"] else { return [] }
-        var errors: [DeliveryError] = []
-        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let error = DeliveryError(word) else {
-                throw .invalidParameter("error", "must be " + DeliveryError.words + "; or several, with commas")
-            }
-            errors.append(error)
-        }
-        return errors
     }
 
     /// The parameter `limit` of a change of many deliveries.

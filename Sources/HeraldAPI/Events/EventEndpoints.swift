@@ -30,7 +30,7 @@ struct EventEndpoints: Sendable {
 
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query(
-            "type", "subject", "id_prefix", "filter", "since", "until", "limit", "cursor", "after", "wait")
+            "type", "subject", "id_prefix", "filter", "delivery", "since", "until", "limit", "cursor", "after", "wait")
         var wanted = EventQuery()
         wanted.app = call.app
         wanted.types = try query.types()
@@ -46,6 +46,7 @@ struct EventEndpoints: Sendable {
         var search = EventSearch(wanted)
         search.idPrefix = query["id_prefix"] ?? ""
         search.filter = try query.contentFilter()
+        search.deliveries = try query.state(of: DeliverySelection.stored, in: "delivery")?.stored ?? []
         try call.answer(from: hub) { [search] reader in
             let (found, rest) = try search.page(hub.committed.usage, reader)
             let shown = Array(found.prefix(limit))

@@ -13,7 +13,7 @@ struct FeedEndpoint: Sendable {
     ///   - wanted: the selected events; the position is added.
     ///   - after: the position of the client.
     func read(_ call: Call, _ query: Query, _ wanted: EventQuery, after: String) throws(Problem) {
-        for name in ["since", "until", "cursor", "id_prefix", "filter"] where query[name] != nil {
+        for name in ["since", "until", "cursor", "id_prefix", "filter", "delivery"] where query[name] != nil {
             throw .invalidParameter(name, "can't be combined with after, which is the position and the order")
         }
         guard let beginning = StreamEndpoints.start(after, call) else {

@@ -65,6 +65,19 @@ struct Query {
 
     private static let maxTypes = 50
 
+    /// The parameter `error`: one class or several, with commas.
+    func deliveryErrors() throws(Problem) -> [DeliveryError] {
+        guard let text = self["error"] else { return [] }
+        var errors: [DeliveryError] = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let error = DeliveryError(word) else {
+                throw .invalidParameter("error", "must be " + DeliveryError.words + "; or several, with commas")
+            }
+            errors.append(error)
+        }
+        return errors
+    }
+
     /// The cursor of a list that is ordered by id: an id.
     /// - Parameter prefix: the prefix of the ids, such as `dlg_`.
     func cursor(ofIDs prefix: String) throws(Problem) -> String? {

@@ -19,6 +19,9 @@ extension Command {
                             "Only events with this content, as in a delegate's filter: '{\"data\": {\"plan\": [\"pro\"]}}'"
                     ),
                     Flag(
+                        name: "delivery", placeholder: "STATE",
+                        help: "Only events with a delivery in this state: retrying, exhausted or dropped."),
+                    Flag(
                         name: "since", placeholder: "TIME",
                         help: "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
                     Flag(name: "until", placeholder: "TIME", help: "Before this time.", time: .past),
@@ -65,7 +68,7 @@ private enum EventCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "events"],
-            query: ["type", "subject", "since", "until", "filter"].map { ($0, call[$0]) }
+            query: ["type", "subject", "since", "until", "filter", "delivery"].map { ($0, call[$0]) }
                 + [("id_prefix", call["id-prefix"])],
             none: "No events.", EventRow.table, row: EventRow.cells)
     }

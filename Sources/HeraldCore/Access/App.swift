@@ -10,14 +10,17 @@ package struct App: Equatable, Sendable {
         package var eventsPerSecond: Int?
         /// The maximum number of bytes of its events (`Event.storedBytes`); `nil` for no limit.
         package var maxStoredBytes: Int64?
+        package var portal: Portal
 
         package init(
-            name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil, maxStoredBytes: Int64? = nil
+            name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil, maxStoredBytes: Int64? = nil,
+            portal: Portal = Portal()
         ) {
             self.name = name
             self.maxDelegates = maxDelegates
             self.eventsPerSecond = eventsPerSecond
             self.maxStoredBytes = maxStoredBytes
+            self.portal = portal
         }
     }
 

@@ -62,8 +62,17 @@ extension AppWrite: RequestCommand {
     }
 
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
-        guard case .add = action else { return nil }
-        return KeptMemory.Growth(app: .default, bytes: App.default.keptBytes)
+        switch action {
+        case .add(_, let settings):
+            return KeptMemory.Growth(app: .default, bytes: App.default.keptBytes + settings.portal.keptBytes)
+        case .update(let id, _, let change):
+            guard let old = context.committed.apps.find(id) else { return nil }
+            var settings = old.settings
+            change(&settings)
+            return KeptMemory.Growth(
+                app: .default, bytes: settings.portal.keptBytes - old.settings.portal.keptBytes)
+        case .remove: return nil
+        }
     }
 
     package func outcome(

@@ -10,12 +10,17 @@ package struct EventSearch: Sendable {
     private static let loadedEvents = 2_000
     private static let loadedBytes = 8 << 20
     private static let eventsPerRead = 250
+    /// With a state of deliveries: deliveries of one read, and reads.
+    private static let deliveriesPerRead = 100
+    private static let deliveryReads = 20
 
     package var query: EventQuery
     /// The beginning of the ids of the events.
     package var idPrefix = ""
     /// A condition on the content of the events.
     package var filter: ContentFilter?
+    /// Only events with a delivery in one of these states; empty for all events.
+    package var deliveries: Set<WaitingDelivery.State> = []
 
     package init(_ query: EventQuery) { self.query = query }
 
@@ -28,6 +33,7 @@ package struct EventSearch: Sendable {
     package func page(
         _ usage: LogUsage, _ reader: any StoreReader
     ) throws(StoreError) -> (found: [LoggedEvent], rest: LogPosition?) {
+        if !deliveries.isEmpty { return try page(of: deliveries, reader) }
         var found: [LoggedEvent] = []
         var (loaded, bytes) = (0, 0)
         var budget = WorkBudget()
@@ -57,6 +63,42 @@ package struct EventSearch: Sendable {
             }
         }
         return (found, rest)
+    }
+
+    /// Reads the deliveries in these states, which an index has in the order of their events, and each event of them once.
+    private func page(
+        of states: Set<WaitingDelivery.State>, _ reader: any StoreReader
+    ) throws(StoreError) -> (found: [LoggedEvent], rest: LogPosition?) {
+        var found: [LoggedEvent] = []
+        var bytes = 0
+        var budget = WorkBudget()
+        var deliveries = DeliveryQuery(states)
+        deliveries.app = query.app
+        deliveries.limit = Self.deliveriesPerRead
+        var end = (query.before ?? .max) - 1
+        for _ in 0..<Self.deliveryReads {
+            guard query.after < end else { return (found, nil) }
+            deliveries.events = query.after + 1...end
+            let rows = try reader.search(deliveries).rows
+            var last: LogPosition?
+            for row in rows where row.event != last {
+                last = row.event
+                var one = query
+                one.before = row.event + 1
+                one.after = row.event - 1
+                guard let logged = try reader.events(one).first else { continue }
+                bytes += logged.event.body.count
+                let isMatching = matches(logged.event, &budget)
+                if budget.isSpent { return (found, row.event + 1) }
+                if isMatching { found.append(logged) }
+                if found.count >= query.limit { return (found, nil) }
+                if bytes >= min(query.maxBytes, Self.loadedBytes) { return (found, row.event) }
+            }
+            guard let last, rows.count == Self.deliveriesPerRead else { return (found, nil) }
+            // An event may have many deliveries: none of them is read again.
+            end = last - 1
+        }
+        return (found, end + 1)
     }
 
     private func matches(_ event: Event, _ budget: inout WorkBudget) -> Bool {

@@ -73,7 +73,14 @@ extension KeptMemory {
 
 extension App {
     /// With its name in two dictionaries, and the counts that are kept for each app.
-    var keptBytes: Int { 1_024 }
+    var keptBytes: Int { 1_024 + settings.portal.keptBytes }
+}
+
+extension Portal {
+    /// Beyond its size in the settings of an app.
+    var keptBytes: Int {
+        ([title, logo, color].compactMap { $0 } + frameOrigins).reduce(0) { $0 + KeptMemory.bytes(of: $1) }
+    }
 }
 
 extension APIKey {

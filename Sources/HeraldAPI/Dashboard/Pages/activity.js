@@ -3,6 +3,7 @@
 import { api } from "./api.js";
 import { h, s, show } from "./dom.js";
 import { keep } from "./live.js";
+import { t } from "./texts.js";
 import { count, duration, plural } from "./format.js";
 
 const hour = 3600 * 1000;
@@ -41,12 +42,12 @@ const sum = (data, key) => data.reduce((total, each) => total + each[key], 0);
 function success(data) {
   const [delivered, failed] = [sum(data, "delivered"), sum(data, "failed")];
   if (delivered + failed === 0) return "No attempt";
-  return `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} % of ${plural(delivered + failed, "attempt")} succeeded`;
+  return t("{} % of {} succeeded", count(Math.floor((1000 * delivered) / (delivered + failed)) / 10), plural(delivered + failed, "attempt"));
 }
 
 const chart = (title, data, series, span, words) => h("figure", { class: "chart" }, h("figcaption", null, title, h("span", { class: "value" }, words)),
-  bars(data, series, width, height, `${title}: ${words}`),
-  h("div", { class: "axis", "aria-hidden": "true" }, h("span", null, `${duration(span)} ago`), h("span", null, "now")));
+  bars(data, series, width, height, `${t(title)}: ${t(words)}`),
+  h("div", { class: "axis", "aria-hidden": "true" }, h("span", null, t("{} ago", duration(span))), h("span", null, "now")));
 
 /// Bars from left to right; each is a stack of these series.
 function bars(data, series, width, height, label) {
@@ -69,5 +70,5 @@ export function spark(hours) {
   const [delivered, failed] = [sum(hours, "delivered"), sum(hours, "failed")];
   if (delivered + failed === 0) return "–";
   const words = `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} %`;
-  return h("span", { class: "spark" }, bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, `Attempts in 24 hours: ${success(hours)}`), words);
+  return h("span", { class: "spark" }, bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
 }

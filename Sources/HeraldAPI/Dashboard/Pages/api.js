@@ -49,9 +49,10 @@ const query = (fields) => {
 };
 
 /// A page may be empty before the end of a search. Then this reads the next one, up to a limit.
-async function search(path, filter, shape) {
+/// - Parameter signal: ends it when the page is left.
+async function search(path, filter, shape, signal) {
   let page = await get(path + query(filter), shape);
-  for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {
+  for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor && !signal?.aborted; pages += 1) {
     page = await get(path + query({ ...filter, cursor: page.next_cursor }), shape);
   }
   return page;
@@ -104,14 +105,17 @@ export const api = {
   resume: (id) => post(delegate(id) + "/resume"),
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
   test: (id) => post(delegate(id) + "/test"),
-  attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
+  attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
+  replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
+  replays: (id) => get(delegate(id) + "/replays"),
+  endReplay: (id, replay) => send("DELETE", `${delegate(id)}/replays/${encodeURIComponent(replay)}`),
   explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
   /// Events and attempts over time.
   activity: (filter) => get("v1/stats" + query(filter)),
   activityByType: (filter) => get("v1/stats/types" + query({ limit: 200, ...filter })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
-  events: (filter = {}) => search("v1/events", filter, { data: [eventShape] }),
+  events: (filter, signal) => search("v1/events", filter, { data: [eventShape] }, signal),
   /// Without its deliveries.
   event: (id) => get(event(id) + "?deliveries=none", eventShape),
   deliveriesOf: (id, filter) => get(event(id) + "/deliveries" + query(filter)),

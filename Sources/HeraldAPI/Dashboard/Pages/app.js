@@ -2,7 +2,9 @@
 // aborted.
 
 import { may } from "./access.js";
+import { windowTitle } from "./appearance.js";
 import { h, notice } from "./dom.js";
+import { t } from "./texts.js";
 import { whenSignedIn } from "./signin.js";
 
 // Pages are loaded when they are first shown.
@@ -37,7 +39,7 @@ function route() {
     // On a phone the row of links is longer than the screen.
     if (isCurrent) link.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
-  document.title = `${page?.title ?? "Nothing here"} · Herald`;
+  document.title = windowTitle(t(page?.title ?? "Nothing here"));
   const root = h("div", { class: "page" });
   const isFirst = current === null;
   current = { page, root, controller: new AbortController() };
@@ -71,8 +73,8 @@ function setTheme(theme) {
   if (isKnown) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
   const words = { light: "☀ Light", dark: "☾ Dark" }[theme] ?? "◑ Auto";
-  themeButton.textContent = words;
-  themeButton.setAttribute("aria-label", `Colours: ${words.slice(2)}. Change`);
+  themeButton.textContent = t(words);
+  themeButton.setAttribute("aria-label", t("Colours: {}. Change", t(words).slice(2)));
 }
 
 // Without storage, the choice lasts as long as the page.
@@ -129,6 +131,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 whenSignedIn(() => {
+  setTheme(stored.get() ?? "system");
   addEventListener("hashchange", route);
   route();
 });

@@ -1,6 +1,7 @@
 // One attempt: an HTTP request, its phases and its response.
 
 import { h, s } from "./dom.js";
+import { t } from "./texts.js";
 import { state, duration, clock, failure } from "./format.js";
 
 const phases = ["lookup", "connect", "tls", "first_byte"];
@@ -9,14 +10,14 @@ const phases = ["lookup", "connect", "tls", "first_byte"];
 export function attempt(each, isLinked) {
   return h("li", null, h("details", { "data-key": each.id ?? "test" }, h("summary", { "data-key": "summary" + (each.id ?? "test") },
     state(each.outcome), h("span", null, failure(each)), h("span", { class: "muted" }, duration(each.duration_ms)),
-    each.started_at && clock(each.started_at), each.attempt > 1 && h("span", { class: "muted" }, `attempt ${each.attempt}`),
+    each.started_at && clock(each.started_at), each.attempt > 1 && h("span", { class: "muted" }, t("attempt {}", each.attempt)),
     each.replay && h("span", { class: "muted" }, "again")),
   h("div", { class: "inside" },
-    each.detail && h("p", null, each.detail),
+    each.detail && h("p", { class: "data" }, each.detail),
     isLinked && each.event && h("p", null, h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono small" }, each.event)),
     each.phases_ms && bar(each),
-    h("p", { class: "muted small" }, [each.peer && `to ${each.peer}`, each.reused_connection ? "on an open connection" : "on a new connection",
-      `${each.request_bytes} bytes out, ${each.response_bytes} in`].filter(Boolean).join(", ")),
+    h("p", { class: "muted small" }, [each.peer && t("to {}", each.peer), t(each.reused_connection ? "on an open connection" : "on a new connection"),
+      t("{} bytes out, {} in", each.request_bytes, each.response_bytes)].filter(Boolean).join(", ")),
     each.response_excerpt && h("pre", { tabindex: 0 }, each.response_excerpt))));
 }
 
@@ -33,5 +34,5 @@ function bar({ phases_ms: times, duration_ms: total }) {
       return s("rect", { x, y: 0, width: (100 * time) / whole, height: 6, class: phase });
     })),
     h("figcaption", null, parts.filter(([, time]) => time > 0).map(([phase, time]) =>
-      h("span", { class: phase }, `${phase.replaceAll("_", " ")} ${duration(time)}`))));
+      h("span", { class: phase }, `${t(phase.replaceAll("_", " "))} ${duration(time)}`))));
 }

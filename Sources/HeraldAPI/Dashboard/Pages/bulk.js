@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
+import { t } from "./texts.js";
 import { count, plural } from "./format.js";
 
 /// So few that each request takes a moment.
@@ -22,18 +23,18 @@ export async function bulk(root, signal, { action, words, filter }) {
     show(root);
     if (ended.aborted) return;
     if (matching === 0) return notice("No delivery matches.");
-    const number = (isPart ? "more than " : "") + many(matching);
-    if (!await confirm(`${words} ${number}?`, words)) return;
+    const number = isPart ? t("more than {}", many(matching)) : many(matching);
+    if (!await confirm(t(`${words} {}?`, number), words)) return;
     let changed = 0;
     for (let cursor = null, isLast = false; !isLast && !ended.aborted;) {
-      show(root, h("div", { class: "row" }, h("progress", { max: matching, value: Math.min(matching, changed), "aria-label": "Progress" }), `${count(changed)} of ${number}`, end));
+      show(root, h("div", { class: "row" }, h("progress", { max: matching, value: Math.min(matching, changed), "aria-label": "Progress" }), t("{} of {}", count(changed), number), end));
       const part = await api.changeAll(action, { ...filter, limit: changesPerRequest, cursor });
       changed += part.deliveries;
       cursor = part.next_cursor;
       isLast = !cursor;
     }
-    const result = action === "cancel" ? "cancelled" : "on the way again";
-    notice(`${count(changed)} of ${many(matching)} ${result}${stop.signal.aborted ? "; stopped" : ""}.`);
+    const result = action === "cancel" ? "{} of {} cancelled" : "{} of {} on the way again";
+    notice(`${t(result, count(changed), many(matching))}${stop.signal.aborted ? t("; stopped") : ""}.`);
   } catch (error) {
     notice(error.message);
   } finally {

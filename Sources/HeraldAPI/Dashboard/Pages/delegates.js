@@ -3,12 +3,15 @@
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
+import { t } from "./texts.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, plural, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
 const pageSize = 100;
+/// Whether the drawer of a delegate is over the list, which is not read then.
+const isCovered = () => document.querySelector("dialog.drawer") !== null;
 const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 
 export function delegates(root, { parameter, signal }) {
@@ -35,7 +38,7 @@ export function delegates(root, { parameter, signal }) {
       return show(list, teach(), found.length > 0 && table(found));
     }
     show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
-      h("p", { class: "muted", role: "status" }, next ? `The first ${plural(found.length, "delegate")}` : plural(found.length, "delegate")),
+      h("p", { class: "muted", role: "status" }, next ? t("The first {}", plural(found.length, "delegate")) : plural(found.length, "delegate")),
       next && h("button", { type: "button", "data-key": "more", onclick: () => {
         pages += 1;
         refresh();
@@ -54,7 +57,7 @@ export function delegates(root, { parameter, signal }) {
   function row(each) {
     const numbers = statistics.get(each.id);
     return h("tr", null,
-      h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong" }, name(each)),
+      h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong data" }, name(each)),
         each.url && h("div", { class: "sub" }, address(each.url, 36))),
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
@@ -65,6 +68,7 @@ export function delegates(root, { parameter, signal }) {
 
   // The server searches and sorts: the browser has only the pages that are shown.
   const refresh = keep(async () => {
+    if (found.length > 0 && isCovered()) return;
     const filter = { search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize };
     const isFirst = found.length === 0;
     let [all, cursor] = [[], null];
@@ -80,18 +84,19 @@ export function delegates(root, { parameter, signal }) {
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
     for (const { id } of found.filter((each) => each.kind === "webhook").slice(0, 40)) {
-      if (signal.aborted) return;
+      if (signal.aborted || isCovered()) return;
       statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
     }
     draw();
   }, 5000, signal);
 
-  root.open = (id) => {
+  root.open = (id, isFirst = false) => {
     for (const dialog of document.querySelectorAll("dialog.drawer")) dialog.remove();
     if (id === "new") registration(refresh, signal);
     else if (id) drawer(id, refresh, signal);
+    else if (!isFirst) refresh();
   };
-  root.open(parameter);
+  root.open(parameter, true);
 }
 
 /// Shows another delegate over the same list.

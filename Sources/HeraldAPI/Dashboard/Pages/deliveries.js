@@ -4,16 +4,15 @@ import { may } from "./access.js";
 import { api } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h, show } from "./dom.js";
-import { filters } from "./filters.js";
+import { errors, filters } from "./filters.js";
 import { pages, table } from "./pages.js";
 import { state, moment, address, count, sentence, failure } from "./format.js";
+import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
 const pageSize = 100;
 const states = ["exhausted", "retrying", "dropped", "delivered"];
 const stored = ["exhausted", "retrying", "dropped"];
-const errors = { timeout: "Timeout", connection_failed: "Connection failed", name_not_resolved: "Name not resolved", address_refused: "Address refused",
-  tls_failed: "TLS failed", protocol_error: "Protocol error", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
 
 export function deliveries(root, { query, signal }) {
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
@@ -55,7 +54,7 @@ export function deliveries(root, { query, signal }) {
     if (wanted === "delivered" || (isCounted && isNarrow)) return;
     isCounted = true;
     const sum = await Promise.all((wanted ? [wanted] : stored).map((each) => api.countAll({ ...filter(), state: each }, signal)));
-    show(sums, sum.map((each, index) => [index > 0 && ", ", `${each.isPart ? "more than " : ""}${count(each.deliveries)} ${(wanted ? [wanted] : stored)[index]}`]));
+    show(sums, sum.map((each, index) => [index > 0 && ", ", `${each.isPart ? t("more than {}", count(each.deliveries)) : count(each.deliveries)} ${t((wanted ? [wanted] : stored)[index])}`]));
   }
 
   const refresh = pages(list, signal, {

@@ -1,9 +1,15 @@
 // Builds the page. Data becomes a text node or an attribute, never markup.
 
+import { t } from "./texts.js";
+
 const svgNamespace = "http://www.w3.org/2000/svg";
 
-/// An HTML element. Properties that begin with `on` are listeners; `null`, `undefined` and `false` are omitted.
+/// An HTML element. Properties that begin with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels
+/// are translated, except in elements with data: those in a code font, and of the class `address` or `data`.
 export const h = (name, properties, ...children) => fill(document.createElement(name), properties, children);
+
+const labels = new Set(["aria-label", "placeholder", "data-label"]);
+const data = ".mono, .address, .data, pre, text";
 
 /// An SVG element.
 export const s = (name, properties, ...children) =>
@@ -13,9 +19,10 @@ function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? "" : value);
+    else element.setAttribute(key, value === true ? "" : labels.has(key) ? t(value) : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  const words = element.matches(data) ? (child) => child : (child) => (typeof child === "string" ? t(child) : child);
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map(words));
   return element;
 }
 
@@ -40,7 +47,7 @@ const place = document.getElementById("notice");
 /// Shows a message for a while, also to screen readers. Elements outside an open dialog are not accessible.
 export function notice(text) {
   ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(place);
-  place.textContent = text;
+  place.textContent = t(text);
   clearTimeout(notice.timer);
   notice.timer = setTimeout(() => { place.textContent = ""; }, 5000);
 }

@@ -3,22 +3,26 @@
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
-import { follow, keep } from "./live.js";
+import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence } from "./format.js";
+import { t } from "./texts.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
 import { activity } from "./activity.js";
 import { attempt } from "./attempt.js";
+import { attempts } from "./attempts.js";
+import { bulk } from "./bulk.js";
+import { replays } from "./replay.js";
 
 const meanwhile = "These settings were changed elsewhere. Close and open the delegate to see them.";
 
 const limits = {
-  concurrency: (each) => `open requests, ${count(each.concurrency)} at once`,
+  concurrency: (each) => t("open requests, {} at once", count(each.concurrency)),
   rate_limit: () => "its rate limit",
-  throttled: (each) => each.rate === null ? "failures in a row" : `rejections, ${count(Math.round(each.rate))}/s`,
+  throttled: (each) => each.rate === null ? "failures in a row" : t("rejections, {}/s", count(Math.round(each.rate))),
   circuit_open: (each) => each.next_probe_at ? ["open circuit, next probe ", moment(each.next_probe_at)] : "open circuit, probing",
   slots: () => "slots of the server",
-  ordering: (each) => each.blocked_subject === null ? "an earlier delivery" : `an earlier delivery about ${each.blocked_subject}`,
+  ordering: (each) => each.blocked_subject === null ? "an earlier delivery" : t("an earlier delivery about {}", each.blocked_subject),
   waiting: () => "deliveries that wait for a retry",
 };
 
@@ -27,7 +31,7 @@ const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothin
 
 // The event types that the receiver refuses while it accepts others.
 const refused = (each) => each.refused_types.length === 0 ? "none"
-  : each.refused_types.map(({ type, reason, failures }) => `${type} (${count(failures)} times: ${reason})`).join(", ");
+  : each.refused_types.map(({ type, reason, failures }) => t("{} ({} times: {})", type, count(failures), reason)).join(", ");
 
 function open(title, signal, ...content) {
   const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
@@ -54,7 +58,7 @@ export function registration(changed, signal) {
     const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
     const told = recent.filter(({ type }) => (patterns.length > 0 ? patterns : ["*"]).some((pattern) => matches(pattern, type)));
     const types = [...new Set(told.map((each) => each.type))];
-    answer.textContent = recent.length === 0 ? "" : `Of the last ${plural(recent.length, "event")} it would have received ${count(told.length)}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
+    answer.textContent = recent.length === 0 ? "" : `${t("Of the last {} it would have received {}", plural(recent.length, "event"), count(told.length))}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
   };
   fields.inputs.get("events").addEventListener("input", say);
   api.events({ limit: 200 }).then((page) => {
@@ -84,35 +88,33 @@ export function drawer(id, changed, signal) {
   const head = h("div", { class: "drawer-head" });
   const outcome = h("div", { role: "status" });
   const settings = h("div", null);
-  const attempts = h("section", { "aria-label": "Attempts" });
-  const chart = h("div");
-  const dialog = open("Delegate", signal, head, outcome, chart, settings, attempts);
+  const [chart, work, list] = [h("div"), h("div", { role: "status" }), h("div")];
+  const dialog = open("Delegate", signal, head, outcome, work, chart, settings, list);
   const controller = new AbortController();
   dialog.addEventListener("close", () => controller.abort());
   signal.addEventListener("abort", () => controller.abort());
   let edited = null;
+  let past = null;
 
   const refresh = keep(async () => {
     if (!dialog.isConnected) return controller.abort();
-    const { answer: delegate } = await api.delegate(id);
-    const isWebhook = delegate.kind === "webhook";
-    const [numbers, latest] = isWebhook ? await Promise.all([api.statistics(id), api.attempts(id)]) : [null, { data: [] }];
+    // Only webhooks have statistics.
+    const isWebhook = id.startsWith("dlg_");
+    const [{ answer: delegate }, numbers] = await Promise.all([api.delegate(id), isWebhook ? api.statistics(id) : null]);
     drawHead(delegate, numbers);
     if (isWebhook && !edited) {
-      chart.append(activity(controller.signal, { delegate: id }, false));
-      edit();
-      follow("v1/attempts/stream", () => ({ delegate: id }), refresh, controller.signal);
+      past = replays(id, controller.signal);
+      chart.append(past.element, activity(controller.signal, { delegate: id }, false));
+      list.append(attempts(id, controller.signal));
+      edit(delegate);
     }
-    show(attempts, isWebhook && h("h3", null, "Attempts"),
-      latest.data.length > 0 ? h("ol", { class: "attempts" }, latest.data.map((each) => attempt(each, true)))
-        : isWebhook && h("p", { class: "calm" }, "None yet."));
   }, 3000, controller.signal, (error) => show(head, h("h2", null, "Delegate"), h("p", { class: "error" }, error.message)));
 
   function drawHead(delegate, numbers) {
     const isHeld = !["active", "pending_verification"].includes(delegate.status);
     const isTold = ["active", "failing"].includes(delegate.status);
     const button = (key, words, action, look) => h("button", { type: "button", "data-key": key, class: look, onclick: action }, words);
-    show(head, h("h2", null, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
+    show(head, h("h2", { class: "data" }, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
       h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
       numbers && h("dl", { class: "numbers" }, [
         ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
@@ -126,6 +128,8 @@ export function drawer(id, changed, signal) {
       numbers && may("manage") && h("div", { class: "actions" },
         button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
+        button("replay", "Replay", () => past.open()),
+        numbers.pending.exhausted > 0 && button("redeliver", "Redeliver given up", redeliver),
         button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }
 
@@ -138,6 +142,11 @@ export function drawer(id, changed, signal) {
     }
     refresh();
     changed();
+  }
+
+  async function redeliver() {
+    await bulk(work, controller.signal, { action: "redeliver", words: "Redeliver", filter: { state: "exhausted", delegate: id } });
+    refresh();
   }
 
   async function test() {
@@ -159,7 +168,7 @@ export function drawer(id, changed, signal) {
   }
 
   async function remove(title) {
-    if (!await confirm(`Remove ${title}? It receives nothing more, and its pending deliveries are dropped.`, "Remove")) return;
+    if (!await confirm(t("Remove {}? It receives nothing more, and its pending deliveries are dropped.", title), "Remove")) return;
     await api.remove(id);
     dialog.close();
     notice("Removed.");
@@ -167,8 +176,7 @@ export function drawer(id, changed, signal) {
   }
 
   /// Rebuilt only after a change, so that input is not lost.
-  async function edit() {
-    const { answer: delegate } = await api.delegate(id);
+  function edit(delegate) {
     edited = new Fields(delegate);
     const form = h("form", { novalidate: true, onsubmit: async (event) => {
       event.preventDefault();
@@ -181,7 +189,7 @@ export function drawer(id, changed, signal) {
         if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);
         notice("Saved.");
-        await edit();
+        edit((await api.delegate(id)).answer);
         changed();
         refresh();
       } catch (error) {

@@ -6,11 +6,15 @@ import { h, show, empty } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
+import { t } from "./texts.js";
 import { local } from "./times.js";
 
 /// The rows of a live list: more of them than fit on a screen only cost time.
 const most = 200;
+/// While more of them arrive in one piece, only the first rows are made: the others would be removed before they are seen.
+const [piece, first, rest] = [20, 30, 1000];
 const pageSize = 100;
+const outcomes = { "": "Any outcome", exhausted: "A delivery is exhausted", retrying: "A delivery is retrying", dropped: "A delivery is dropped" };
 
 export function events(root, { query, signal }) {
   const about = query.get("subject");
@@ -18,13 +22,16 @@ export function events(root, { query, signal }) {
   let waiting = [];
   let older = null;
   let isPaused = false;
-  // A search for a moment, an id or content is not live: the stream selects by type and subject.
-  const isLive = !["id", "data", "since", "until"].some((name) => query.get(name));
+  let [isBusy, timer] = [false, null];
+  // A search for a moment, an id, content or an outcome is not live: the stream selects by type and subject.
+  const others = { id: null, data: null, since: null, until: null, delivery: null };
+  const isLive = !Object.keys(others).some((name) => query.get(name));
   const wanted = bar("events", query, [
     { id: "type", label: "Types or patterns", placeholder: "Types: auth.*, order.paid" },
     { id: "subject", label: "Subject", placeholder: "Subject: user:42" },
     { id: "id", label: "Beginning of the id", placeholder: "Id: evt_01M7" },
     { id: "data", label: "Content", placeholder: 'Content: {"amount": [{"numeric": [">", 100]}]}', title: "Conditions on the data, in the grammar of a delegate's filter" },
+    { id: "delivery", label: "Outcome", options: outcomes },
     { id: "since", label: "From", type: "datetime-local", ...local, title: "From" },
     { id: "until", label: "Until", type: "datetime-local", ...local, title: "Until" },
   ]);
@@ -40,11 +47,12 @@ export function events(root, { query, signal }) {
   const table = h("table", { class: "events" },
     h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
   const foot = h("div");
+  show(list, h("p", { class: "calm" }, "Searching …"));
   root.append(h("div", { class: "head" }, h("h1", null, "Events"), may("publish") && h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
-    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go({ id: null, data: null, since: null, until: null }) }, "Show live events")]), fresh, list);
+    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go(others) }, "Show live events")]), fresh, list);
 
   const types = query.get("type")?.split(/[\s,]+/).filter(Boolean).join(",");
-  const filters = () => ({ type: types, subject: about, id_prefix: query.get("id"), filter: content(query.get("data")), since: query.get("since"), until: query.get("until") });
+  const filters = () => ({ type: types, subject: about, id_prefix: query.get("id"), filter: content(query.get("data")), delivery: query.get("delivery"), since: query.get("since"), until: query.get("until") });
   const isReading = () => isPaused || scrollY > 120 || list.contains(document.activeElement);
 
   function release() {
@@ -58,7 +66,7 @@ export function events(root, { query, signal }) {
   /// Reads the latest events; the stream continues after them.
   async function begin() {
     // If no event matches yet, the stream starts after the end of the log before the request.
-    const end = newest() ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
+    const end = newest() ?? (await api.events({ limit: 1 }, signal)).data[0]?.id ?? "earliest";
     await poll();
     const fields = { events: types || "*,herald.*", last_event_id: newest() ?? end };
     // The parameter is a list, and a subject may contain a comma.
@@ -66,7 +74,7 @@ export function events(root, { query, signal }) {
   }
 
   async function poll() {
-    const page = await api.events({ ...filters(), limit: pageSize });
+    const page = await api.events({ ...filters(), limit: pageSize }, signal);
     const known = newest();
     const place = page.data.findIndex((each) => each.id === known);
     const isFirst = known === undefined;
@@ -79,16 +87,29 @@ export function events(root, { query, signal }) {
 
   function add(found, isFirst = false) {
     waiting = [...found, ...waiting].slice(0, most);
+    if (!isFirst && found.length > piece) {
+      isBusy = true;
+      clearTimeout(timer);
+      timer = setTimeout(calm, rest);
+    }
     if (isFirst || !isReading()) release();
     else draw();
   }
+
+  function calm() {
+    if (!isBusy || signal.aborted) return;
+    isBusy = false;
+    draw();
+  }
+
+  addEventListener("scroll", () => isReading() && calm(), { signal, passive: true });
 
   const failed = (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message));
   if (!isLive) poll().catch((error) => signal.aborted || failed(error));
   else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
   async function more() {
-    const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
+    const page = await api.events({ ...filters(), limit: pageSize, cursor: older }, signal);
     older = page.next_cursor;
     shown = [...shown, ...page.data];
     draw();
@@ -98,7 +119,7 @@ export function events(root, { query, signal }) {
     show(fresh, waiting.length > 0 && h("button", { type: "button", class: "primary", "data-key": "fresh", onclick: () => {
       scrollTo(0, 0);
       release();
-    } }, `${count(waiting.length)} new`));
+    } }, t("{} new", count(waiting.length))));
     if (shown.length === 0) {
       const isFiltered = !isLive || types || about;
       if (older) return show(list, h("p", { class: "calm" }, "No event matches so far."), h("button", { type: "button", "data-key": "older", onclick: more }, "Search older events"));
@@ -106,7 +127,7 @@ export function events(root, { query, signal }) {
         may("publish") && curl("v1/events", `--json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`)));
     }
     if (!table.isConnected) list.replaceChildren(table, foot);
-    arrange(body, shown.flatMap(rowsOf));
+    arrange(body, (isBusy && !isReading() ? shown.slice(0, first) : shown).flatMap(rowsOf));
     show(foot, older && shown.length < 25 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
   }
 }
@@ -139,6 +160,6 @@ function rowsOf(each) {
 const row = (each) => [h("tr", null,
   h("td", null, clock(each.time)),
   h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": each.id }, each.type)),
-  h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain", "data-key": "subject" + each.id }, cut(each.subject, 32))),
+  h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain data", "data-key": "subject" + each.id }, cut(each.subject, 32))),
   h("td", { class: "mono clip muted data" }, cut(each.data?.text ?? "", 120))),
 each.isGap && h("tr", { class: "gap" }, h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

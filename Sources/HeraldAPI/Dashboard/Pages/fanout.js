@@ -1,6 +1,7 @@
 // The flow of events: types on the left, delegates on the right, ribbons with widths by rate.
 
 import { h, s, show } from "./dom.js";
+import { t } from "./texts.js";
 import { curve, ribbon } from "./svg.js";
 import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 
@@ -19,12 +20,12 @@ export function fanout(root, types, seats, delegates, isMore) {
   const rows = Math.max(left.shown.length + (left.rest ? 1 : 0), right.shown.length + (right.rest ? 1 : 0), 3);
   const picture = h("div", { class: "fanout" },
     h("ul", { class: "side", "aria-label": "Event types" }, left.shown.map(type),
-      left.rest > 0 && h("li", null, h("a", { href: "#/events", "data-key": "types" }, `and ${left.rest} more`))),
+      left.rest > 0 && h("li", null, h("a", { href: "#/events", "data-key": "types" }, t("and {} more", left.rest)))),
     ribbons(left, (each) => ({ weight: each.rate / total, tone: "flow", moves: moved.has(each.type) }), false),
     hub(seats, delegates, total, isMore),
     ribbons(right, (each) => ({ weight: each.flow / total, tone: tone(each.status), moves: moved.size > 0 && each.flow > 0 }), true),
     h("ul", { class: "side told", "aria-label": "Delegates" }, right.shown.map(delegate),
-      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, isMore ? "and many more" : `and ${right.rest} more`))));
+      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, isMore ? "and many more" : t("and {} more", right.rest)))));
   picture.style.setProperty("--rows", rows);
   show(root, picture);
 }
@@ -39,17 +40,17 @@ function delegate(each) {
   const bar = s("svg", { class: "lag", "aria-hidden": "true", viewBox: "0 0 100 4", preserveAspectRatio: "none" },
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
   return h("li", null, h("a", { href: `#/delegates/${each.id}`, "data-key": each.id },
-    h("span", { class: "clip", title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
-    h("span", { class: "muted" }, each.lag.events > 0 ? `${backlog(each.lag)} behind` : "up to date")));
+    h("span", { class: "clip data", title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
+    h("span", { class: "muted" }, each.lag.events > 0 ? t("{} behind", backlog(each.lag)) : "up to date")));
 }
 
 const hub = (seats, delegates, total, isMore) => h("div", { class: "hub" },
   h("span", { class: "disc", "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
     s("circle", { cx: 5, cy: 12, r: 2.6 }),
     s("path", { d: "M10 7.5a6.4 6.4 0 0 1 0 9M13.6 4.6a10.5 10.5 0 0 1 0 14.8M17.2 1.8a14.4 14.4 0 0 1 0 20.4" }))),
-  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, ` to ${isMore ? "more than " : ""}${plural(delegates.length, "delegate")}`)),
+  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, t(isMore ? " to more than {}" : " to {}", plural(delegates.length, "delegate")))),
   h("details", { class: "seats", "data-key": "seats" },
-    h("summary", { "data-key": "seats-summary" }, h("span", { "aria-hidden": "true", class: "dots" }, seats.slice(0, 8).map(() => "●").join(" ")), ` ${seats.length} inside`),
+    h("summary", { "data-key": "seats-summary" }, h("span", { "aria-hidden": "true", class: "dots" }, seats.slice(0, 8).map(() => "●").join(" ")), t(" {} inside", seats.length)),
     h("ul", null, seats.map((each) => h("li", null, each.description)))));
 
 /// The ribbons between one side and the middle.

@@ -1,6 +1,7 @@
 // The settings of a delegate as a form: the fields, how they are parsed, and where their errors appear.
 
 import { h } from "./dom.js";
+import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
@@ -77,7 +78,7 @@ export class Fields {
 
   #row(field) {
     const isHidden = this.#delegate && field.name === "headers" && this.#delegate.header_names.length > 0;
-    const hint = isHidden ? `Set: ${this.#delegate.header_names.join(", ")}. Name one to replace it; “Name:” alone removes it.` : field.hint;
+    const hint = isHidden ? t("Set: {}. Name one to replace it; “Name:” alone removes it.", this.#delegate.header_names.join(", ")) : field.hint;
     return h("div", { class: "field" }, h("label", { for: "field-" + field.name }, field.title), this.inputs.get(field.name),
       h("p", { class: "hint", id: "hint-" + field.name }, hint), h("p", { class: "error", id: "error-" + field.name }));
   }
@@ -94,7 +95,7 @@ export class Fields {
       if (value === "") result[field.name] = this.#delegate ? this.#emptied(field) : undefined;
       else if (field.type === json && mistake(value)) {
         const { line, column, words: reason } = mistake(value);
-        this.showErrors([{ pointer: "/" + field.name, detail: `Line ${line}, column ${column}: ${reason}.` }]);
+        this.showErrors([{ pointer: "/" + field.name, detail: t("Line {}, column {}: {}.", line, column, t(reason)) }]);
         return null;
       } else result[field.name] = this.#patched(field, field.type.read(value));
     }
@@ -119,7 +120,7 @@ export class Fields {
     const general = [];
     for (const error of errors) {
       const [, name, entry] = (error.pointer ?? "").split("/");
-      const words = entry !== undefined && /^\d+$/.test(entry) ? `Entry ${Number(entry) + 1} ${error.detail}` : error.detail;
+      const words = entry !== undefined && /^\d+$/.test(entry) ? t("Entry {} {}", Number(entry) + 1, error.detail) : error.detail;
       if (this.inputs.has(name)) texts.set(name, [...(texts.get(name) ?? []), words]);
       else general.push(`${name ? name + " " : ""}${error.detail}`);
     }

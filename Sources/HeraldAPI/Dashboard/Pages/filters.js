@@ -4,6 +4,10 @@ import { h } from "./dom.js";
 
 const pause = 400;
 
+/// Classes of errors, as the server names them.
+export const errors = { timeout: "Timeout", connection_failed: "Connection failed", name_not_resolved: "Name not resolved", address_refused: "Address refused",
+  tls_failed: "TLS failed", protocol_error: "Protocol error", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
+
 /// - Parameters:
 ///   - page: the part of the URL after `#/`.
 ///   - fields: each with an `id`, which is the name in the URL, and a `label`; `options` makes a selection, `type` another input.

@@ -1,9 +1,10 @@
 // Small forms in a dialog. Errors of the server appear at their fields.
 
-import { h } from "./dom.js";
+import { h, notice } from "./dom.js";
+import { t } from "./texts.js";
 import { mistake, Stored } from "./json.js";
 
-/// A field: the member's name, its title, its element, and a hint.
+/// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, and a hint.
 export const row = (name, title, input, hint = "") => ({ name, title, input, hint });
 export const line = (value = "", properties = {}) => filled(h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...properties }), value);
 export const area = (value = "", rows = 6) => filled(h("textarea", { rows, spellcheck: "false" }), value);
@@ -22,11 +23,13 @@ export const integer = (input) => (input.value.trim() === "" ? null : Number.isF
 export function json(name, input) {
   if (input.value.trim() === "") return undefined;
   const found = mistake(input.value);
-  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: `Line ${found.line}, column ${found.column}: ${found.words}.` }] });
+  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: t("Line {}, column {}: {}.", found.line, found.column, t(found.words)) }] });
   return new Stored(input.value);
 }
 
-/// Opens a form. `submit` sends it; the dialog closes when that has succeeded.
+const place = (name) => "/" + name.replaceAll("-", "/");
+
+/// Opens a form. `submit` sends it; the dialog closes when that has succeeded, and the text that it returns is shown.
 export function openForm(title, rows, words, submit) {
   const general = h("p", { class: "error", role: "alert" });
   const notes = new Map(rows.map(({ name }) => [name, h("p", { class: "error", id: "error-" + name })]));
@@ -46,18 +49,19 @@ export function openForm(title, rows, words, submit) {
     event.preventDefault();
     fail([], "");
     try {
-      await submit();
+      const words = await submit();
       dialog.close();
+      if (words) notice(words);
     } catch (error) {
       fail(error.errors ?? [], error.message);
     }
   }
 
   function fail(errors, message) {
-    const texts = errors.map(({ pointer, detail }) => [rows.find(({ name }) => name === pointer?.split("/")[1]), pointer, detail]);
+    const texts = errors.map(({ pointer, detail }) => [rows.find(({ name }) => `${pointer}/`.startsWith(place(name) + "/")), pointer, detail]);
     for (const { name, input } of rows) {
       const own = texts.filter(([found]) => found?.name === name);
-      notes.get(name).textContent = own.map(([, pointer, detail]) => `${pointer.split("/").length > 2 ? pointer + " " : ""}${detail}`).join("; ");
+      notes.get(name).textContent = own.map(([, pointer, detail]) => `${pointer === place(name) ? "" : pointer + " "}${detail}`).join("; ");
       if (own.length > 0) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { indented } from "./json.js";
+import { digits, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
 const states = {
@@ -23,21 +24,20 @@ export const state = (name) => {
     name.replaceAll("_", " "));
 };
 
-const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-export const count = (value) => number.format(value);
-export const rate = (value) => (value >= 100 ? number.format(Math.round(value)) : number.format(value));
-export const plural = (value, one, many = one + "s") => `${count(value)} ${value === 1 ? one : many}`;
+export const count = digits;
+export const rate = (value) => digits(value >= 100 ? Math.round(value) : value);
+export const plural = (value, one, many = one + "s") => `${count(value)} ${t(value === 1 ? one : many)}`;
 
 /// The number of events still to be sent to a delegate.
-export const backlog = ({ events, estimated }) => (estimated ? "about " : "") + plural(events, "event");
+export const backlog = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
 
 /// A duration from milliseconds: 0.8 ms, 340 ms, 12 s, 5 min, 3 h, 2 d.
 export function duration(milliseconds) {
   if (milliseconds === null || milliseconds === undefined) return "–";
-  if (milliseconds < 10) return `${number.format(milliseconds)} ms`;
+  if (milliseconds < 10) return `${digits(milliseconds)} ms`;
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
-  if (seconds < 120) return `${seconds < 10 ? number.format(seconds) : Math.round(seconds)} s`;
+  if (seconds < 120) return `${seconds < 10 ? digits(seconds) : Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86400)} d`;
@@ -50,7 +50,7 @@ export const failure = (each) => (each.status_code ? `HTTP ${each.status_code}` 
 export function size(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
-  return `${number.format(bytes / 1024 ** unit)} ${units[unit]}`;
+  return `${digits(bytes / 1024 ** unit)} ${units[unit]}`;
 }
 
 /// A reason as a separate sentence.
@@ -65,7 +65,7 @@ export function moment(text) {
   if (!text) return "–";
   const difference = Date.parse(text) - Date.now();
   const words = Math.abs(difference) < 1500 ? "now"
-    : difference < 0 ? `${duration(-difference)} ago` : `in ${duration(difference)}`;
+    : difference < 0 ? t("{} ago", duration(-difference)) : t("in {}", duration(difference));
   return h("time", { datetime: text, title: exact.format(new Date(text)) }, words);
 }
 

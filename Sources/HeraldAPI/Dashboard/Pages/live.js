@@ -4,6 +4,8 @@ import { notice } from "./dom.js";
 import { read } from "./json.js";
 
 let isLost = false;
+/// Milliseconds in which the entries of a stream are collected, and the same after many entries: a reader cannot follow those.
+const [pause, longPause, many] = [100, 400, 20];
 
 /// Reports once that the server is unreachable, and once that it is back.
 function tell(lost) {
@@ -42,12 +44,13 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
       timer = setTimeout(open, 2000);
       return;
     }
-    let batch = [];
+    let [batch, wait] = [[], pause];
     source.onmessage = ({ data }) => {
       if (batch.push(read(data, shape)) === 1) setTimeout(() => {
+        wait = batch.length > many ? longPause : pause;
         if (!isOver()) take(batch.reverse());
         batch = [];
-      }, 100);
+      }, wait);
     };
     source.onopen = () => {
       clearTimeout(timer);

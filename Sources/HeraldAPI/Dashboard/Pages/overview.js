@@ -5,6 +5,7 @@ import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, statuses as order } from "./format.js";
+import { t } from "./texts.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
@@ -79,19 +80,19 @@ function needs(isUsed, ill, lost, act) {
 
 /// The deliveries that are given up, by delegate, with the last error of each.
 const exhausted = (lost) => h("section", { class: "card", "aria-labelledby": "exhausted" },
-  h("div", { class: "row" }, state("exhausted"), h("h3", { id: "exhausted" }, `${plural(lost.deliveries, "delivery", "deliveries")} given up`),
+  h("div", { class: "row" }, state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery", "deliveries"))),
     h("a", { class: "button", href: "#/deliveries?state=exhausted", "data-key": "exhausted" }, "Show them")),
   h("ul", { class: "changes" }, lost.data.slice(0, 10).map((each) => h("li", null,
-    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, "data-key": "lost" + each.delegate }, `${count(each.deliveries)} to ${name(each)}`),
-    h("span", { class: "muted" }, failure(each) && `last: ${failure(each)}`)))),
-  lost.delegates > 10 && h("p", { class: "muted" }, `and to ${plural(lost.delegates - 10, "delegate")} more`));
+    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, "data-key": "lost" + each.delegate }, t("{} to {}", count(each.deliveries), name(each))),
+    h("span", { class: "muted" }, failure(each) && t("last: {}", t(failure(each))))))),
+  lost.delegates > 10 && h("p", { class: "muted" }, t("and to {} more", plural(lost.delegates - 10, "delegate"))));
 
 const card = (each, act) => h("li", { class: "card" },
-  h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong", "data-key": each.id }, name(each)),
+  h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong data", "data-key": each.id }, name(each)),
     address(each.url, 32)),
   h("p", null, sentence(each.status_reason)),
-  h("p", { class: "muted" }, each.failing_since ? `For ${duration(Date.now() - Date.parse(each.failing_since))}. ` : "",
-    `${backlog(each.lag)} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
+  h("p", { class: "muted" }, each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",
+    t("{} behind, {} waiting.", backlog(each.lag), plural(each.lag.retrying, "retry", "retries"))),
   h("div", { class: "actions" },
     may("manage") && h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
       each.status === "failing" ? "Probe now" : "Resume"),

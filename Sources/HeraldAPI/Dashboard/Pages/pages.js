@@ -5,7 +5,7 @@ import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
 /// read again: they would move while the user reads.
-/// - Returns: reads the first page again.
+/// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages.
 export function pages(root, signal, { read, draw, older, milliseconds = 10_000 }) {
   let [found, next, isLonger] = [[], null, false];
   const redraw = () => show(root, draw(found), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
@@ -22,10 +22,10 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000 }
     [found, next] = [page.data, page.next_cursor];
     redraw();
   }, milliseconds, signal, (error) => show(root, h("p", { class: "error", role: "alert" }, error.message)));
-  return () => {
+  return Object.assign(() => {
     isLonger = false;
     refresh();
-  };
+  }, { isLonger: () => isLonger });
 }
 
 /// The head and the rows of a table.

@@ -1,5 +1,6 @@
 // A secret, shown once, with code that verifies its signatures.
 
+import { t } from "./texts.js";
 import { h, code } from "./dom.js";
 
 const samples = {
@@ -23,5 +24,5 @@ export function secret(answer) {
     h("p", null, h("strong", null, "This is shown once."), isShared ? " Give it to the receiver, which verifies each callback with it."
       : " It signs the callbacks; the receiver needs the public key only."),
     code(answer.secret), answer.public_key && [h("p", null, "The public key:"), code(answer.public_key)],
-    isShared && Object.entries(samples).map(([language, sample]) => h("details", null, h("summary", null, `Verify in ${language}`), code(sample(answer.secret)))));
+    isShared && Object.entries(samples).map(([language, sample]) => h("details", null, h("summary", null, t("Verify in {}", language)), code(sample(answer.secret)))));
 }

@@ -4,7 +4,7 @@ import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { api } from "./api.js";
 import { h, show, notice, confirm, code } from "./dom.js";
-import { row, line, choice, integer, openForm } from "./form.js";
+import { row, line, area, choice, integer, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
 import { nodes } from "./nodes.js";
@@ -57,7 +57,7 @@ async function keys(root, signal) {
     read: (cursor) => api.keys({ cursor }, app.value),
     older: "Older keys",
     draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key.")
-      : table("access", ["Key", "Allows", "Last used", "Ends", ""], found.map(entry))),
+      : table("access", ["Key", "Allows", "Last used", "Ends", "Actions"], found.map(entry))),
   });
 
   const title = (each) => each.name || each.id;
@@ -105,7 +105,7 @@ function apps(root, signal) {
   const again = pages(list, signal, {
     read: (cursor) => api.apps({ cursor }),
     older: "Older apps",
-    draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", ""], found.map((each) => h("tr", null,
+    draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", "Actions"], found.map((each) => h("tr", null,
       h("td", { class: "first" }, h("span", { class: "strong" }, each.name), h("div", { class: "sub mono muted" }, each.id)),
       h("td", { "data-label": "events" }, count(each.stored_events)), h("td", { "data-label": "stored" }, size(each.stored_bytes)),
       h("td", { "data-label": "limits" }, limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
@@ -117,15 +117,30 @@ function apps(root, signal) {
 
   function edit(app) {
     const [name, delegates, rate, bytes] = [line(app?.name), line(app?.max_delegates), line(app?.events_per_second), line(app?.max_stored_bytes)];
+    const portal = app?.portal ?? {};
+    const [title, color, origins] = [line(portal.title), line(portal.color), area((portal.frame_origins ?? []).join("\n"), 2)];
+    const language = choice([["en", "English"], ["de", "Deutsch"]], portal.language ?? "en");
+    const logo = h("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
+    const drop = h("input", { type: "checkbox" });
     const none = "Empty: no limit.";
     openForm(app ? `Change ${app.name}` : "New app", [...(app?.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
       row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
-      row("max_stored_bytes", "Bytes that its events may take", bytes, none)], app ? "Save" : "Create", async () => {
-      const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes) };
+      row("max_stored_bytes", "Bytes that its events may take", bytes, none),
+      row("portal-title", "Name on the pages of its links", title, "Empty: Herald."), row("portal-color", "Color of buttons", color, "#0b5cad; dark enough for white text."),
+      row("portal-logo", "Logo", logo, "PNG, JPEG, GIF or WebP, at most 18 KB." + (portal.logo ? " There is one." : "")), ...(portal.logo ? [row("drop", "Remove the logo", drop)] : []),
+      row("portal-language", "Language", language), row("portal-frame_origins", "Pages that may frame it", origins, "Origins, one per line: https://shop.example")], app ? "Save" : "Create", async () => {
+      const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
+        portal: { title: title.value.trim() || null, color: color.value.trim() || null, language: language.value, frame_origins: origins.value.split(/\s+/).filter(Boolean),
+          ...(logo.files.length > 0 ? { logo: await dataURL(logo.files[0]) } : drop.checked ? { logo: null } : {}) } };
       await (app ? api.changeApp(app.id, settings) : api.createApp(settings));
       again();
     });
   }
+
+  const dataURL = (file) => new Promise((resolve, reject) => {
+    const reader = Object.assign(new FileReader(), { onload: () => resolve(reader.result), onerror: () => reject(reader.error) });
+    reader.readAsDataURL(file);
+  });
 
   async function link(app) {
     await attempt(async () => {

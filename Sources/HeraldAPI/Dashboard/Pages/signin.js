@@ -2,7 +2,9 @@
 
 import { api } from "./api.js";
 import { setAccess } from "./access.js";
+import { dress, windowTitle } from "./appearance.js";
 import { confirm, h, notice } from "./dom.js";
+import { speak } from "./texts.js";
 
 const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
@@ -20,7 +22,11 @@ export async function whenSignedIn(start) {
     }
   }
   const session = await api.session();
+  // A page of another origin may show this page in a frame: then it shows nothing but the session of a link.
+  if (top !== self && !session.portal) return main.replaceChildren(h("p", { class: "page" }, "Open this page with a new link."));
   if (session.key_required && !session.signed_in) return ask(start);
+  dress(session.appearance);
+  await speak(session.appearance?.language);
   signOut.hidden = !session.signed_in;
   setAccess(session);
   start();
@@ -39,7 +45,7 @@ export async function adoptKey(key) {
 async function mayReplaceSession(link) {
   const app = await api.appOf({ portal_link: link });
   const current = await api.session();
-  if (!current.signed_in) return true;
+  if (!current.signed_in || (current.portal && current.app === app)) return true;
   return confirm(`This link opens the dashboard of the app ${app}. You are signed in to the app ${current.app}, and would be signed out there.`, `Open ${app}`);
 }
 
@@ -52,7 +58,7 @@ signOut.addEventListener("click", async () => {
 addEventListener("unauthorized", () => location.reload());
 
 function ask(start) {
-  document.title = "Sign in · Herald";
+  document.title = windowTitle("Sign in");
   const input = h("input", { id: "access-key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true, "aria-describedby": "key-error" });
   const wrong = h("p", { class: "error", id: "key-error", role: "alert" });
   const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,

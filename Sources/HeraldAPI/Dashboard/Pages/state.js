@@ -3,6 +3,7 @@
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
 import { h, s, show, empty } from "./dom.js";
+import { t } from "./texts.js";
 import { members } from "./json.js";
 import { follow, keep } from "./live.js";
 import { state as shape, moment, pretty, plural, duration } from "./format.js";
@@ -18,33 +19,51 @@ export function state(root, { query, signal }) {
         event.preventDefault();
         const wanted = user.value.trim();
         location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
-      } }, user, h("button", null, "Look up")), answer, latest));
+      } }, user, h("button", null, "Find")), answer, latest));
+
+  // The searches for changes may take seconds in a long log: the states do not wait for them, and the stream says when to repeat them.
+  const stale = new Set(["app_state.changed", "auth.status_changed"]);
+  const found = new Map();
+  async function changes(type, limit) {
+    if (!stale.delete(type)) return found.get(type);
+    try {
+      found.set(type, (await api.events({ type, limit }, signal)).data);
+    } catch (error) {
+      stale.add(type);
+      throw error;
+    }
+    return found.get(type);
+  }
+  const draw = (now, history) => show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state.text)),
+      h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
+      strip(history)] : empty("No app state yet", "An app reports its state with an event:",
+      may("publish") && curl("v1/app-state", "-X PUT", `--json '{"state": {"data_retrieval": "success"}}'`)));
 
   const refreshState = keep(async () => {
-    const [now, changes] = await Promise.all([api.appState(), api.events({ type: "app_state.changed", limit: 100 })]);
-    show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state.text)),
-      h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
-      strip(changes.data)] : empty("No app state yet", "An app reports its state with an event:",
-      may("publish") && curl("v1/app-state", "-X PUT", `--json '{"state": {"data_retrieval": "success"}}'`)));
+    const now = await api.appState();
+    draw(now, found.get("app_state.changed") ?? []);
+    if (now.since) draw(now, await changes("app_state.changed", 100));
   }, 10_000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
 
   const refreshUsers = keep(async () => {
     const wanted = query.get("user");
     if (wanted) {
-      const found = await api.authStatus(wanted);
-      show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(found.status), h("strong", { class: "mono" }, found.user_id)),
-        found.since ? h("p", { class: "muted" }, "Since ", moment(found.since), ", by ", h("a", { href: `#/events/${found.event_id}`, "data-key": "auth-by" }, "this event"), ".")
+      const status = await api.authStatus(wanted);
+      show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(status.status), h("strong", { class: "mono" }, status.user_id)),
+        status.since ? h("p", { class: "muted" }, "Since ", moment(status.since), ", by ", h("a", { href: `#/events/${status.event_id}`, "data-key": "auth-by" }, "this event"), ".")
           : h("p", { class: "muted" }, "There is no event about this user."),
-        found.user && found.user.text !== "null" && h("pre", { tabindex: 0 }, pretty(found.user))));
+        status.user && status.user.text !== "null" && h("pre", { tabindex: 0 }, pretty(status.user))));
     }
-    const changes = await api.events({ type: "auth.status_changed", limit: 30 });
-    show(latest, h("h3", null, "Latest changes"), changes.data.length === 0 ? h("p", { class: "calm" }, "None yet.")
-      : h("ul", { class: "changes" }, changes.data.map((each) => h("li", null,
+    if (!found.has("auth.status_changed")) show(latest, h("p", { class: "calm" }, "Searching …"));
+    const logins = await changes("auth.status_changed", 30);
+    show(latest, h("h3", null, "Latest changes"), logins.length === 0 ? h("p", { class: "calm" }, "None yet.")
+      : h("ul", { class: "changes" }, logins.map((each) => h("li", null,
         shape(each.data?.value?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
         h("span", { class: "muted" }, moment(each.time))))));
   }, 10_000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
 
-  follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), () => {
+  follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), (arrived) => {
+    for (const { type } of arrived) stale.add(type);
     refreshState();
     refreshUsers();
   }, signal, () => {}, eventShape);
@@ -76,8 +95,8 @@ function strip(changes) {
   return [h("figure", { class: "strip" }, s("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true" }, spans.map((each) =>
     s("rect", { x: (1000 * (each.start - start)) / whole, width: Math.max(1, (1000 * (each.end - each.start)) / whole), y: 0, height: 24, class: colour(each.text) },
       s("title", null, each.text)))),
-  h("figcaption", null, texts.slice(0, 12).map((text) => h("span", null, h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), text)))),
-  h("details", { "data-key": "history" }, h("summary", { "data-key": "history-summary" }, `${plural(spans.length, "change")}, newest first`), h("ol", { class: "changes" }, [...spans].reverse().map((each) =>
+  h("figcaption", null, texts.slice(0, 12).map((text) => h("span", null, h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span", { class: "data" }, text))))),
+  h("details", { "data-key": "history" }, h("summary", { "data-key": "history-summary" }, t("{}, newest first", plural(spans.length, "change"))), h("ol", { class: "changes" }, [...spans].reverse().map((each) =>
     h("li", null, h("a", { class: "mono", href: `#/events/${each.id}`, "data-key": "change" + each.id }, each.text),
-      h("span", { class: "muted" }, moment(each.time), ` for ${duration(each.end - each.start)}`)))))];
+      h("span", { class: "muted" }, moment(each.time), t(" for {}", duration(each.end - each.start)))))))];
 }

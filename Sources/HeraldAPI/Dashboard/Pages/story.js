@@ -7,6 +7,7 @@ import { follow, keep } from "./live.js";
 import { state, tone, moment, address, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
 import { explained } from "./explained.js";
+import { t } from "./texts.js";
 import { scale } from "./svg.js";
 
 const pageSize = 100;
@@ -67,17 +68,17 @@ export function story(root, { parameter: id, signal }) {
     const x = (time) => logarithmic(Math.log10(Math.max(1, time)));
     const marks = ticks.filter((tick) => tick <= longest && x(tick) < 96);
     const rest = sums.reduce((total, [, sum]) => total + sum, 0) - event.deliveries.length;
-    show(timeline, heading, h("p", { class: "muted" }, sums.map(([state, sum]) => `${count(sum)} ${state}`).join(", ")), h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
+    show(timeline, heading, h("p", { class: "muted" }, sums.map(([state, sum]) => `${count(sum)} ${t(state)}`).join(", ")), h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
       marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span", null)),
     h("ul", { class: "rows" }, event.deliveries.map((each) => h("li", { class: "delivery" },
       h("div", { class: "who" }, h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, "data-key": "to" + each.delegate }, each.url ? address(each.url, 24) : h("span", { class: "mono small" }, each.delegate))),
       lane(each, posted, x, marks),
-      h("div", { class: "end" }, state(each.state), may("manage") && h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": `Redeliver to ${each.url ?? each.delegate}`, onclick: () => again(each.delegate) }, "Redeliver")),
+      h("div", { class: "end" }, state(each.state), may("manage") && h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url ?? each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
       h("div", { class: "tale" }, tale(each), each.history.length > 0 && h("ol", { class: "attempts" }, each.history.map((one) => attempt(one, false))))))),
     rest > 0 && h("button", { type: "button", "data-key": "more", onclick: () => {
       most += pageSize;
       refresh();
-    } }, `${count(Math.min(pageSize, rest))} more of ${count(rest)}`));
+    } }, t("{} more of {}", count(Math.min(pageSize, rest)), count(rest))));
   }
 
   function drawBody(event) {
@@ -92,7 +93,7 @@ export function story(root, { parameter: id, signal }) {
   async function again(delegate) {
     try {
       const answer = await api.redeliver(id, delegate);
-      notice(`${plural(answer.deliveries, "delivery", "deliveries")} on the way again.`);
+      notice(t("{} on the way again.", plural(answer.deliveries, "delivery", "deliveries")));
     } catch (error) {
       notice(error.message);
     }
@@ -119,11 +120,11 @@ function lane(delivery, posted, x, ticks) {
 function tale(each) {
   const tries = plural(each.attempts, "attempt");
   const words = {
-    delivered: [`Delivered on attempt ${count(each.attempts)}, `, moment(each.last_attempt_at), "."],
-    retrying: [`${tries} so far`, each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
+    delivered: [t("Delivered on attempt {}, ", count(each.attempts)), moment(each.last_attempt_at), "."],
+    retrying: [t("{} so far", tries), each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
     pending: ["Not attempted yet."],
-    exhausted: [`Given up after ${tries}, the last one `, moment(each.last_attempt_at), failure(each) && `: ${failure(each)}`, "."],
-    dropped: [`Dropped after ${tries}.`],
+    exhausted: [t("Given up after {}, the last one ", tries), moment(each.last_attempt_at), failure(each) && `: ${t(failure(each))}`, "."],
+    dropped: [t("Dropped after {}.", tries)],
   }[each.state] ?? [];
   return h("p", { class: "muted" }, words, each.reason ? " " + sentence(each.reason) : "");
 }

@@ -1,5 +1,7 @@
 // Times of filters: spans such as `1h` up to now, and moments.
 
+import { t } from "./texts.js";
+
 const hour = 3600 * 1000;
 const spans = { "1h": ["the last hour", hour], "24h": ["the last 24 hours", 24 * hour], "7d": ["the last 7 days", 7 * 24 * hour] };
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
@@ -13,14 +15,14 @@ export function time(text) {
 
 /// The options of a selection: spans, the full hours of the last half day, and the value of the URL.
 export function choices(value, verb) {
-  const options = { "": "Any time", ...Object.fromEntries(Object.entries(spans).map(([key, [words]]) => [key, `${verb} in ${words}`])) };
+  const options = { "": "Any time", ...Object.fromEntries(Object.entries(spans).map(([key, [words]]) => [key, t(`${verb} in {}`, t(words))])) };
   const last = new Date();
   last.setMinutes(0, 0, 0);
   for (let back = 0; back < 12; back += 1) {
     const start = new Date(last.getTime() - back * hour);
-    options[start.toISOString()] = `${verb} since ${clock.format(start)}`;
+    options[start.toISOString()] = t(`${verb} since {}`, clock.format(start));
   }
-  if (value && !(value in options) && time(value)) options[value] = `${verb} since ${day.format(new Date(value))}`;
+  if (value && !(value in options) && time(value)) options[value] = t(`${verb} since {}`, day.format(new Date(value)));
   return options;
 }
 

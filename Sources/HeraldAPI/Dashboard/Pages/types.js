@@ -7,6 +7,7 @@ import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
 import { count, moment, pretty } from "./format.js";
+import { t } from "./texts.js";
 import { pages, table } from "./pages.js";
 import { activity } from "./activity.js";
 import { outcome } from "./post.js";
@@ -58,7 +59,7 @@ function description(root, type, signal) {
     const { answer: found, etag } = await api.type(type);
     const has = (value) => value.text !== "null";
     show(head, found.description && h("p", { class: "address" }, found.description),
-      h("p", { class: "muted" }, has(found.schema) ? `Data is ${checks[found.check]}.` : "It has no schema.", " Changed ", moment(found.updated_at), "."),
+      h("p", { class: "muted" }, has(found.schema) ? t("Data is {}.", t(checks[found.check])) : "It has no schema.", " Changed ", moment(found.updated_at), "."),
       h("div", { class: "actions" }, h("a", { class: "button", href: `#/events?type=${encodeURIComponent(type)}` }, "Its latest events"),
         may("publish") && h("a", { class: "button", href: `#/post?type=${encodeURIComponent(type)}` }, has(found.example) ? "Publish the example" : "Publish one"),
         may("manage") && [h("button", { type: "button", "data-key": "edit", onclick: () => edit(found, etag, refresh) }, "Edit"),
@@ -78,7 +79,7 @@ function edit(found, etag, then) {
   const schema = area(stored(found?.schema), 10);
   const check = choice(Object.entries(checks).map(([value, words]) => [value, capital(words)]), found?.check ?? "off");
   const formats = choice([["false", "Not checked"], ["true", "Checked"]], String(found?.assert_formats ?? false));
-  openForm(found ? `Edit ${found.type}` : "Describe an event type", [...(found ? [] : [row("type", "Type", type, "Such as order.paid.")]),
+  openForm(found ? t("Edit {}", found.type) : "Describe an event type", [...(found ? [] : [row("type", "Type", type, "Such as order.paid.")]),
     row("description", "Description", words), row("example", "Example of its data", example, "JSON."), row("schema", "Schema of its data", schema, "JSON Schema; empty: none."),
     row("check", "Data of published events", check), row("assert_formats", "Formats in the schema", formats)], "Save", async () => {
     const name = found?.type ?? type.value.trim();
@@ -86,13 +87,13 @@ function edit(found, etag, then) {
     const { answer } = await api.describe(name, { description: words.value, example: json("example", example), schema: json("schema", schema), check: check.value,
       assert_formats: formats.value === "true" }, etag);
     const parts = answer.unchecked ?? [];
-    notice(parts.length > 0 ? `Saved. Not checked: ${parts.slice(0, 3).map((each) => each.pointer).join(", ")}.` : "Saved.");
+    notice(parts.length > 0 ? t("Saved. Not checked: {}.", parts.slice(0, 3).map((each) => each.pointer).join(", ")) : "Saved.");
     then(name);
   });
 }
 
 async function remove(type, etag) {
-  if (!await confirm(`Delete the description of ${type}? Events of this type can still be published; their data is no longer checked.`, "Delete")) return;
+  if (!await confirm(t("Delete the description of {}? Events of this type can still be published; their data is no longer checked.", type), "Delete")) return;
   try {
     await api.forget(type, etag);
     location.hash = "#/types";

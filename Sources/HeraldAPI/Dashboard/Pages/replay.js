@@ -1,0 +1,53 @@
+// Past events sent again to one delegate: counted first, confirmed, followed, and ended at any time.
+
+import { may } from "./access.js";
+import { api } from "./api.js";
+import { h, show, notice, confirm } from "./dom.js";
+import { choice, openForm, row } from "./form.js";
+import { keep } from "./live.js";
+import { count, moment, plural } from "./format.js";
+import { t } from "./texts.js";
+import { choices, time } from "./times.js";
+
+const all = "earliest";
+const number = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
+
+/// The replays of a delegate that have not ended, with their progress.
+/// - Returns: the element, and a function that opens the form of a new one.
+export function replays(id, signal) {
+  const list = h("div", { role: "status" });
+  // The largest backlog that was seen of each: the server has only what is left.
+  const whole = new Map();
+  const refresh = keep(async () => {
+    const { data } = await api.replays(id);
+    show(list, data.map((each) => {
+      const most = Math.max(1, whole.get(each.id) ?? 0, each.events);
+      whole.set(each.id, most);
+      return h("div", { class: "row" }, h("progress", { max: most, value: most - each.events, "aria-label": "Progress of the replay" }),
+        h("span", null, t("Replay: {} left, started ", number(each)), moment(each.created_at)),
+        may("manage") && h("button", { type: "button", "data-key": "end" + each.id, onclick: () => end(each.id) }, "Stop"));
+    }));
+  }, 2000, signal);
+
+  async function end(replay) {
+    await api.endReplay(id, replay);
+    notice("Stopped.");
+    refresh();
+  }
+
+  function open() {
+    const from = choice(Object.entries({ ...choices("", "Published"), "": "All events of the log" }), "24h");
+    const only = choice([["all", "All that match, also delivered ones"], ["failed", "Only deliveries that failed"]], "all");
+    openForm("Send past events again", [row("from", "Events", from), row("only", "Which", only)], "Count", async () => {
+      const plan = { from: time(from.value) ?? all, only: only.value };
+      const counted = await api.replay(id, plan, true);
+      if (counted.events === 0) return "No event matches.";
+      if (!await confirm(t("Send {} again?", number(counted)), "Send again")) return null;
+      const made = await api.replay(id, plan, false);
+      if (made.id) whole.set(made.id, made.events);
+      refresh();
+      return t("{} on the way again.", number(made));
+    });
+  }
+  return { element: list, open };
+}

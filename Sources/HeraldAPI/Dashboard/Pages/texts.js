@@ -1,0 +1,23 @@
+// The language of the pages: English texts are the keys of a table for another language.
+
+let table = {};
+let language = "en";
+let numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+/// Loads the table of a language. Texts that were shown before stay as they are.
+export async function speak(wanted) {
+  if (wanted !== "de") return;
+  table = (await import("./german.js")).german;
+  language = document.documentElement.lang = wanted;
+  numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+  for (const each of document.querySelectorAll("nav span, .skip, #sign-out")) each.textContent = t(each.textContent);
+}
+
+/// The text in the language of the pages, with values for each `{}` in it. A text that the table lacks stays as it is.
+export function t(text, ...values) {
+  const found = Object.hasOwn(table, text) ? table[text] : text;
+  return values.length === 0 ? found : found.replaceAll("{}", () => values.shift());
+}
+
+/// A number, with one digit after the point at most.
+export const digits = (value) => numbers.format(value);

@@ -1,0 +1,59 @@
+/// A search for attempts to call a webhook, newest first, in bounded parts.
+package struct AttemptSearch: Sendable {
+    package static let isForFailures = "is only for failed attempts: leave out the outcome succeeded"
+    /// Attempts of one read, where the store does not evaluate all conditions.
+    private static let attemptsPerRead = 1_000
+    /// Attempts are in the order of their ends. One that began earlier than this before the wanted time is followed by
+    /// earlier ones only: no timeout is longer than a minute.
+    private static let slack: Int64 = 600_000
+
+    package var query: AttemptQuery
+    /// The errors of the attempts; empty for any outcome.
+    package var errors: [DeliveryError] = []
+    /// Only attempts that began at this time or later, in milliseconds since 1970 UTC.
+    package var since: Int64?
+    /// Only attempts that began at this time or before, in milliseconds since 1970 UTC.
+    package var until: Int64?
+
+    package init(_ query: AttemptQuery) { self.query = query }
+
+    /// Whether the end of the wanted time is before its begin.
+    package var isReversed: Bool { (until ?? .max) < (since ?? .min) }
+
+    /// Whether the store evaluates all conditions.
+    private var isPlain: Bool { errors.isEmpty && since == nil && until == nil }
+
+    /// A reader's thread.
+    /// - Returns: at most `query.limit` attempts, and the id before which the search continues; `nil` if it is complete.
+    package func page(_ reader: any StoreReader) throws(StoreError) -> (found: [StoredAttempt], next: Int64?) {
+        var part = query
+        if !errors.isEmpty { part.succeeded = false }
+        // One more shows that there is another page.
+        part.limit = isPlain ? query.limit + 1 : Self.attemptsPerRead
+        var found: [StoredAttempt] = []
+        for _ in 0..<(AttemptQuery.maxWork / Self.attemptsPerRead) {
+            let read = try reader.attempts(part)
+            for attempt in read {
+                if attempt.record.startedAt < (since ?? .min).saturating(minus: Self.slack) { return (found, nil) }
+                guard matches(attempt.record) else { continue }
+                if found.count == query.limit { return (found, found.last?.id) }
+                found.append(attempt)
+            }
+            guard let last = read.last, read.count == part.limit else { return (found, try reader.rest(of: part)) }
+            part.before = last.id
+        }
+        return (found, part.before)
+    }
+
+    private func matches(_ record: AttemptRecord) -> Bool {
+        guard record.startedAt >= since ?? .min, record.startedAt <= until ?? .max else { return false }
+        return errors.isEmpty || errors.contains { $0.matches(AttemptEnd(record)) }
+    }
+}
+
+extension Int64 {
+    fileprivate func saturating(minus other: Int64) -> Int64 {
+        let (difference, isTooSmall) = subtractingReportingOverflow(other)
+        return isTooSmall ? .min : difference
+    }
+}

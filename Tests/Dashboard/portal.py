@@ -1,0 +1,160 @@
+"""The dashboard as an app shows it to its own users, in headless Chromium: its appearance, its language, and frames in other pages.
+
+usage: portal.py SERVER KEY
+
+Exits 0 when all holds; else the traceback says what does not.
+"""
+
+import base64
+import struct
+import sys
+import threading
+import zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from browser import Browser
+from signin import ask
+
+SIZES = ((360, "light"), (360, "dark"), (1280, "light"), (1280, "dark"))
+
+
+def picture():
+    """A PNG of four by four points."""
+    def part(name, content):
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    rows = b"".join(b"\0" + b"\x0b\x5c\xad" * 4 for _ in range(4))
+    png = b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 2, 0, 0, 0)) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+class Elsewhere:
+    """A page of another origin with a frame."""
+
+    def __init__(self):
+        outer = self
+        self.frame = ""
+
+        class Page(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = f'<!doctype html><title>elsewhere</title><iframe width=1200 height=800 src="{outer.frame}"></iframe>'.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.origin = f"http://127.0.0.1:{self.server.server_port}"
+
+
+def link(page, app="shop"):
+    return page.server + ask(page, "/v1/portal-links", {"app": app, "expires_in": 600})["url"]
+
+
+def an_app_is_dressed(page, elsewhere):
+    page.open("#/server/apps")
+    page.fill("access-key", page.key, enter=True)
+    page.see("default")
+    page.click("New app")
+    page.fill("field-name", "shop")
+    page.fill("field-portal-title", "Der Laden")
+    page.fill("field-portal-color", "#eeeeee")
+    page.choose("field-portal-language", "de")
+    page.fill("field-portal-frame_origins", "shop.example")
+    page.click("Create")
+    page.wait(lambda: "contrast" in page.text("#error-portal-color") and "origin" in page.text("#error-portal-frame_origins"))
+    page.check_accessibility()
+    page.fill("field-portal-color", "#0b5cad")
+    page.fill("field-portal-frame_origins", elsewhere.origin)
+    page.click("Create")
+    page.wait(lambda: not page.all("dialog"))
+    ask(page, "/v1/apps/shop", {"portal": {"logo": picture()}}, "PATCH")
+    for type_, url in (("order.*", "http://127.0.0.1:9/orders"), ("*", "http://127.0.0.1:9/all")):
+        # A text of the page is data here.
+        ask(page, "/v1/delegates", {"url": url, "events": [type_], "description": "Events", "retry_schedule": []}, app="shop")
+    ask(page, "/v1/event-types/order.paid", {"description": "Overview", "example": {"amount": 1}}, "PUT", app="shop")
+    page.event = ask(page, "/v1/events", {"type": "order.paid", "subject": "Search", "data": {"amount": 1}}, app="shop")["id"]
+    page.delegate = ask(page, "/v1/delegates", None, "GET", app="shop")["data"][0]["id"]
+    page.tap("#sign-out")
+    page.see("Access key")
+
+
+def its_users_see_its_name_color_and_language(page, _):
+    page.open("about:blank")
+    page.open(link(page))
+    page.wait(lambda: page.text("h1") == "Übersicht")
+    assert page.texts(".brand") == ["Der Laden"] and page.script("return document.title") == "Übersicht · Der Laden"
+    page.wait(lambda: page.script("return document.querySelector('.brand img').naturalWidth") == 4)
+    assert page.script("return document.documentElement.lang") == "de"
+    assert page.texts("nav a")[:4] == ["Übersicht", "Empfänger", "Ereignisse", "Zustellungen"]
+    page.open("?portal=shop#/delegates")
+    page.wait(lambda: page.texts("td.first a")[:1] == ["Events"])
+    assert page.script("return getComputedStyle(document.querySelector('.primary')).backgroundColor") == "rgb(11, 92, 173)"
+    page.open("?portal=shop#/events")
+    page.wait(lambda: "Search" in page.texts("tbody td:nth-child(3)"))
+    page.open("?portal=shop#/types")
+    page.wait(lambda: "Overview" in page.texts("tbody td:nth-child(2)"))
+
+
+def no_text_of_the_pages_is_left_in_english(page, _):
+    """Those that the portal shows most: each is in the table."""
+    for place, words in {"": "Braucht Aufmerksamkeit", "delegates": "Neuer Empfänger", "delegates/" + page.delegate: "Aufgegeben", "events": "Jedes Ergebnis",
+                         "events/" + page.event: "An alle erneut zustellen", "deliveries": "Letzter Fehler", "types": "Beschreibung", "state": "Anmeldestatus"}.items():
+        page.open("?portal=shop#/" + place)
+        page.see(words)
+        shown = page.text("main, dialog")
+        for english in ("Needs attention", "Delegate", "Deliveries", "Attempts", "attempts", "ago", "Settings", "Published", "Newest", "State", "None", "delivery"):
+            assert not any(english in line.split() for line in shown.splitlines()), (place, english, shown)
+
+
+def its_pages_are_accessible(page, _):
+    page.check_fit(("", "delegates", "delegates/new", "delegates/" + page.delegate, "events", "events/" + page.event, "deliveries", "types", "types/order.paid", "state"), SIZES,
+                   "?portal=shop")
+
+
+def only_pages_that_it_names_may_frame_it(page, elsewhere):
+    elsewhere.frame = link(page)
+    page.open(elsewhere.origin)
+    page.driver.switch_to.frame(page.find("iframe"))
+    page.wait(lambda: page.text("h1") == "Übersicht")
+    page.driver.switch_to.default_content()
+    ask(page, "/v1/apps/shop", {"portal": {"frame_origins": ["https://shop.example"]}}, "PATCH")
+    for frame in (link(page), page.server + "/", page.server + "/?portal=default", link(page, "default")):
+        elsewhere.frame = frame
+        page.open("about:blank")
+        page.open(elsewhere.origin)
+        page.wait(lambda: any("frame-ancestors" in line for line in page.console()), frame)
+        page.driver.switch_to.frame(page.find("iframe"))
+        assert page.script("return document.querySelector('main')") is None, frame
+        page.driver.switch_to.default_content()
+
+
+def a_frame_does_not_show_the_session_of_a_key(page, elsewhere):
+    ask(page, "/v1/apps/shop", {"portal": {"frame_origins": [elsewhere.origin]}}, "PATCH")
+    page.open("about:blank")
+    page.open("#/")
+    page.tap("#sign-out")
+    page.fill("access-key", page.key, enter=True)
+    page.see("Event flow")
+    elsewhere.frame = page.server + "/?portal=shop#/server"
+    page.open(elsewhere.origin)
+    page.driver.switch_to.frame(page.find("iframe"))
+    page.see("Open this page with a new link.")
+    assert page.all("main button") == [] and "Keys" not in page.text("main")
+    page.driver.switch_to.default_content()
+
+
+if __name__ == "__main__":
+    with Browser(sys.argv[1]) as browser:
+        browser.key = sys.argv[2]
+        other = Elsewhere()
+        for step in (
+            an_app_is_dressed, its_users_see_its_name_color_and_language, no_text_of_the_pages_is_left_in_english, its_pages_are_accessible,
+            only_pages_that_it_names_may_frame_it, a_frame_does_not_show_the_session_of_a_key,
+        ):
+            print(step.__name__.replace("_", " "), flush=True)
+            step(browser, other)
