@@ -111,10 +111,12 @@ struct PublicURLTests {
             ("https://example.com/a b", "visible ASCII characters"), ("https://example.com/\r\nA: b", "visible ASCII"),
         ])
     func refused(text: String, words: String) {
+        // A password is not shown.
+        let shown = text.contains(":word@") ? "***" : text
         #expect {
             try Settings(arguments: ["--public-url", text], environment: [:])
         } throws: { error in
-            "\(error)".hasPrefix("--public-url is \"\(text)\"") && "\(error)".contains(words)
+            "\(error)".hasPrefix("--public-url is \"\(shown)\"") && "\(error)".contains(words)
         }
     }
 
