@@ -14,7 +14,7 @@ final class Lane {
     let key: DelegateKey
     private(set) var delegate: WebhookDelegate
     private(set) var next: LogPosition?
-    // The small properties come together, without gaps.
+    // The small properties come together: a lane fills a block of 384 bytes.
     /// The engine has removed the lane. Open attempts still refer to it.
     private(set) var isRemoved = false
     /// Changed since the last checkpoint.
@@ -44,7 +44,10 @@ final class Lane {
     var waitsForTurn = false
     /// The measured rate of its origin; `nil` until the lane is in the table.
     var origin: OriginRate?
-    private var activity: LaneActivity
+    /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
+    /// slots in it.
+    var flow = FlowControl()
+    private(set) var waiting: WaitingDeliveries
     private(set) var replays = ReplayQueue()
     /// The last event that was started or skipped by reading.
     private(set) var position: LogPosition
@@ -73,7 +76,7 @@ final class Lane {
         key = delegate.key
         self.delegate = delegate
         self.next = next
-        activity = LaneActivity(delegate, limit: maxWaiting)
+        waiting = WaitingDeliveries(delegate, limit: maxWaiting)
         self.position = max(position, decided.max() ?? position)
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
@@ -81,18 +84,6 @@ final class Lane {
         if let since = delegate.state.failingSince {
             flow = FlowControl(failingSince: since, age: outage, now: now, nextProbe: nextProbe)
         }
-    }
-
-    /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
-    /// slots in it.
-    var flow: FlowControl {
-        _read { yield activity.flow }
-        _modify { yield &activity.flow }
-    }
-
-    private(set) var waiting: WaitingDeliveries {
-        _read { yield activity.waiting }
-        _modify { yield &activity.waiting }
     }
 
     /// Called when the engine has added the lane.
@@ -122,13 +113,12 @@ final class Lane {
         // before.
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
-        if delegate.settings.ordering != old.settings.ordering {
-            activity.reorder(delegate.settings.ordering)
-            reorderWhenIdle()
-        }
-        if activity.isInitial { return }
         expectRecovery(old)
         if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
+        if delegate.settings.ordering != old.settings.ordering {
+            waiting.reorder(delegate.settings.ordering)
+            reorderWhenIdle()
+        }
     }
 
     /// Setting another URL, or resuming the delegate, implies that the receiver works again: no probe has to precede

@@ -49,10 +49,10 @@ struct WaitingDeliveries {
 
     /// - Parameter limit: the maximum number of rows in memory. From a half on, rows are left in the store; see
     ///   `StoredRows`. At the limit the lane takes no new event until a checkpoint is written.
-    init(_ delegate: DelegateKey, _ ordering: WebhookSettings.Ordering, limit: Int) {
+    init(_ delegate: WebhookDelegate, limit: Int) {
         self.limit = limit
-        self.delegate = delegate
-        self.ordering = ordering
+        self.delegate = delegate.key
+        ordering = delegate.settings.ordering
     }
 
     var isFull: Bool { rows.count >= limit || lines.count >= Self.maxSubjects }
