@@ -6,6 +6,19 @@ import Testing
 
 @Suite("Searching the log", .timeLimit(.minutes(5)))
 struct EventSearchTests {
+    /// The ids of the events of all pages.
+    private static func ids(_ herald: HeraldProcess, _ query: String) async throws -> [String] {
+        var ids: [String] = []
+        var cursor = ""
+        repeat {
+            let page = try await herald.get("/v1/events?\(query)\(cursor)")
+            #expect(page.status == 200, "\(page.text)")
+            ids += page.data.compactMap { $0["id"]?.string }
+            cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+        } while !cursor.isEmpty
+        return ids
+    }
+
     @Test("events are found by several types, by the beginning of their id, and by their content, page by page")
     func conditions() async throws {
         let herald = try await HeraldProcess.start()
@@ -15,15 +28,7 @@ struct EventSearchTests {
             #expect(try await herald.post("/v1/events", body).status == 202)
         }
         func found(_ query: String, limit: Int) async throws -> [String] {
-            var ids: [String] = []
-            var cursor = ""
-            repeat {
-                let page = try await herald.get("/v1/events?\(query)&limit=\(limit)\(cursor)")
-                #expect(page.status == 200, "\(page.text)")
-                ids += page.data.compactMap { $0["id"]?.string }
-                cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
-            } while !cursor.isEmpty
-            return ids
+            try await Self.ids(herald, "\(query)&limit=\(limit)")
         }
         let large = "%7B%22data%22%3A%7B%22amount%22%3A%5B%7B%22numeric%22%3A%5B%22%3E%22%2C200%5D%7D%5D%7D%7D"
         for limit in [1, 2, 50] {
@@ -65,15 +70,7 @@ struct EventSearchTests {
         }
         _ = try await herald.get("/v1/deliveries/counts") { $0.integer("deliveries") == 12 }
         func found(_ query: String, limit: Int) async throws -> [String] {
-            var ids: [String] = []
-            var cursor = ""
-            repeat {
-                let page = try await herald.get("/v1/events?delivery=exhausted\(query)&limit=\(limit)\(cursor)")
-                #expect(page.status == 200, "\(page.text)")
-                ids += page.data.compactMap { $0["id"]?.string }
-                cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
-            } while !cursor.isEmpty
-            return ids
+            try await Self.ids(herald, "delivery=exhausted\(query)&limit=\(limit)")
         }
         let large = "%7B%22data%22%3A%7B%22amount%22%3A%5B%7B%22numeric%22%3A%5B%22%3E%22%2C200%5D%7D%5D%7D%7D"
         for limit in [1, 2, 50] {
