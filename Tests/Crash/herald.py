@@ -276,14 +276,19 @@ class Receiver:
     def set_faulty(self, faulty):
         self.process.send_signal(signal.SIGUSR2 if faulty else signal.SIGUSR1)
 
+    def callbacks(self):
+        """All callbacks, in the order of their arrival: (time, path, id, status, address). A line that the receiver is still writing
+        has no end yet, and is read the next time."""
+        with open(self.ledger, encoding="utf-8") as file:
+            lines = [line.split() for line in file if line.endswith("\n")]
+        return [(float(at), path, event, status, peer) for at, path, event, status, peer in lines]
+
     def receipts(self):
         """For each path the successful callbacks: (time, id), in the order of their arrival."""
         found = collections.defaultdict(list)
-        with open(self.ledger, encoding="utf-8") as file:
-            for line in file:
-                at, path, event, status, _ = line.split()
-                if status == "200":
-                    found[path].append((float(at), event))
+        for at, path, event, status, _ in self.callbacks():
+            if status == "200":
+                found[path].append((at, event))
         return found
 
     def close(self):

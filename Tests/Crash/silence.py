@@ -156,12 +156,10 @@ def read_spy(database):
 def read_callbacks(receiver, outcome):
     """All that the webhooks got that are watched: (time, address), for each of them."""
     found = collections.defaultdict(list)
-    with open(receiver.ledger, encoding="utf-8") as file:
-        for line in file:
-            at, path, _, _, peer = line.split()
-            found[path].append((float(at), peer))
-            if peer not in map(address, range(NODES)):
-                outcome.fail(f"a callback came from {peer}")
+    for at, path, _, _, peer in receiver.callbacks():
+        found[path].append((at, peer))
+        if peer not in map(address, range(NODES)):
+            outcome.fail(f"a callback came from {peer}")
     return found
 
 
