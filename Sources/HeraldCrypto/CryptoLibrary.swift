@@ -15,10 +15,16 @@ package enum CryptoLibrary {
 package enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
     /// libcrypto reported a failure, which happens only without memory or randomness.
     case libraryFailed(String)
+    /// A key that the algorithm can't use. The text never quotes it.
+    case invalidKey(String)
+    /// A signature scheme that has problems.
+    case invalidScheme(String)
 
     package var description: String {
         switch self {
         case .libraryFailed(let action): "OpenSSL failed when \(action)."
+        case .invalidKey(let problem): "The key \(problem)."
+        case .invalidScheme(let problem): "The signature scheme is invalid: \(problem)."
         }
     }
 }

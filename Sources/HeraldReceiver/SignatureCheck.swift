@@ -67,7 +67,7 @@ package struct SignatureCheck: Sendable {
         for key in keys {
             switch (parts[0], key) {
             case ("v1", .secret(let secret)):
-                let hmac = try HMACSHA256(key: secret)
+                let hmac = try HMAC(key: secret)
                 hmac.update(signed)
                 if isEqualInConstantTime(bytes, try hmac.finish()) { return true }
             case ("v1a", .publicKey(let key)):

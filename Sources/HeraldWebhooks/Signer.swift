@@ -4,7 +4,7 @@ import HeraldCrypto
 /// A signing key of a delegate. Used by one thread at a time.
 struct Signer {
     private enum Key {
-        case hmac(HMACSHA256)
+        case hmac(HMAC)
         case ed25519(Ed25519.PrivateKey)
     }
 
@@ -17,7 +17,7 @@ struct Signer {
         switch entry.secret.scheme {
         case .v1:
             do {
-                key = .hmac(try HMACSHA256(key: entry.secret.bytes))
+                key = .hmac(try HMAC(key: entry.secret.bytes))
             } catch {
                 throw .crypto(error)
             }

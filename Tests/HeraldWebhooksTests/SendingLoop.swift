@@ -88,7 +88,7 @@ func delegate(
 
 /// The entry of `webhook-signature` that a receiver with this secret expects.
 func v1(_ secret: [UInt8], _ request: ReceivedRequest) throws -> String {
-    let hmac = try HMACSHA256(key: secret)
+    let hmac = try HMAC(key: secret)
     hmac.update(signedContent(request))
     return "v1,\(Base64.encode(try hmac.finish()))"
 }

@@ -24,13 +24,13 @@ static inline int herald_sha256(const EVP_MD *algorithm, const void *bytes, size
 }
 
 // A context with its key, or NULL. The context keeps the fetched algorithm alive.
-static inline EVP_MAC_CTX *herald_hmac_new(const unsigned char *key, size_t count) {
+static inline EVP_MAC_CTX *herald_hmac_new(const char *hash, const unsigned char *key, size_t count) {
     EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     if (!mac) return NULL;
     EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac);
     EVP_MAC_free(mac);
     OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)hash, 0),
         OSSL_PARAM_construct_end(),
     };
     if (context && !EVP_MAC_init(context, key, count, parameters)) {
@@ -43,9 +43,9 @@ static inline EVP_MAC_CTX *herald_hmac_new(const unsigned char *key, size_t coun
 // Resets with the same key: half the cost of a new context.
 static inline int herald_hmac_restart(EVP_MAC_CTX *context) { return EVP_MAC_init(context, NULL, 0, NULL); }
 
-static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest) {
+static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest, size_t size) {
     size_t count = 0;
-    return EVP_MAC_final(context, digest, &count, 32) && count == 32;
+    return EVP_MAC_final(context, digest, &count, size) && count == size;
 }
 
 static inline int herald_random(unsigned char *bytes, int count) { return RAND_bytes(bytes, count) == 1; }

@@ -81,7 +81,7 @@ extension AccessControl {
     }
 
     private func streamCode(_ grant: String, _ path: String, _ query: String) throws(CryptoError) -> [UInt8] {
-        let code = try HMACSHA256(key: SHA256.hash(Array("stream tokens".utf8) + hub.secret.bytes))
+        let code = try HMAC(key: SHA256.hash(Array("stream tokens".utf8) + hub.secret.bytes))
         code.update(Array("\(grant)\n\(path)?\(query)".utf8))
         return try code.finish()
     }
