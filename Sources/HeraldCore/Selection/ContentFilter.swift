@@ -84,6 +84,11 @@ public final class ContentFilter: Sendable {
         return matches
     }
 
+    /// Whether the event matches, within a budget of the caller. If it is exhausted, the result is `true`.
+    func matches(_ event: EventView, _ budget: inout WorkBudget) -> Bool {
+        FilterField.all(fields, match: event, &budget)
+    }
+
     /// Why the event does not match: the first clause that fails. `nil` if it matches.
     package func mismatch(_ event: EventView) -> FilterMismatch? {
         matches(event) ? nil : firstMismatch(event)
@@ -103,20 +108,4 @@ extension ContentFilter: Hashable {
     public static func == (one: ContentFilter, two: ContentFilter) -> Bool { one === two || one.text == two.text }
     /// By the text of the filter.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
-}
-
-/// A value without white space between its parts, and with as few escapes as possible. Numbers stay as written.
-private struct CompactJSON: JSONWritable {
-    let value: JSONValue
-
-    init(_ value: JSONValue) { self.value = value }
-
-    func write(to json: inout JSONWriter) {
-        switch value.kind {
-        case .object: json.object { for (key, value) in value.members { $0.member(key, CompactJSON(value)) } }
-        case .array: json.array { for value in value.elements { $0.element(CompactJSON(value)) } }
-        case .string: json.value(value.string)
-        case .number, .bool, .null: json.value(value)
-        }
-    }
 }
