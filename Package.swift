@@ -78,7 +78,7 @@ let package = Package(
                 "HeraldWebhooks",
             ]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
-        module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
+        module("HeraldCore", ["Delegation", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         // The parts that stores in SQL share: columns and rows, checksums of events, encryption. Knows no database.
         module("HeraldStore", ["HeraldCore", "HeraldCrypto", "CHeraldXXHash"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.

@@ -70,7 +70,7 @@ extension Array: JSONWritable where Element: JSONWritable {
 
 /// Bytes that are already one JSON value.
 @usableFromInline package struct RawJSON: JSONWritable, Sendable {
-    @usableFromInline let bytes: ArraySlice<UInt8>
+    @usableFromInline package let bytes: ArraySlice<UInt8>
 
     @inlinable
     package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }

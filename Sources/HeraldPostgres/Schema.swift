@@ -434,5 +434,9 @@ enum Schema {
         ALTER TABLE apps ADD COLUMN portal_language text COLLATE "C" NOT NULL DEFAULT 'en';
         ALTER TABLE apps ADD COLUMN portal_frame_origins text COLLATE "C" NOT NULL DEFAULT '';
         """,
+        """
+        -- How events become requests: the text of a Recipe, with secrets, sealed as headers are.
+        ALTER TABLE delegates ADD COLUMN request text COLLATE "C";
+        """,
     ]
 }

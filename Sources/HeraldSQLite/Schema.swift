@@ -312,5 +312,9 @@ enum Schema {
         ALTER TABLE apps ADD COLUMN portal_language TEXT NOT NULL DEFAULT 'en';
         ALTER TABLE apps ADD COLUMN portal_frame_origins TEXT NOT NULL DEFAULT '';
         """,
+        """
+        -- How events become requests: the text of a Recipe, with secrets, sealed as headers are.
+        ALTER TABLE delegates ADD COLUMN request TEXT;
+        """,
     ]
 }

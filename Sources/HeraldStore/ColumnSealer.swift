@@ -23,6 +23,9 @@ package struct ColumnSealer: Sendable {
         package static func tls(_ key: DelegateKey) -> AssociatedData {
             AssociatedData(context: "delegates/tls/\(key)")
         }
+        package static func request(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/request/\(key)")
+        }
         package static func answer(_ app: AppKey, key: String) -> AssociatedData {
             AssociatedData(context: "answers/body/\(app.rawValue)/\(key)")
         }

@@ -39,6 +39,11 @@ package enum DelegateColumns {
         $0.settings.tls.pairs
     }
 
+    /// With the secrets of `auth`.
+    static let request = Of("request", .recipe, wiped: .null, seal: ColumnSealer.AssociatedData.request) {
+        $0.settings.request
+    }
+
     /// The settings: each with its column, and how a stored value gets into settings.
     fileprivate static let settings = WebhookField.all.map(SettingColumn.init)
 
@@ -88,6 +93,7 @@ private struct SettingColumn: Sendable {
         case .headers: self.init(Columns.headers) { $0.headers = $1 }
         case .retrySchedule: self.init(Columns.retrySchedule) { $0.retrySchedule = $1 }
         case .tls: self.init(Columns.tls) { $0.tls = $1.map { TLSSettings($0) } ?? TLSSettings() }
+        case .request: self.init(Columns.request) { $0.request = $1 }
         }
     }
 
@@ -146,6 +152,12 @@ extension ColumnType<ContentFilter?> {
             guard let text = value.text else { return nil }
             return try known(ContentFilter(text: Array(text.utf8)), column, text)
         })
+}
+
+extension ColumnType<Recipe?> {
+    fileprivate static let recipe = ColumnType(
+        write: { $0.map { .text(String(decoding: $0.text, as: UTF8.self)) } ?? .null },
+        read: { value, _ in value.text.map { Recipe(stored: Array($0.utf8)) } })
 }
 
 extension TLSSettings {

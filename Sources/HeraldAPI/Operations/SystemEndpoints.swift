@@ -79,7 +79,7 @@ struct SystemEndpoints: Sendable {
                 $0.state.secrets.filter { $0.isValid(at: now) }
             }
             var seen: Set<[UInt8]> = []
-            let keys = secrets.compactMap(\.secret.publicKey).filter { seen.insert($0.bytes).inserted }
+            let keys = secrets.compactMap(\.secret.verifyingKey).filter { seen.insert($0.bytes).inserted }
             var json = JSONWriter(capacity: 256 * keys.count + 16)
             json.object { set in
                 set.array("keys") { list in

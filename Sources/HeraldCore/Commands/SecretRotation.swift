@@ -42,7 +42,7 @@ package struct SecretRotation: Sendable {
             ])
         }
         let scheme = scheme ?? state.secrets.first?.secret.scheme ?? .v1
-        let secret = brought ?? SigningSecret(scheme, bytes: newBytes)
+        let secret = brought ?? SigningSecret(scheme, random: newBytes)
         let end = now + overlapSeconds * 1000
         let older = state.secrets.compactMap { old -> DelegateSecret? in
             guard old.secret != secret, old.isValid(at: now) else { return nil }

@@ -1,11 +1,14 @@
 /// A key that signs callbacks. Prints as `***`, so that it can't reach a log by accident.
 public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// The kind of signature, as named by Standard Webhooks.
+    /// The kind of key: of a signature, as named by Standard Webhooks, or a text.
     public enum Scheme: String, Sendable, CaseIterable {
         /// HMAC-SHA256; the key has 24–64 bytes.
         case v1
         /// Ed25519; the key is the seed of 32 bytes.
         case v1a
+        /// No signature of Standard Webhooks: a text of 16 to 128 visible ASCII characters, for a scheme of the setting
+        /// `request`, such as GitHub's.
+        case text
     }
 
     /// The kind of signature.
@@ -15,7 +18,7 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
 
     /// - Parameters:
     ///   - scheme: the kind of signature.
-    ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`. The hub validates them at the registration.
+    ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`, 16 to 128 for `text`. The hub validates them at the registration.
     public init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
         self.scheme = scheme
         self.bytes = bytes
@@ -26,6 +29,9 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
         switch scheme {
         case .v1: (24...64).contains(bytes.count) ? nil : "must be 24 to 64 bytes, but is \(bytes.count)"
         case .v1a: bytes.count == 32 ? nil : "must be a seed of 32 bytes, but is \(bytes.count)"
+        case .text:
+            (16...128).contains(bytes.count) && bytes.allSatisfy({ (0x21...0x7e).contains($0) })
+                ? nil : "must be a text of 16 to 128 visible ASCII characters without spaces"
         }
     }
 

@@ -20,7 +20,9 @@ package struct WebhookField: Sendable {
     }
 
     /// A setting with a form of its own: its rules and its texts are code.
-    package enum Special: Sendable { case url, events, subjects, filter, metadata, headers, retrySchedule, tls }
+    package enum Special: Sendable {
+        case url, events, subjects, filter, metadata, headers, retrySchedule, tls, request
+    }
 
     package enum Kind: Sendable {
         case integer(Access<Int>, ClosedRange<Int>)
@@ -70,6 +72,7 @@ package struct WebhookField: Sendable {
             "verification", "How the receiver agrees to the callbacks", { $0.verification }, { $0.verification = $1 }),
         choice("http_version", "The version of HTTP", { $0.httpVersion }, { $0.httpVersion = $1 }),
         special("tls", .tls, "Authorities, a pin and a client certificate."),
+        special("request", .request, "How an event becomes a request, for receivers with a form of their own."),
     ]
 
     private static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

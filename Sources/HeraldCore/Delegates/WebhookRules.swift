@@ -66,6 +66,10 @@ package struct WebhookRules: Sendable {
         check(
             settings.headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= CallbackHeaderRules.maxBytes,
             "/headers", "must have names and values of at most \(CallbackHeaderRules.maxBytes) bytes together")
+        if settings.verification == .challenge, let recipe = settings.request, !recipe.hasPlainBody {
+            errors.append(
+                FieldError("/verification", "can't be challenge with request.body: the challenge is in the plain body"))
+        }
         return errors
     }
 

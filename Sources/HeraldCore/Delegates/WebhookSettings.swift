@@ -80,6 +80,8 @@ public struct WebhookSettings: Equatable, Sendable {
     }
     /// One or none: few webhooks have any, and all would have its size.
     private var tlsBox: [TLSSettings] = []
+    /// How events become requests; `nil` for the plain request of the format.
+    public var request: Recipe?
 
     /// The first five are close together, for a receiver that fails occasionally. An outage uses none of them up.
     package static let defaultRetrySchedule: [Double] = [

@@ -8,20 +8,17 @@ package final class TemplateRoots {
     package let event: EventView
     private let delegate: String
     private let metadata: [KeyValue]
-    private let app: String
     private let attempt: Int?
 
     /// - Parameters:
     ///   - event: parsed once for all templates and filters.
     ///   - delegate: its id.
     ///   - metadata: that of the delegate.
-    ///   - app: its id.
     ///   - attempt: 1 for the first one; only headers can use it.
-    package init(_ event: EventView, delegate: String, metadata: [KeyValue] = [], app: String, attempt: Int? = nil) {
+    package init(_ event: EventView, delegate: String, metadata: [KeyValue] = [], attempt: Int? = nil) {
         self.event = event
         self.delegate = delegate
         self.metadata = metadata
-        self.app = app
         self.attempt = attempt
     }
 
@@ -33,7 +30,6 @@ package final class TemplateRoots {
         case .time: .text(event.time)
         case .source: event.event.attribute(CloudEventAttribute.source).map(TemplateValue.text) ?? .missing
         case .data: event.data.map(TemplateValue.json) ?? .missing
-        case .app: .text(app)
         case .delegate: delegateValue.map(TemplateValue.json) ?? .missing
         case .attempt: attempt.map { .integer(Int64($0)) } ?? .missing
         }
@@ -52,7 +48,7 @@ package final class TemplateRoots {
 
 /// The first part of a path.
 enum TemplateRoot: String, CaseIterable, Sendable {
-    case id, type, subject, time, source, data, app, delegate, attempt
+    case id, type, subject, time, source, data, delegate, attempt
 }
 
 /// A value on the way from an event to a request.

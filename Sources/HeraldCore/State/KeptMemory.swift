@@ -118,6 +118,7 @@ extension WebhookDelegate {
         bytes += [tls.authorities, tls.pin, tls.clientCertificate, tls.clientKey].reduce(0) { sum, text in
             sum + (text.map { KeptMemory.bytes(of: $0) } ?? 0)
         }
+        bytes += settings.request.map { 64 + $0.text.count } ?? 0
         return bytes + state.secrets.count * 256
     }
 }

@@ -18,7 +18,7 @@ struct TemplateTests {
 
     private func roots(_ event: Event = TemplateTests.event(), attempt: Int? = nil) -> TemplateRoots {
         TemplateRoots(
-            EventView(event), delegate: "dlg_1", metadata: [KeyValue("team", "blue")], app: "default", attempt: attempt)
+            EventView(event), delegate: "dlg_1", metadata: [KeyValue("team", "blue")], attempt: attempt)
     }
 
     private func rendered(_ template: String, _ event: Event = TemplateTests.event()) throws -> String {
@@ -57,7 +57,7 @@ struct TemplateTests {
         "a string that is one placeholder becomes the value with its type",
         arguments: [
             ("{{ id }}", #""evt_1""#), ("{{type}}", #""order.paid""#), ("{{ subject }}", #""order:7""#),
-            ("{{ source }}", #""/shop""#), ("{{ app }}", #""default""#), ("{{ delegate.id }}", #""dlg_1""#),
+            ("{{ source }}", #""/shop""#), ("{{ delegate.id }}", #""dlg_1""#),
             ("{{ delegate.metadata.team }}", #""blue""#), ("{{ delegate.metadata }}", #"{"team":"blue"}"#),
             ("{{ data.id }}", "8202522731445525542"), ("{{ data.amount }}", "12.50"),
             ("{{ data.user['odd name'] }}", "true"), ("{{ data.user.plan }}", "null"),

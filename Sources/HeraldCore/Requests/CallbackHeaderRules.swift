@@ -26,6 +26,16 @@ package enum CallbackHeaderRules {
         return nil
     }
 
+    /// Why a recipe can't set a header; its value is a template.
+    static func recipeProblem(name: String) -> String? {
+        let lower = name.lowercased()
+        if lower == "content-type" { return nil }
+        if lower == "authorization" || lower == "cookie" {
+            return "is shown with the recipe: a secret belongs into `headers`, or into `auth`"
+        }
+        return problem(name: name, value: "")
+    }
+
     /// RFC 9110, 5.6.2.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {

@@ -1,0 +1,63 @@
+package import HeraldJSON
+
+/// Reads the setting `request`: merges the given members into those of before, as a merge patch does.
+package enum RecipeInput {
+    package static let pointer = "/request"
+
+    /// - Parameters:
+    ///   - value: an object; `null` removes the recipe.
+    ///   - recipe: the one of before, which stays if there are errors.
+    ///   - errors: all errors are appended.
+    package static func merge(_ value: JSONValue, into recipe: inout Recipe?, _ errors: inout [FieldError]) {
+        if value.isNull {
+            recipe = nil
+            return
+        }
+        guard value.kind == .object else { return errors.append(FieldError(pointer, "must be an object, or null")) }
+        let count = errors.count
+        let before = recipe?.parts ?? []
+        var members: [String: [UInt8]] = [:]
+        func old(_ name: String) -> JSONValue? { before.first { $0.name == name }?.value }
+        func set(_ name: String, _ value: JSONValue, over auth: JSONValue?) {
+            members[name] = value.isNull ? nil : name == "auth" ? RecipeAuth.merged(value, over: auth) : value.bytes
+        }
+
+        if let name = value["preset"], !name.isNull {
+            guard let text = name.string, let preset = Preset.named(text) else {
+                return errors.append(
+                    FieldError(
+                        "\(pointer)/preset",
+                        "is not the name of a preset; names are: \(Preset.names.joined(separator: ", "))"))
+            }
+            // It replaces what was there. The secret of the same kind of `auth` stays.
+            for (name, value) in preset.request.members { set(name, value, over: old("auth")) }
+        } else {
+            for (name, value) in before { members[name] = value.bytes }
+        }
+        let auth = members["auth"].flatMap { try? JSONDocument(parsing: $0) }?.root ?? old("auth")
+        for (name, value) in value.members {
+            guard Recipe.members.contains(name) else {
+                errors.append(
+                    FieldError(
+                        JSONPointer.child(pointer, name),
+                        "is not a member here; members are: \(Recipe.members.joined(separator: ", "))"))
+                continue
+            }
+            set(name, value, over: auth)
+        }
+        var json = JSONWriter()
+        json.object { object in
+            for name in Recipe.members {
+                if let text = members[name] { object.member(name, RawJSON(text[...])) }
+            }
+        }
+        guard json.bytes.count <= Recipe.maxBytes else {
+            return errors.append(
+                FieldError(
+                    pointer, "must have at most \(Recipe.maxBytes) bytes with its preset, not \(json.bytes.count)"))
+        }
+        let merged = Recipe(stored: json.bytes)
+        _ = RecipePlan(merged.parts, at: pointer, &errors)
+        if errors.count == count { recipe = members.isEmpty ? nil : merged }
+    }
+}

@@ -1,0 +1,215 @@
+package import HeraldCrypto
+import HeraldJSON
+
+/// A recipe, compiled. Immutable, shared by all threads.
+package struct RecipePlan: Sendable {
+    package enum Method: String, CaseIterable, Sendable {
+        case post = "POST"
+        case put = "PUT"
+        case patch = "PATCH"
+        case delete = "DELETE"
+    }
+
+    package enum Body: Sendable {
+        /// That of the delegate's `format`.
+        case format
+        /// The bytes that the publisher has sent as `data`.
+        case data
+        case none
+        case template(Template)
+    }
+
+    package enum Signature: Sendable, Equatable {
+        /// That of plain callbacks: Standard Webhooks.
+        case standard
+        case scheme(Scheme)
+    }
+
+    package struct Named: Sendable {
+        package let name: String
+        package let value: TextTemplate
+    }
+
+    package private(set) var method = Method.post
+    package private(set) var path: TextTemplate?
+    package private(set) var query: [Named] = []
+    package private(set) var headers: [Named] = []
+    package private(set) var body = Body.format
+    /// The body is an object, which is sent as a form.
+    package private(set) var isForm = false
+    package private(set) var signatures = [Signature.standard]
+    package private(set) var auth: RecipeAuth?
+    /// On `{"status": …, "body": …}`, below `data` of an event.
+    package private(set) var success: ContentFilter?
+
+    static let maxSignatures = 3
+    static let maxHeaders = 16
+    static let maxQuery = 32
+
+    /// A recipe from the store; `nil` if it is not one that this release understands.
+    package init?(_ recipe: Recipe) {
+        var errors: [FieldError] = []
+        self.init(recipe.parts, at: "", &errors)
+        if !errors.isEmpty { return nil }
+    }
+
+    /// - Parameters:
+    ///   - parts: the members of the recipe.
+    ///   - pointer: where the recipe stands.
+    ///   - errors: all errors are appended.
+    init(_ parts: [(name: String, value: JSONValue)], at pointer: String, _ errors: inout [FieldError]) {
+        for (name, value) in parts { read(name, value, "\(pointer)/\(name)", &errors) }
+        if isForm {
+            switch body {
+            case .template: break
+            case .format, .data, .none:
+                errors.append(FieldError("\(pointer)/form", "needs a body that is a template of an object"))
+            }
+        }
+    }
+
+    private mutating func read(
+        _ name: String, _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+    ) {
+        func wrong(_ detail: String) { errors.append(FieldError(pointer, detail)) }
+        switch name {
+        // It was written out when the recipe was read.
+        case "preset": break
+        case "method":
+            if let method = value.string.flatMap(Method.init) {
+                self.method = method
+            } else {
+                wrong("must be " + Method.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))
+            }
+        case "path":
+            path = Self.template(value, .path, pointer, &errors)
+            if let path, !path.text.hasPrefix("/") { wrong("must begin with /: it follows the path of url") }
+        case "query": query = Self.named(value, .query, pointer, max: Self.maxQuery, &errors) { _ in nil }
+        case "headers":
+            headers = Self.named(
+                value, .header, pointer, max: Self.maxHeaders, &errors, CallbackHeaderRules.recipeProblem)
+        case "body": body = Self.body(value, pointer, &errors)
+        case "form":
+            if let isForm = value.bool { self.isForm = isForm } else { wrong("must be true or false") }
+        case "sign": signatures = Self.signatures(value, pointer, &errors)
+        case "auth": auth = RecipeAuth(value, at: pointer, &errors)
+        case "success": success = Self.success(value, pointer, &errors)
+        default: wrong("is not a member of request; members are: \(Recipe.members.joined(separator: ", "))")
+        }
+    }
+
+    private static func template(
+        _ value: JSONValue, _ use: TextTemplate.Use, _ pointer: String, _ errors: inout [FieldError]
+    ) -> TextTemplate? {
+        guard let text = value.string else {
+            errors.append(FieldError(pointer, "must be a text, which may have placeholders such as {{ type }}"))
+            return nil
+        }
+        do {
+            return try TextTemplate(text, for: use, at: pointer)
+        } catch {
+            errors += error.errors
+            return nil
+        }
+    }
+
+    private static func named(
+        _ value: JSONValue, _ use: TextTemplate.Use, _ pointer: String, max: Int, _ errors: inout [FieldError],
+        _ problem: (String) -> String?
+    ) -> [Named] {
+        guard value.kind == .object, value.count <= max else {
+            errors.append(FieldError(pointer, "must be an object with at most \(max) members, which are texts"))
+            return []
+        }
+        var names: Set<String> = []
+        return value.members.compactMap { name, value in
+            let place = JSONPointer.child(pointer, name)
+            if let detail = problem(name) { errors.append(FieldError(place, detail)) }
+            if use == .header, !names.insert(name.lowercased()).inserted {
+                errors.append(FieldError(place, "is given twice"))
+            }
+            return template(value, use, place, &errors).map { Named(name: name, value: $0) }
+        }
+    }
+
+    private static func body(_ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]) -> Body {
+        if value.isString("data") { return .data }
+        if value.isString("none") { return .none }
+        do {
+            return .template(try Template(value, at: pointer))
+        } catch {
+            errors += error.errors
+            return .none
+        }
+    }
+
+    private static func signatures(
+        _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+    ) -> [Signature] {
+        guard value.kind == .array, value.count <= maxSignatures else {
+            errors.append(
+                FieldError(
+                    pointer,
+                    "must be an array of at most \(maxSignatures) schemes, each a name (\(Scheme.presetNames.joined(separator: ", "))) or an object"
+                ))
+            return []
+        }
+        return value.elements.enumerated().compactMap { index, value in
+            signature(value, "\(pointer)/\(index)", &errors)
+        }
+    }
+
+    private static func signature(
+        _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+    ) -> Signature? {
+        if value.isString("standard") { return .standard }
+        if let name = value.string {
+            if let scheme = Scheme.preset(name) { return .scheme(scheme) }
+            errors.append(
+                FieldError(
+                    pointer,
+                    "is not the name of a scheme; names are: \(Scheme.presetNames.joined(separator: ", "))"))
+            return nil
+        }
+        return Scheme(value, at: pointer, &errors).map { .scheme($0) }
+    }
+
+    /// The filter stands for the data of an event, so that it has the grammar of a delegate's `filter`.
+    private static func success(
+        _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+    ) -> ContentFilter? {
+        guard value.kind == .object, value.count > 0,
+            value.members.allSatisfy({ ["status", "body", "$or"].contains($0.key) })
+        else {
+            errors.append(
+                FieldError(pointer, "must be a filter on status and body, such as {\"body\": {\"ok\": [true]}}"))
+            return nil
+        }
+        var json = JSONWriter()
+        json.object { $0.member("data", value) }
+        guard let document = try? JSONDocument(parsing: json.bytes) else { return nil }
+        var found: [FieldError] = []
+        let filter = ContentFilter(document.root, at: "", &found)
+        errors += found.map { FieldError(pointer + $0.pointer.dropFirst("/data".count), $0.detail) }
+        return filter
+    }
+
+    // MARK: Responses
+
+    /// Whether a 2xx response means that the receiver has the event.
+    /// - Parameter body: its start; what is no JSON counts as a text.
+    package func isSuccess(status: Int, body: [UInt8]) -> Bool {
+        guard let success else { return true }
+        var json = JSONWriter()
+        json.object { object in
+            object.member("status", status)
+            if let document = try? JSONDocument(parsing: body) {
+                object.member("body", document.root)
+            } else {
+                object.member("body", String(decoding: body, as: UTF8.self))
+            }
+        }
+        return success.matches(
+            EventView(Event(id: "response", type: "response", subject: nil, time: 0, data: json.bytes)))
+    }
+}
