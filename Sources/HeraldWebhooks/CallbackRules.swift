@@ -10,19 +10,26 @@ package struct CallbackRules: Sendable {
     /// All errors, with the field names of the HTTP API. Normalizes the URL to the form in which it is stored and
     /// compared.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
-        problems(ofURL: &settings.url) + Self.tlsProblems(of: settings)
+        problems(ofURL: &settings.url, "/url") + Self.tlsProblems(of: settings) + tokenProblems(of: settings)
     }
 
     /// Checks the form of the URL, and its address if it contains one. Names are checked when they are resolved.
-    private func problems(ofURL text: inout String) -> [FieldError] {
+    private func problems(ofURL text: inout String, _ pointer: String) -> [FieldError] {
         do throws(CallbackURLError) {
             let url = try CallbackURL(text)
             text = url.text
             guard case .refused(let rule) = addressGuard.authorize(url) else { return [] }
-            return [FieldError("/url", "is an address that callbacks must not reach: \(rule)")]
+            return [FieldError(pointer, "is an address that callbacks must not reach: \(rule)")]
         } catch {
-            return [FieldError("/url", error.description)]
+            return [FieldError(pointer, error.description)]
         }
+    }
+
+    /// The authorization server is called as receivers are.
+    private func tokenProblems(of settings: WebhookSettings) -> [FieldError] {
+        guard case .oauth2(let client) = settings.request.flatMap({ RecipePlan($0) })?.auth else { return [] }
+        var url = client.tokenURL
+        return problems(ofURL: &url, "/request/auth/oauth2/token_url")
     }
 
     // MARK: TLS

@@ -10,7 +10,6 @@ private let maxBody = 16 * 1024
 // Of all header sections of a response: interim ones, the last one, and the trailer. libcurl keeps each line.
 private let maxHeaders = 16 * 1024
 private let maxLines = 128
-private let maxExcerpt = 1024
 
 /// Receives a part of the decompressed response body. Returning less than its size ends the transfer; the status line
 /// is known by then.
@@ -19,7 +18,7 @@ func onBody(
 ) -> Int {
     guard let bytes, let transfer else { return 0 }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
-        let room = maxExcerpt - transfer.excerpt.count
+        let room = transfer.excerptLimit - transfer.excerpt.count
         if room > 0 {
             transfer.excerpt.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: min(count, room)))
         }

@@ -26,14 +26,27 @@ extension CurlSender {
             herald_multi_remove(multi.handle, easy)
             guard let callback = transfer.callback, let target = transfer.target else { continue }
             if status < 200, dialNext(transfer, callback, target, code, now) { continue }
-            let outcome = outcome(transfer, callback, target, status, code, now)
-            release(transfer)
-            target.openCount -= 1
-            openCount -= 1
-            finished(callback.token, outcome)
-            count += 1
+            if finish(transfer, callback, target, status, code, now, finished) { count += 1 }
         }
         return count
+    }
+
+    /// - Returns: whether the callback was one of the loop's.
+    private func finish(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ status: Int, _ code: Int32, _ now: Int64,
+        _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void
+    ) -> Bool {
+        let outcome = outcome(transfer, callback, target, status, code, now)
+        let body = callback.purpose == .token ? transfer.excerpt : []
+        release(transfer)
+        target.openCount -= 1
+        openCount -= 1
+        if callback.purpose == .token {
+            tokenEnded(target, outcome.verdict, body: body, now)
+            return false
+        }
+        finished(callback.token, outcome)
+        return true
     }
 
     /// Reports the callbacks whose outcome is known and whose body does not end, and cuts it off.
@@ -41,13 +54,9 @@ extension CurlSender {
         var count = 0
         for transfer in openBodies.takeOverdue(now) {
             guard let callback = transfer.callback, let target = transfer.target else { continue }
-            let outcome = outcome(transfer, callback, target, herald_easy_status(transfer.easy), HERALD_CURL_OK, now)
+            let status = herald_easy_status(transfer.easy)
             if let multi = multi(target.multi) { herald_multi_remove(multi.handle, transfer.easy) }
-            release(transfer)
-            target.openCount -= 1
-            openCount -= 1
-            finished(callback.token, outcome)
-            count += 1
+            if finish(transfer, callback, target, status, HERALD_CURL_OK, now, finished) { count += 1 }
         }
         return count
     }
@@ -94,15 +103,23 @@ extension CurlSender {
         guard status >= 200, transfer.isHeadComplete else {
             let verdict = CurlResult.verdict(code, status: status, transfer)
             var outcome = CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
-            outcome.isConnectionLost = transfer.hasLostConnection(code)
+            outcome.isStale = transfer.hasLostConnection(code)
             return outcome
         }
         // The status decides the verdict, even if the body is incomplete.
         let answer = transfer.answer
         let retryAfter = answer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
-        var outcome = CallbackOutcome(
-            verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt,
-            transport: transport)
+        var verdict = CallbackOutcome.Verdict.answered(status: status, retryAfter: retryAfter)
+        let excerpt =
+            transfer.excerpt.count <= Transfer.shownExcerpt
+            ? transfer.excerpt : Array(transfer.excerpt.prefix(Transfer.shownExcerpt))
+        if let plan = target.recipe?.plan, callback.purpose != .handshake, (200...299).contains(status),
+            !plan.isSuccess(status: status, body: transfer.excerpt)
+        {
+            verdict = .failed(.responseRefused, detail: "status \(status): the body does not fit /request/success")
+        }
+        var outcome = CallbackOutcome(verdict: verdict, duration: duration, excerpt: excerpt, transport: transport)
+        if status == 401, let tokens = target.tokens { outcome.isStale = tokens.refused(before: transfer.startedAt) }
         outcome.control = answer.control
         // A permission for another origin does not count.
         if callback.purpose == .handshake, let origin = answer.allowedOrigin,
@@ -123,6 +140,7 @@ extension CurlSender {
     func endOpen(_ callback: Callback, _ target: Target, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
         target.openCount -= 1
         openCount -= 1
+        if callback.purpose == .token { return tokenEnded(target, verdict, body: [], Self.now()) }
         end(callback, verdict, startedAt: startedAt)
     }
 
@@ -142,6 +160,11 @@ extension CurlSender {
                 endOpen(gone.callback, gone.target, CurlResult.tooLate, startedAt: gone.startedAt)
             }
         }
+        for target in awaitingTokens {
+            for gone in target.tokens?.takeWaiting(where: { shards.contains($0.callback.delegate.key) }) ?? [] {
+                endOpen(gone.callback, target, CurlResult.tooLate, startedAt: gone.startedAt)
+            }
+        }
         for transfer in pool.all {
             guard let callback = transfer.callback, let target = transfer.target,
                 shards.contains(callback.delegate.key)
@@ -159,11 +182,15 @@ extension CurlSender {
         isClosed = true
         let now = Self.now()
         func stop(_ callback: Callback, _ startedAt: Int64) {
+            if callback.purpose == .token { return }
             let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "Herald stopped before an answer came")
             finished(callback.token, CallbackOutcome(verdict: verdict, duration: (now - startedAt) / 1000))
         }
         for entry in ended { finished(entry.token, entry.outcome) }
         for waiting in lookups.values.joined() { stop(waiting.callback, waiting.startedAt) }
+        for waiting in awaitingTokens.flatMap({ $0.tokens?.takeWaiting(where: { _ in true }) ?? [] }) {
+            stop(waiting.callback, waiting.startedAt)
+        }
         for transfer in pool.all {
             guard let callback = transfer.callback else { continue }
             if let multi = transfer.target.flatMap({ multi($0.multi) }) {
@@ -173,6 +200,7 @@ extension CurlSender {
         }
         ended = []
         lookups = [:]
+        awaitingTokens = []
         openBodies.removeAll()
         // The libcurl handles first, then the connections that they leave in the multi handles, then what these refer to.
         for transfer in pool.all { transfer.clear() }

@@ -27,16 +27,25 @@ extension CurlSender {
             target.lastUsed = now
             target.openCount += 1
             openCount += 1
-            if target.reachExpiresAt > now {
-                advance(callback, target, startedAt: now, now)
+            let waiting = WaitingCallback(
+                callback: callback, target: target, startedAt: now,
+                deadline: now + min(Self.lookupTime, Self.time(for: target)))
+            if let tokens = target.tokens, callback.purpose != .handshake, !tokens.isValid(now) {
+                requestToken(for: waiting, now)
             } else {
-                lookUp(
-                    WaitingCallback(
-                        callback: callback, target: target, startedAt: now,
-                        deadline: now + min(Self.lookupTime, Self.time(for: target))))
+                reach(waiting, now)
             }
         } catch {
-            end(callback, .failed(.addressBlocked, detail: error.detail), startedAt: now)
+            end(callback, error.verdict, startedAt: now)
+        }
+    }
+
+    /// Sends a callback that is counted as open, when the address of its host is known.
+    func reach(_ waiting: WaitingCallback, _ now: Int64) {
+        if waiting.target.reachExpiresAt > now {
+            advance(waiting.callback, waiting.target, startedAt: waiting.startedAt, now)
+        } else {
+            lookUp(waiting)
         }
     }
 
@@ -155,9 +164,11 @@ extension CurlSender {
         let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
         transfer.dialledAt = now
         do {
-            let payload = encoder.payload(callback.event, target.delegate.settings.format)
+            let wall = clock.wall()
+            let recipe = try request(callback, target, now: wall)
+            let payload = recipe?.payload ?? encoder.payload(callback.event, target.delegate.settings.format)
             try transfer.prepare(
-                callback, target, pin, payload, now: clock.wall(), milliseconds: Int(left / 1_000_000),
+                callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
                 isFresh: isFresh || callback.isFresh)
             if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 { return }
             release(transfer)
@@ -168,6 +179,13 @@ extension CurlSender {
             release(transfer)
             endOpen(callback, target, error.verdict, startedAt: transfer.startedAt)
         }
+    }
+
+    /// `nil` for a plain request.
+    private func request(_ callback: Callback, _ target: Target, now: Int64) throws(TransferError) -> RecipeRequest? {
+        if callback.purpose == .token { return target.tokenRequest }
+        guard let recipe = target.recipe, callback.purpose != .handshake else { return nil }
+        return try recipe.request(callback, to: target.url, &encoder, token: target.tokens?.text, now: now)
     }
 
     /// The multi handle for a version of HTTP, made on first use; `nil` if libcurl has no memory for it.

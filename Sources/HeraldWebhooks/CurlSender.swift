@@ -61,6 +61,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Callbacks that wait for the address of their host.
     var lookups: [String: [WaitingCallback]] = [:]
     var nextLookupDeadline = Int64.max
+    /// Targets that have requested a token.
+    var awaitingTokens: [Target] = []
     /// Outcomes that `poll` has not reported yet.
     var ended: [(token: Int, outcome: CallbackOutcome)] = []
     /// Number of callbacks that were started and not reported, except those in `ended`.

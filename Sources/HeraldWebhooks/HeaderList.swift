@@ -34,6 +34,11 @@ final class HeaderList {
 
     /// Valid for the lifetime of this object.
     var first: UnsafeMutablePointer<curl_slist> { nodes }
+
+    /// Copies of the lines of a list.
+    static func lines(_ first: UnsafeMutablePointer<curl_slist>) -> [String] {
+        sequence(first: first) { $0.pointee.next }.compactMap { $0.pointee.data.map { String(cString: $0) } }
+    }
 }
 
 /// Checks which texts may be sent in a header. A second check after `CallbackHeaderRules`, because libcurl accepts line

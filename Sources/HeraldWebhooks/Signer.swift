@@ -21,6 +21,7 @@ struct Signer {
             } catch {
                 throw .crypto(error)
             }
+        case .text: throw .notStandard
         case .v1a:
             do {
                 key = .ed25519(try Ed25519.PrivateKey(seed: entry.secret.bytes))
@@ -67,11 +68,14 @@ struct Signer {
 enum SignerError: Error {
     case crypto(CryptoError)
     case key(Ed25519Error)
+    /// Its key is for a scheme of a recipe.
+    case notStandard
 
     var detail: String {
         switch self {
         case .crypto(let error): error.description
         case .key(let error): error.description
+        case .notStandard: "The secret is a text, which can't sign by Standard Webhooks."
         }
     }
 }

@@ -23,8 +23,16 @@ final class Target {
     let tls: TargetTLS?
     /// TLS sessions to resume; `nil` without TLS.
     let sessions: TLSSessions?
-    /// One for each secret, newest first.
+    /// One for each secret that signs by Standard Webhooks, newest first.
     let signers: [Signer]
+    /// `nil` for plain requests.
+    let recipe: RecipeTarget?
+    /// The tokens of its requests; `nil` if it needs none.
+    let tokens: TokenSource?
+    /// The request for an authorization server: only in the target of a `TokenSource`.
+    var tokenRequest: RecipeRequest?
+    /// The target that the tokens are for, likewise.
+    weak var tokenOwner: Target?
     /// The headers that all callbacks share, except handshakes.
     let headers: HeaderList
     /// All headers of a handshake.
@@ -58,14 +66,33 @@ final class Target {
         tls = TargetTLS(delegate)
         sessions = url.scheme == .https ? TLSSessions() : nil
         do {
-            signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
+            signers = try delegate.state.secrets.filter { $0.secret.scheme != .text }
+                .map { entry throws(SignerError) in try Signer(entry) }
         } catch {
             throw .signing(error)
+        }
+        if let recipe = delegate.settings.request {
+            guard let plan = RecipePlan(recipe) else { throw .recipe }
+            self.recipe = RecipeTarget(plan, delegate.state.secrets)
+            if case .oauth2(let client) = plan.auth {
+                tokens = TokenSource(
+                    client,
+                    try Target(
+                        TokenSource.delegate(client, of: delegate), userAgent: userAgent, addressGuard: addressGuard,
+                        proxies: proxies))
+            } else {
+                tokens = nil
+            }
+        } else {
+            recipe = nil
+            tokens = nil
         }
         let shared = Self.sharedLines(delegate, userAgent: userAgent)
         // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB.
         var lines = ["Expect:"]
-        if let type = Payload.contentType(delegate.settings.format) { lines.append("content-type: \(type)") }
+        if recipe == nil, let type = Payload.contentType(delegate.settings.format) {
+            lines.append("content-type: \(type)")
+        }
         // The specification requires this header in each delivery after the handshake.
         if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
             lines.append("webhook-request-origin: \(origin)")
@@ -78,6 +105,7 @@ final class Target {
         } else if let address = url.address {
             settle([address], expiresAt: .max, addressGuard)
         }
+        tokens?.target.tokenOwner = self
     }
 
     /// The headers of callbacks and handshakes: user agent, delegate, accepted codings, and those from the
@@ -178,11 +206,21 @@ final class Pin {
 enum TargetError: Error {
     case url(CallbackURLError)
     case signing(SignerError)
+    /// The stored recipe has members or values that this release does not support.
+    case recipe
 
     var detail: String {
         switch self {
         case .url(let error): "The URL \(error)."
         case .signing(let error): error.detail
+        case .recipe: "The setting request is none that this release understands."
+        }
+    }
+
+    var verdict: CallbackOutcome.Verdict {
+        switch self {
+        case .url, .signing: .failed(.addressBlocked, detail: detail)
+        case .recipe: .failed(.requestNotMade, detail: detail)
         }
     }
 }

@@ -47,6 +47,10 @@ final class Transfer {
     private var payload: Payload?
     /// The entries that follow `headers`, if this callback has headers that its target's other callbacks lack.
     private var extraHeaders: HeaderList?
+    /// The URL of this request, if it is not that of its target.
+    private var ownURL: ParsedURL?
+    /// How much of the response's body is kept.
+    var excerptLimit = Transfer.shownExcerpt
 
     // The response.
     /// Bytes and lines of all header sections, with the trailer.
@@ -112,15 +116,21 @@ final class Transfer {
         tlsEvents.deallocate()
     }
 
+    /// The part of a response's body that attempts keep.
+    static let shownExcerpt = 1024
+    /// The part that a condition on the body reads.
+    static let readExcerpt = 16 * 1024
+
     /// Prepares a new handle for a callback. The handle of the last request must have been removed from its multi
     /// handle.
     /// - Parameters:
+    ///   - recipe: the request that the delegate's recipe makes; `nil` for a plain one.
     ///   - now: milliseconds since 1970 UTC.
     ///   - milliseconds: the remaining time of this attempt.
     ///   - isFresh: whether it must not use an open connection.
     func prepare(
-        _ callback: Callback, _ target: Target, _ pin: Pin, _ payload: Payload, now: Int64, milliseconds: Int,
-        isFresh: Bool
+        _ callback: Callback, _ target: Target, _ pin: Pin, _ payload: Payload, _ recipe: RecipeRequest?, now: Int64,
+        milliseconds: Int, isFresh: Bool
     ) throws(TransferError) {
         clear()
         self.target = target
@@ -133,6 +143,8 @@ final class Transfer {
         if self.isFresh { herald_easy_set_fresh(easy) }
         if isHandshake {
             herald_easy_set_options(easy, target.handshakeHeaders.first)
+        } else if let recipe {
+            try set(recipe, callback, target, now)
         } else {
             setHeaders(callback, payload, target)
             try setBody(callback, payload, target, now)
@@ -168,13 +180,7 @@ final class Transfer {
     }
 
     private func setHeaders(_ callback: Callback, _ payload: Payload, _ target: Target) {
-        let event = callback.event
-        var lines: [String] = []
-        if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
-        if let trace = callback.span?.context.text ?? event.traceParent {
-            lines.append("\(TraceParent.name): \(trace)")
-        }
-        if let state = event.traceState { lines.append("\(TraceParent.stateName): \(state)") }
+        var lines = callback.ownLines
         for header in payload.headers where HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }
@@ -182,12 +188,30 @@ final class Transfer {
         headers.setRest(extraHeaders ?? target.headers)
     }
 
+    /// Sets what a recipe decides.
+    private func set(
+        _ request: RecipeRequest, _ callback: Callback, _ target: Target, _ now: Int64
+    ) throws(TransferError) {
+        let list = HeaderList(callback.ownLines + request.lines, before: target.headers)
+        extraHeaders = list
+        headers.setRest(list)
+        if let url = request.parsedURL {
+            ownURL = url
+            guard herald_easy_set_url(easy, url.handle) == 1 else { throw .url }
+        }
+        try setBody(callback, request.payload, target, now, isSigned: request.hasStandardSignature)
+        if !request.hasStandardSignature { herald_easy_set_headers(easy, list.first) }
+        if request.method != .post { herald_easy_set_method(easy, request.method.rawValue) }
+        if let aws = request.aws, herald_easy_set_aws(easy, aws.scope, aws.credentials) != 1 { throw .aws }
+        if callback.purpose == .token || target.recipe?.plan.success != nil { excerptLimit = Transfer.readExcerpt }
+    }
+
     private func setBody(
-        _ callback: Callback, _ payload: Payload, _ target: Target, _ now: Int64
+        _ callback: Callback, _ payload: Payload, _ target: Target, _ now: Int64, isSigned: Bool = true
     ) throws(TransferError) {
         try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
             let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
-            try headers.write(callback, target.signers, body, now: now)
+            if isSigned { try headers.write(callback, target.signers, body, now: now) }
             // The bytes do not move, and this object keeps them until libcurl has finished.
             herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
         }
@@ -256,6 +280,8 @@ final class Transfer {
         pin = nil
         payload = nil
         extraHeaders = nil
+        ownURL = nil
+        excerptLimit = Transfer.shownExcerpt
         headerCount = 0
         lineCount = 0
         bodyCount = 0
@@ -280,6 +306,17 @@ final class Transfer {
     }
 }
 
+extension Callback {
+    /// The lines that only this callback has.
+    var ownLines: [String] {
+        var lines: [String] = []
+        if case .delivery(isReplay: true) = purpose { lines.append("herald-replay: true") }
+        if let trace = span?.context.text ?? event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
+        if let state = event.traceState { lines.append("\(TraceParent.stateName): \(state)") }
+        return lines
+    }
+}
+
 enum TransferError: Error {
     /// libcurl has no memory, or lacks one of the options.
     case handle
@@ -290,6 +327,10 @@ enum TransferError: Error {
     /// libcurl did not accept the proxy.
     case proxy
     case eventID
+    /// libcurl did not accept the region, the service or the credentials.
+    case aws
+    /// The recipe of the delegate makes no request of the event.
+    case notMade(TemplateFailure)
     /// All secrets of the delegate have expired.
     case noSecret
     case signing(CryptoError)
@@ -300,6 +341,8 @@ enum TransferError: Error {
         case .url: "libcurl has no memory for the URL"
         case .tls: "libcurl did not take the delegate's TLS settings"
         case .proxy: "libcurl did not take the proxy of --callback-proxy"
+        case .aws: "libcurl did not take the settings of auth.aws"
+        case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
         case .eventID: "the event's id can't stand in a header"
         case .noSecret: "all secrets of the delegate have expired: rotate its secret"
         case .signing(let error): error.description
@@ -310,6 +353,7 @@ enum TransferError: Error {
         switch self {
         // Not the receiver's failure.
         case .handle: .failed(.stopped, detail: detail)
+        case .notMade: .failed(.requestNotMade, detail: detail)
         default: .failed(.protocolError, detail: detail)
         }
     }

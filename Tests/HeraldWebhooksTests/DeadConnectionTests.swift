@@ -41,7 +41,7 @@ import Testing
         for reply in [ReceiverReply.close, .reset] {
             let (outcomes, requests) = try await outcomes(reply)
             #expect(outcomes.map(\.isSuccess) == [true, false, true])
-            #expect(outcomes.map(\.isConnectionLost) == [false, true, false])
+            #expect(outcomes.map(\.isStale) == [false, true, false])
             #expect(outcomes.map(\.transport.isReused) == [false, true, false])
             #expect(requests.map(\.connection) == [1, 1, 2])
         }
@@ -103,7 +103,7 @@ import Testing
         let target = delegate(receiver.url)
         #expect(await loop.send(target).isSuccess)
         let lost = await loop.send(target, large)
-        #expect(lost.isConnectionLost, "\(lost)")
+        #expect(lost.isStale, "\(lost)")
         #expect(lost.transport.isReused)
         let outcome = await loop.send(target, large, attempt: 2, isFresh: true)
         #expect(outcome.isSuccess, "\(outcome)")

@@ -132,7 +132,7 @@ import Testing
         #expect(await loop.send(delegate2(receiver.url())).isSuccess)
         let refused = await loop.send(delegate2(receiver.url()))
         #expect(refused.failure == .protocolError)
-        #expect(refused.isConnectionLost)
+        #expect(refused.isStale)
         #expect(receiver.connectionCount == 1)
         #expect(await loop.send(delegate2(receiver.url()), attempt: 2, isFresh: true).isSuccess)
         receiver.closeConnections()

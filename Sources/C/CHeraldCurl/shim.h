@@ -163,6 +163,18 @@ static inline void herald_easy_set_options(CURL *easy, struct curl_slist *header
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "OPTIONS");
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
+// Replaces the method of a request with a body, and its headers, which are not copied.
+static inline void herald_easy_set_method(CURL *easy, const char *method) {
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+}
+static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+}
+// Signs by Amazon's Signature Version 4. `scope`: "provider:provider:region:service"; `credentials`: "id:secret".
+static inline int herald_easy_set_aws(CURL *easy, const char *scope, const char *credentials) {
+    return curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, scope) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_USERPWD, credentials) == CURLE_OK;
+}
 // The request must not use an open connection.
 static inline void herald_easy_set_fresh(CURL *easy) { curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); }
 // Makes a share handle hold TLS sessions. One thread uses it, so it needs no locks.

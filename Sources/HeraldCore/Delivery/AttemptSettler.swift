@@ -34,12 +34,12 @@ final class AttemptSettler {
 
         let lane = callback.lane
         guard !lane.isRemoved else { return }
-        if !outcome.isConnectionLost { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
+        if !outcome.isStale { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
-        if let window = start.originWindow, outcome.meaning.isAnswer, !start.isRefused {
+        if let window = start.originWindow, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused {
             lane.origin?.answered(isRejection: outcome.meaning == .rejection, window: window, now: timers.now)
         }
         let knew = lane.flow.refused.contains(end.type)

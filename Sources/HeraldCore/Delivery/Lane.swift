@@ -390,8 +390,7 @@ final class Lane {
             return (.delivered, change)
         }
         if end.outcome.isGone { return (giveUp(end, .dropped(attempts: end.attempts + 1)), .none) }
-        if end.outcome.isConnectionLost {
-            // No evidence about the receiver.
+        if !end.outcome.isEvidence {
             flow.returned(end.start)
             return (settlement(ofFailure: end, .none), .none)
         }
@@ -416,7 +415,10 @@ final class Lane {
         let row = rows[end.sequence]
         let attempts = min(end.attempts, row?.attempts ?? end.attempts) + 1
         let (uncounted, excused) = (row?.uncounted ?? 0, row?.excused ?? 0)
-        if end.outcome.isConnectionLost {
+        if end.outcome.isRequestNotMade {
+            return giveUp(end, .exhausted(attempts: attempts, uncounted: uncounted))
+        }
+        if end.outcome.isStale {
             return retry(
                 end, after: 0, attempts: attempts, uncounted: uncounted + 1, excused: excused, isFresh: true)
         }

@@ -23,7 +23,7 @@ extension CallbackOutcome {
         case .answered(429, _), .answered(503, _): .rejection
         case .answered: .failure
         case .failed(.timeout, _): .hang
-        case .failed(.protocolError, _): .failure
+        case .failed(.protocolError, _), .failed(.responseRefused, _), .failed(.requestNotMade, _): .failure
         case .failed: .unreachable
         }
     }

@@ -69,7 +69,7 @@ extension CallbackOutcome {
         switch verdict {
         case .answered(200...299, _), .answered(429, _): false
         case .answered(_, let seconds): seconds == nil
-        case .failed(let failure, _): failure == .timeout || failure == .protocolError
+        case .failed(let failure, _): [.timeout, .protocolError, .responseRefused].contains(failure)
         }
     }
 }

@@ -15,6 +15,8 @@ public final class Hub: Sendable {
     package let committed: CommittedState
     /// The rules for settings of webhooks.
     package let rules: WebhookRules
+    /// Makes the request for an event and sends it nowhere.
+    package let preview: @Sendable (WebhookDelegate, Event) -> RequestPreview
     /// How long events and attempts are kept, and their budgets.
     package let retentionLimits: Retention
     /// `nil` if nothing is traced.
@@ -72,6 +74,7 @@ public final class Hub: Sendable {
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
+        preview = { firstSender.preview(Callback(token: 0, delegate: $0, event: $1, attempt: 1)) }
         for number in 0..<min(max(1, configuration.deliveryLoops), Shards.count) {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(

@@ -5,6 +5,8 @@ package struct Callback: Sendable {
         case delivery(isReplay: Bool)
         /// A call outside the log: a test call, or the challenge of a verification.
         case test
+        /// A request of the sender's own, for a token of a delegate. The loop has no part in it.
+        case token
         /// `OPTIONS` instead of `POST`: requests the permission to send, according to the CloudEvents webhook
         /// specification.
         case handshake
@@ -35,6 +37,7 @@ package struct Callback: Sendable {
         switch purpose {
         case .delivery: self.isFresh = isFresh
         case .test, .handshake: self.isFresh = true
+        case .token: self.isFresh = false
         }
     }
 }
@@ -76,9 +79,10 @@ package struct CallbackOutcome: Sendable {
     package let transport: TransportRecord
     package var control: Control?
     package var permission: Permission?
-    /// A connection that had carried earlier requests ended before the first byte of the response. That is no evidence
-    /// about the receiver: the next attempt is made at once, over a new connection. Only without `Callback.isFresh`.
-    package var isConnectionLost = false
+    /// A connection or a token of earlier requests was of no use any more: the connection ended before the first byte of the
+    /// response, or the receiver refused the token. That is no evidence about the receiver: the next attempt is made at
+    /// once, over a new connection. Only without `Callback.isFresh`.
+    package var isStale = false
 
     package init(
         verdict: Verdict, duration: Int64, excerpt: [UInt8] = [], transport: TransportRecord = TransportRecord()
@@ -88,6 +92,15 @@ package struct CallbackOutcome: Sendable {
         self.excerpt = excerpt
         self.transport = transport
     }
+
+    /// No request could be made of the event. Trying again can't help, and the receiver has no part in it.
+    var isRequestNotMade: Bool {
+        if case .failed(.requestNotMade, _) = verdict { return true }
+        return false
+    }
+
+    /// Whether the outcome says something about the receiver.
+    var isEvidence: Bool { !isStale && !isRequestNotMade }
 
     /// 2xx, and nothing else.
     package var isSuccess: Bool {
@@ -116,6 +129,28 @@ package struct TransportRecord: Equatable, Sendable {
     package init() {}
 }
 
+/// The request that would be sent.
+package enum RequestPreview: Sendable {
+    case request(Request)
+    /// The reason, with its pointer in the settings.
+    case notMade(FieldError)
+
+    package struct Request: Sendable {
+        package let method: String
+        package let url: String
+        /// In the order in which they are sent, without those that HTTP itself needs. Secrets are hidden.
+        package let headers: [KeyValue]
+        package let body: [UInt8]
+
+        package init(method: String, url: String, headers: [KeyValue], body: [UInt8]) {
+            self.method = method
+            self.url = url
+            self.headers = headers
+            self.body = body
+        }
+    }
+}
+
 /// Why there was no response. The raw values are stable: they are stored, and are the `error` of an attempt.
 public enum CallbackFailure: String, Sendable, CaseIterable {
     /// There was no response within the time limit.
@@ -130,6 +165,13 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
     case tls = "tls_failed"
     /// The connection broke, or the response was not HTTP.
     case protocolError = "protocol_error"
+    /// The recipe of the delegate made no request of this event; the detail has the pointer of the reason. Nothing was sent, and
+    /// nothing will be.
+    case requestNotMade = "request_not_made"
+    /// The response was 2xx, and the condition `success` of the delegate's recipe refused it.
+    case responseRefused = "response_refused"
+    /// The authorization server issued no token for the request.
+    case tokenNotIssued = "token_not_issued"
     /// The loop stopped before a response. Does not count as an attempt.
     case stopped
 }
@@ -169,6 +211,9 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// API. May normalize the URL. Any thread; must not wait.
     func problems(of settings: inout WebhookSettings) -> [FieldError]
 
+    /// The request that a callback would be; it is not sent. Any thread; must not wait.
+    func preview(_ callback: Callback) -> RequestPreview
+
     /// Ends every open attempt with `.stopped` (passed to `finished`) and releases the sender's resources. Must be the
     /// last call.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
@@ -182,6 +227,10 @@ extension CallbackSender {
 }
 
 extension CallbackSender {
+    package func preview(_ callback: Callback) -> RequestPreview {
+        .notMade(FieldError("/request", "this sender makes no HTTP requests"))
+    }
+
     package func slept(asOf now: Int64) -> Int64 { now }
 
     /// Accepts any URL with a scheme and a host.

@@ -308,6 +308,28 @@ struct EngineTests {
         #expect(again.givenUp == 1)
     }
 
+    @Test("what can't be made into a request ends the delivery at once, and says nothing about the receiver")
+    func requestNotMade() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        for number in 1...8 {
+            bench.publish()
+            bench.turn()
+            #expect(bench.open == [.init(1, LogPosition(number), 1)])
+            bench.finish(with: .failed(.requestNotMade))
+        }
+        let lane = try #require(bench.engine.lane(1))
+        #expect(!lane.flow.breaker.isOpen && !lane.flow.breaker.isSuspect)
+        #expect(lane.flow.breaker.failures == 0)
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.attempts.map(\.failure) == Array(repeating: .requestNotMade, count: 8))
+        #expect(bench.givenUp == 8)
+        bench.publish()
+        bench.turn()
+        bench.finish()
+        #expect(bench.checkpoint()?.attempts.map(\.failure) == [nil])
+    }
+
     @Test("after a lost connection, the next attempt is made at once over a new one, and uses up no retry")
     func lostConnection() throws {
         let bench = try EngineBench()
@@ -316,7 +338,7 @@ struct EngineTests {
         bench.turn()
         #expect(bench.sender.open.map(\.isFresh) == [false])
         var lost = CallbackOutcome.failed(.protocolError)
-        lost.isConnectionLost = true
+        lost.isStale = true
         bench.finish(with: lost)
         bench.turn()
         #expect(bench.open == [.init(1, 1, 2)])

@@ -1,0 +1,68 @@
+import CHeraldCurl
+package import HeraldCore
+import HeraldRuntime
+
+extension CurlSender {
+    /// `clock` and `configuration` are immutable; everything else is made for this call.
+    package func preview(_ callback: Callback) -> RequestPreview {
+        let target: Target
+        do throws(TargetError) {
+            target = try Target(
+                callback.delegate, userAgent: userAgent, origin: configuration.origin,
+                addressGuard: configuration.addressGuard, proxies: configuration.proxies)
+        } catch {
+            return .notMade(FieldError("/request", error.detail))
+        }
+        do throws(TransferError) {
+            return .request(try preview(callback, target, now: clock.wall()))
+        } catch .notMade(let failure) {
+            return .notMade(FieldError("/request\(failure.pointer)", failure.detail))
+        } catch {
+            return .notMade(FieldError("/request", error.detail))
+        }
+    }
+
+    private func preview(
+        _ callback: Callback, _ target: Target, now: Int64
+    ) throws(TransferError) -> RequestPreview.Request {
+        var encoder = PayloadEncoder(source: configuration.source)
+        let recipe = try target.recipe?.request(
+            callback, to: target.url, &encoder, token: target.tokens.map { _ in Self.hidden }, now: now)
+        let payload = recipe?.payload ?? encoder.payload(callback.event, callback.delegate.settings.format)
+        let body = Array(payload.bytes[payload.range])
+        var lines: [String] = []
+        if recipe?.hasStandardSignature ?? true {
+            let headers = CallbackHeaders()
+            try body.withUnsafeBufferPointer { body throws(TransferError) in
+                try headers.write(callback, target.signers, UnsafeRawBufferPointer(body), now: now)
+            }
+            lines += HeaderList.lines(headers.first)
+        }
+        lines += callback.ownLines
+        lines += recipe?.lines ?? payload.headers.map { "\($0.key): \($0.value)" }
+        lines += HeaderList.lines(target.headers.first)
+        if recipe?.aws != nil { lines.append("authorization: AWS4-HMAC-SHA256 \(Self.hidden)") }
+        return RequestPreview.Request(
+            method: recipe?.method.rawValue ?? "POST", url: recipe?.url.text ?? target.url.text,
+            headers: shown(lines, of: callback.delegate), body: body)
+    }
+
+    private static let hidden = "***"
+
+    /// The lines as names and values. The values of the delegate's headers, and what proves who sends, are never shown.
+    private func shown(_ lines: [String], of delegate: WebhookDelegate) -> [KeyValue] {
+        let secret = Set(delegate.settings.headers.map { $0.key.lowercased() })
+        return lines.compactMap { line in
+            guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
+            let name = line[..<end].lowercased()
+            let value = line[line.index(after: end)...].drop { $0 == " " }
+            // With an empty value and no semicolon, libcurl leaves the header out.
+            if value.isEmpty, line[end] == ":" { return nil }
+            if secret.contains(name) { return KeyValue(name, Self.hidden) }
+            if name == "authorization" {
+                return KeyValue(name, value.split(separator: " ").prefix(1).joined() + " " + Self.hidden)
+            }
+            return KeyValue(name, String(value))
+        }
+    }
+}

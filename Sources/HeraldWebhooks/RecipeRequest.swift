@@ -1,0 +1,234 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldJSON
+
+/// The request that the recipe of a delegate makes of a callback: all that differs from a plain one.
+struct RecipeRequest {
+    let method: RecipePlan.Method
+    let url: CallbackURL
+    /// `nil` if the URL is the delegate's own.
+    let parsedURL: ParsedURL?
+    let payload: Payload
+    /// The lines before those that all callbacks of the target share.
+    let lines: [String]
+    /// It has the headers of a plain callback, with the signature.
+    let hasStandardSignature: Bool
+    let aws: AWSSignature?
+
+    /// The terms by which libcurl signs a request, with Signature Version 4.
+    struct AWSSignature {
+        /// `provider:provider:region:service`.
+        let scope: String
+        /// `key:secret`.
+        let credentials: String
+    }
+}
+
+/// A recipe that is ready to make requests, with the keys of its delegate.
+struct RecipeTarget {
+    /// A scheme with the keys of the delegate, newest first.
+    private struct SchemeSigner {
+        let scheme: Scheme
+        /// `expiresAt`: milliseconds since 1970 UTC.
+        let keys: [(bytes: [UInt8], expiresAt: Int64)]
+
+        init(_ scheme: Scheme, _ secrets: [DelegateSecret]) {
+            self.scheme = scheme
+            // A key that was made for another scheme, and still signs for a while, is none of this one's.
+            keys = secrets.compactMap { entry in
+                (try? scheme.key(entry.secret.text, for: .signing)).map { ($0, entry.expiresAt ?? .max) }
+            }
+        }
+    }
+
+    let plan: RecipePlan
+    private let signers: [SchemeSigner]
+
+    init(_ plan: RecipePlan, _ secrets: [DelegateSecret]) {
+        self.plan = plan
+        signers = plan.signatures.compactMap { signature in
+            guard case .scheme(let scheme) = signature else { return nil }
+            return SchemeSigner(scheme, secrets)
+        }
+    }
+
+    /// - Parameters:
+    ///   - token: the bearer token, if the recipe has OAuth 2.0.
+    ///   - now: milliseconds since 1970 UTC.
+    func request(
+        _ callback: Callback, to base: CallbackURL, _ encoder: inout PayloadEncoder, token: String? = nil, now: Int64
+    ) throws(TransferError) -> RecipeRequest {
+        var budget = WorkBudget(steps: TemplateLimits.steps)
+        let event = EventView(callback.event)
+        let roots = TemplateRoots(event, callback.delegate)
+        do throws(TemplateFailure) {
+            let url = try url(base, roots, &budget)
+            let (payload, form) = try body(callback, roots, &encoder, &budget)
+            var lines = try headers(
+                payload, TemplateRoots(event, callback.delegate, attempt: callback.attempt), &budget)
+            lines += authorization(token)
+            let hasStandard = plan.signatures.contains(.standard)
+            if !hasStandard { lines += Self.plainLines(callback, now: now) }
+            lines += try signatureLines(callback, url, payload, form, now: now)
+            return RecipeRequest(
+                method: plan.method, url: url, parsedURL: url == base ? nil : ParsedURL(url), payload: payload,
+                lines: lines, hasStandardSignature: hasStandard, aws: aws)
+        } catch {
+            throw .notMade(error)
+        }
+    }
+
+    // MARK: Parts
+
+    private func url(
+        _ base: CallbackURL, _ roots: TemplateRoots, _ budget: inout WorkBudget
+    ) throws(TemplateFailure) -> CallbackURL {
+        if plan.path == nil, plan.query.isEmpty { return base }
+        let parts = base.text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var text = String(parts[0])
+        if let path = plan.path {
+            if text.hasSuffix("/") { text.removeLast() }
+            text += try path.render(roots, &budget)
+        }
+        var query = parts.count > 1 ? [String(parts[1])] : []
+        for entry in plan.query {
+            query.append("\(FormText.encoded(entry.name))=\(try entry.value.render(roots, &budget))")
+        }
+        if !query.isEmpty { text += "?" + query.joined(separator: "&") }
+        guard let url = try? CallbackURL(text), url.scheme == base.scheme, url.host == base.host, url.port == base.port
+        else { throw TemplateFailure("/path", "makes a URL that callbacks can't be sent to") }
+        return url
+    }
+
+    private func body(
+        _ callback: Callback, _ roots: TemplateRoots, _ encoder: inout PayloadEncoder, _ budget: inout WorkBudget
+    ) throws(TemplateFailure) -> (Payload, form: [(name: String, value: String)]) {
+        let event = callback.event
+        switch plan.body {
+        case .format:
+            let format = callback.delegate.settings.format
+            let payload = encoder.payload(event, format)
+            guard let type = Payload.contentType(format) else { return (payload, []) }
+            return (Payload(payload.bytes, payload.range, headers: [KeyValue("content-type", type)]), [])
+        case .data: return (Payload(event.body, event.dataRange, headers: [Self.json]), [])
+        case .none: return (Payload([]), [])
+        case .template(let template):
+            let bytes = try template.render(roots, &budget)
+            guard plan.isForm else { return (Payload(bytes, headers: [Self.json]), []) }
+            let form = try FormText.fields(bytes)
+            let type = KeyValue("content-type", "application/x-www-form-urlencoded")
+            return (Payload(Array(FormText.encoded(form).utf8), headers: [type]), form)
+        }
+    }
+
+    private static let json = KeyValue("content-type", "application/json")
+
+    /// The headers of the recipe, and those of the body that the recipe does not name.
+    private func headers(
+        _ payload: Payload, _ roots: TemplateRoots, _ budget: inout WorkBudget
+    ) throws(TemplateFailure) -> [String] {
+        var lines: [String] = []
+        var names: Set<String> = []
+        for entry in plan.headers {
+            let value = try entry.value.render(roots, &budget)
+            names.insert(entry.name.lowercased())
+            // The form with a semicolon makes libcurl send an empty value.
+            lines.append(value.allSatisfy { $0 == " " } ? "\(entry.name);" : "\(entry.name): \(value)")
+        }
+        for header in payload.headers where !names.contains(header.key) && HeaderText.isValue(header.value) {
+            lines.append("\(header.key): \(header.value)")
+        }
+        return lines
+    }
+
+    private func authorization(_ token: String?) -> [String] {
+        switch plan.auth {
+        case .basic(let user, let password):
+            ["authorization: Basic \(Base64.encode(Array("\(user):\(password)".utf8)))"]
+        case .oauth2: token.map { ["authorization: Bearer \($0)"] } ?? []
+        case .aws, nil: []
+        }
+    }
+
+    private var aws: RecipeRequest.AWSSignature? {
+        guard case .aws(let region, let service, let id, let secret) = plan.auth else { return nil }
+        return .init(scope: "aws:amz:\(region):\(service)", credentials: "\(id):\(secret)")
+    }
+
+    /// The headers of a plain callback beside its signature, for receivers that drop repeated events.
+    private static func plainLines(_ callback: Callback, now: Int64) -> [String] {
+        let id = EventID.header(callback.event.id)
+        return (HeaderText.isValue(id) ? ["webhook-id: \(id)"] : []) + ["herald-attempt: \(callback.attempt)"]
+    }
+
+    private func signatureLines(
+        _ callback: Callback, _ url: CallbackURL, _ payload: Payload, _ form: [(name: String, value: String)],
+        now: Int64
+    ) throws(TemplateFailure) -> [String] {
+        var lines: [String] = []
+        for signer in signers {
+            // A callback is never sent without a signature that its recipe names.
+            let keys = signer.keys.filter { $0.expiresAt > now }.map(\.bytes)
+            guard !keys.isEmpty else {
+                throw TemplateFailure("/sign", "has no secret that fits \(signer.scheme.header): rotate the secret")
+            }
+            let message = Scheme.Message(
+                id: EventID.header(callback.event.id), timestamp: now / 1000, body: Array(payload.bytes[payload.range]),
+                url: url.text, form: form)
+            do throws(CryptoError) {
+                let headers = try signer.scheme.headers(for: message, keys: keys)
+                lines += headers.map { "\($0.name): \($0.value)" }
+            } catch {
+                throw TemplateFailure("/sign", error.description)
+            }
+        }
+        return lines
+    }
+}
+
+extension TemplateRoots {
+    fileprivate convenience init(_ event: EventView, _ delegate: WebhookDelegate, attempt: Int? = nil) {
+        self.init(event, delegate: delegate.id, metadata: delegate.settings.metadata, attempt: attempt)
+    }
+}
+
+/// The form of HTML pages, `application/x-www-form-urlencoded`.
+enum FormText {
+    static func encoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    static func encoded(_ fields: [(name: String, value: String)]) -> String {
+        fields.map { "\(encoded($0.name))=\(encoded($0.value))" }.joined(separator: "&")
+    }
+
+    /// The members of an object of scalars.
+    static func fields(_ json: [UInt8]) throws(TemplateFailure) -> [(name: String, value: String)] {
+        guard let document = try? JSONDocument(parsing: json), document.root.kind == .object else {
+            throw TemplateFailure("/body", "must be an object to be sent as a form")
+        }
+        var fields: [(name: String, value: String)] = []
+        for (name, value) in document.root.members {
+            switch value.kind {
+            case .string: fields.append((name, value.string ?? ""))
+            case .number, .bool: fields.append((name, String(decoding: value.bytes, as: UTF8.self)))
+            case .null: fields.append((name, ""))
+            case .array, .object:
+                throw TemplateFailure(
+                    JSONPointer.child("/body", name), "must be a text, a number, true, false or null in a form")
+            }
+        }
+        return fields
+    }
+}
