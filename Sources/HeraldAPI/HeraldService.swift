@@ -72,6 +72,7 @@ package final class HeraldService: RequestHandler, CallServices {
         hub.addDelegate(feed, description: "Long polls: requests that wait for events")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams).routes
+                + PreviewEndpoints(hub: hub).routes
                 + DelegateActionEndpoints(hub: hub, waits: waits).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(

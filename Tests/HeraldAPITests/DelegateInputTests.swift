@@ -144,7 +144,7 @@ struct DelegateInputTests {
         #expect(try register(hmac).secret.scheme == .v1)
         #expect(try register(pair).secret.scheme == .v1a)
         #expect(
-            try register(pair).secret.brought?.publicKey?.text == "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=")
+            try register(pair).secret.brought?.publicKey == "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=")
         #expect(errors { _ = try register(pair, #""signature": "v1""#) } == ["/secret"])
         #expect(try register(#""signature": "v1a""#).secret.scheme == .v1a)
     }

@@ -389,6 +389,7 @@ struct WebhooksTests {
         "registerDelegate": "add", "listDelegates": "list", "unregisterAllDelegates": "removeAll",
         "getDelegate": "get", "changeDelegate": "update", "unregisterDelegate": "remove", "pauseDelegate": "pause",
         "resumeDelegate": "resume", "renewDelegate": "renew", "rotateSecret": "rotateSecret", "testDelegate": "test",
+        "previewRequest": "preview", "previewDelegate": "preview",
         "replayDelegate": "replay", "listReplays": "replays", "endReplay": "endReplay",
         "getDelegateStatistics": "statistics", "explainDelegate": "explain", "listAttempts": "attempts",
         "getEvent": "stories",

@@ -127,3 +127,24 @@ public struct ListCursor: Hashable, Sendable {
         .invalid([FieldError("/cursor", "must be the next of an earlier page of this list")])
     }
 }
+
+extension Webhook {
+    /// A request that is sent nowhere.
+    public struct Request: Sendable {
+        /// `POST`, unless the recipe of the webhook says another one.
+        public let method: String
+        /// With the path and the query of the recipe.
+        public let url: String
+        /// Names in lower case, in the order in which they are sent. Secrets are `***`.
+        public let headers: [(name: String, value: String)]
+        /// The body.
+        public let body: [UInt8]
+
+        init(_ request: RequestPreview.Request) {
+            method = request.method
+            url = request.url
+            headers = request.headers.map { ($0.key, $0.value) }
+            body = request.body
+        }
+    }
+}

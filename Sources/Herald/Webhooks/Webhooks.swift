@@ -264,6 +264,24 @@ extension Webhooks {
         }
     }
 
+    /// The request that a webhook would get for an event of the log. It is sent nowhere.
+    /// - Parameters:
+    ///   - eventID: the id of the event.
+    ///   - id: the id of the webhook.
+    /// - Returns: the request, with `***` for secrets.
+    /// - Throws: `HubError.invalid` if the recipe of the webhook makes no request of the event, `.notFound`, or that the hub
+    ///   can't read.
+    public func preview(_ eventID: String, to id: Webhook.ID) async throws(HubError) -> Webhook.Request {
+        let delegate = try hub.webhook(id, of: .default)
+        return try await hub.reading { [hub] reader in
+            let event = try DeliverySelection.event(eventID, .default, reader).event
+            switch hub.preview(delegate, event) {
+            case .request(let request): return Webhook.Request(request)
+            case .notMade(let error): throw HubError.invalid([error])
+            }
+        }
+    }
+
     func check(_ limit: Int) throws(HubError) {
         guard (1...500).contains(limit) else {
             throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])

@@ -59,7 +59,7 @@ struct DelegateActionEndpoints: Sendable {
         json.object {
             $0.member("secret", delegate.newestSecret?.text)
             $0.member("signature", delegate.newestSecret?.scheme.rawValue)
-            $0.member("public_key", delegate.newestSecret?.publicKey?.text)
+            $0.member("public_key", delegate.newestSecret?.publicKey)
             let previous = delegate.state.secrets.dropFirst().compactMap(\.expiresAt).max()
             $0.member("previous_expires_at", previous.map { Timestamp(milliseconds: $0) })
         }

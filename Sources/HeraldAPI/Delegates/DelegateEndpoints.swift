@@ -25,12 +25,7 @@ struct DelegateEndpoints: Sendable {
     private func register(_ call: Call) throws(Problem) {
         _ = try call.query()
         let input = try DelegateInput.registration(call.json(), hub.rules)
-        let secret =
-            if let brought = input.secret.brought {
-                brought
-            } else {
-                SigningSecret(input.secret.scheme ?? .v1, bytes: try SecretInput.newBytes())
-            }
+        let secret = try input.key()
         var registration = RegistryWrite.Registration(settings: input.settings, secret: secret)
         registration.isOwnSecret = input.secret.brought != nil
         registration.replaysCurrentState = input.replaysCurrentState

@@ -39,6 +39,10 @@ extension DelegateInput {
             reader.merge(value, "/headers", into: &settings.headers, max: WebhookRules.maxHeaders) { $0.lowercased() }
         case .retrySchedule: settings.retrySchedule = defaults?.retrySchedule ?? schedule(value)
         case .tls: TLSInput.merge(value, into: &settings.tls, &reader)
+        case .request:
+            var errors: [FieldError] = []
+            RecipeInput.merge(value, into: &settings.request, &errors)
+            reader.wrong(errors)
         }
     }
 

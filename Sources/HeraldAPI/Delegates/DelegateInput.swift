@@ -19,6 +19,13 @@ struct DelegateInput {
         let secret: SecretInput
         let start: PositionInput
         let replaysCurrentState: Bool
+
+        /// The secret that was given, or a new one.
+        func key() throws(Problem) -> SigningSecret {
+            if let brought = secret.brought { return brought }
+            return SigningSecret(
+                secret.scheme ?? settings.request?.keyScheme ?? .v1, random: try SecretInput.newBytes())
+        }
     }
 
     /// - Throws: 422 with all invalid fields.
@@ -34,6 +41,7 @@ struct DelegateInput {
         let registration = Registration(
             settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),
             replaysCurrentState: input.replaysCurrentState(document["replay_current_state"]))
+        if let problem = registration.secret.brought?.problem(for: settings) { input.reader.wrong("/secret", problem) }
         try input.reader.check()
         return registration
     }

@@ -17,7 +17,7 @@ extension JSONObjectWriter {
         member("status_reason", delegate.shownReason(lane))
         members(of: delegate.settings)
         member("signature", delegate.newestSecret?.scheme.rawValue)
-        member("public_key", delegate.newestSecret?.publicKey?.text)
+        member("public_key", delegate.newestSecret?.publicKey)
         member("secret", ifPresent: secret)
         let lag = backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub)
         object("lag") { $0.lag(lag, lane) }
@@ -56,6 +56,12 @@ extension JSONObjectWriter {
                 member("tls", JSONNull())
             } else {
                 object("tls") { $0.members(of: settings.tls) }
+            }
+        case .request:
+            if let recipe = settings.request {
+                object("request") { for (name, value) in recipe.shown { $0.member(name, value) } }
+            } else {
+                member("request", JSONNull())
             }
         }
     }

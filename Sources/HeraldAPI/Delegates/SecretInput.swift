@@ -22,18 +22,20 @@ struct SecretInput: Sendable {
     }
 
     private static func secret(_ value: JSONValue, _ reader: inout FieldReader) -> SigningSecret? {
+        let text = value.string ?? ""
+        // Which secrets a scheme can use is decided with the settings.
+        if !text.isEmpty, !["whsec_", "whsk_"].contains(where: text.hasPrefix) {
+            return SigningSecret(.text, bytes: Array(text.utf8))
+        }
         do throws(SigningKeyTextError) {
-            switch try SigningKeyText(parsing: value.string ?? "") {
-            case .shared(let bytes): return SigningSecret(.v1, bytes: bytes)
-            case .pair(let seed): return SigningSecret(.v1a, bytes: seed)
-            }
+            return try SigningSecret(standard: text)
         } catch {
             reader.wrong("/secret", error.description)
             return nil
         }
     }
 
-    /// Bytes of a new key: an Ed25519 seed has the same length as a new HMAC-SHA256 secret.
+    /// Bytes of a new key.
     static func newBytes() throws(Problem) -> [UInt8] {
         do throws(CryptoError) {
             return try SecretText.newSecret()
@@ -41,16 +43,6 @@ struct SecretInput: Sendable {
             throw Problem(.noRandomness(error.description))
         }
     }
-}
-
-extension SigningSecret {
-    /// The form of Standard Webhooks: `whsec_…` or `whsk_…`. For the one response that contains it.
-    var text: String { keyText.text }
-
-    /// The public key that verifies `v1a` callbacks; `nil` for `v1`.
-    var publicKey: Ed25519.PublicKey? { keyText.publicKey }
-
-    private var keyText: SigningKeyText { scheme == .v1 ? .shared(bytes) : .pair(seed: bytes) }
 }
 
 extension SecretRotation {

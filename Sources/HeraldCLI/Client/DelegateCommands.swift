@@ -26,7 +26,7 @@ extension Command {
                     The same URL with the same settings is the same delegate.
                     """,
                 arguments: [Argument(name: "URL", help: "The URL to call.")],
-                flags: DelegateField.of(.registration).map(\.flag) + Flags.client,
+                flags: DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
                 examples: [
                     "herald delegates add https://example.com/hooks --events 'order.*,auth.logged_in'",
                     #"herald delegates add http://127.0.0.1:9000/ --filter '{"data": {"plan": ["pro"]}}'"#,
@@ -57,6 +57,19 @@ extension Command {
                 name: "test", summary: "send the event herald.test now and report the result",
                 details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.test)),
+            Command(
+                name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
+                details: """
+                    For a delegate, or for a URL with the settings of a registration. Without --event and --type, the event is
+                    made up. Secrets are shown as ***.
+                    """,
+                arguments: [Argument(name: "ID|URL", help: "The delegate: dlg_..., or a URL to call.")],
+                flags: [
+                    Flag(name: "event", placeholder: "ID", help: "An event that was published."),
+                    Flag(name: "type", placeholder: "TYPE", help: "The example of this type of event."),
+                ] + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
+                examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
+                action: .run(DelegateCommands.preview)),
             Command(
                 name: "renew", summary: "renew the lease of a delegate", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.renew)),
@@ -262,6 +275,23 @@ private enum DelegateCommands {
 
     static func stats(_ call: Invocation) throws(CommandError) {
         try Listing(call).print(try APIClient(call).send("GET", path(call, "stats")))
+    }
+
+    static func preview(_ call: Invocation) throws(CommandError) {
+        let target = call.arguments[0]
+        let isURL = target.contains("://")
+        let body = isURL ? try DelegateField.body(call, .registration, url: target) : nil
+        let answer = try APIClient(call).send(
+            "POST", isURL ? ["v1", "delegates", "preview"] : path(call, "preview"),
+            query: [("event", call["event"]), ("type", call["type"])], body: body)
+        if call.has("json") { return try Listing(call).print(answer) }
+        let json = answer.json
+        try Output.line("\(json.text("method")) \(json.text("url"))".printable())
+        for (name, value) in json["headers"]?.members.map({ $0 }) ?? [] {
+            try Output.line("\(name): \(value.string ?? "")".printable())
+        }
+        try Output.line("")
+        try Output.line(json.text("body").printable())
     }
 
     static func explain(_ call: Invocation) throws(CommandError) {

@@ -42,9 +42,14 @@ struct DelegateField: Sendable {
         name: "secret-file", placeholder: "FILE",
         help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
 
+    private static let preset = DelegateField(
+        "preset", "NAME", "A recipe for the requests: slack, teams, github, sqs, ... --request adds to it.", .text,
+        member: "request")
+
     /// The settings that a change can have, in the order of the API, and then what only a registration can have.
     private static let all =
         WebhookField.all.compactMap(DelegateField.init) + [
+            preset,
             DelegateField(
                 "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
                 only: .registration, values: ["now", "earliest"], time: .past),
@@ -75,7 +80,7 @@ struct DelegateField: Sendable {
             switch special {
             case .url: self.init(name, "URL", field.help, .text, only: .change)
             case .events, .subjects: self.init(name, "LIST", field.help, .texts)
-            case .filter: self.init(name, "JSON|@FILE", field.help, .json)
+            case .filter, .request: self.init(name, "JSON|@FILE", field.help, .json)
             case .metadata: self.init(name, "KEY=VALUE", field.help, .pairs("="))
             case .headers: self.init("header", "NAME:VALUE", field.help, .pairs(":"), member: field.name)
             case .retrySchedule: self.init(name, "LIST", field.help, .numbers)
@@ -89,8 +94,18 @@ struct DelegateField: Sendable {
     /// The request's body for the flags.
     static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
         var members: [(String, RawJSON)] = []
-        for field in of(use) {
+        for field in of(use) where field.flag.name != preset.flag.name {
             if let json = try field.json(call) { members.append((field.member, json)) }
+        }
+        if let name = call[preset.flag.name] {
+            let index = members.firstIndex { $0.0 == preset.member }
+            let recipe = try Self.recipe(preset: name, index.map { members[$0].1 })
+            if let index { members[index].1 = recipe } else { members.append((preset.member, recipe)) }
+        }
+        if use == .registration, let secret = try secret(call) {
+            var json = JSONWriter()
+            json.string(secret)
+            members.append(("secret", RawJSON(json.bytes[...])))
         }
         guard use == .registration || !members.isEmpty else {
             throw CommandError(description: "Nothing to change. `herald delegates change --help` lists the settings.")
@@ -101,6 +116,22 @@ struct DelegateField: Sendable {
             for (name, value) in members { object.member(name, value) }
         }
         return json.bytes
+    }
+
+    /// The recipe of `--request` with the preset.
+    private static func recipe(preset name: String, _ request: RawJSON?) throws(CommandError) -> RawJSON {
+        var json = JSONWriter()
+        let document = request.flatMap { try? JSONDocument(parsing: Array($0.bytes)) }
+        if request != nil, document?.root.kind != .object {
+            throw CommandError(description: "--request must be an object beside --preset.")
+        }
+        json.object { object in
+            object.member("preset", name)
+            for (key, value) in document?.root.members.map({ $0 }) ?? [] where key != "preset" {
+                object.member(key, value)
+            }
+        }
+        return RawJSON(json.bytes[...])
     }
 
     /// The secret in the file of `--secret-file`.

@@ -39,7 +39,8 @@ const fields = [
   { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line.", more: true },
   { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
   { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents"), more: true },
-  { name: "signature", title: "Signature", type: choice("v1", "v1a"), hint: "v1: HMAC-SHA256. v1a: Ed25519.", more: true, only: "new" },
+  { name: "request", title: "Request recipe", type: json, rows: 4, hint: 'JSON: {"preset": "slack"}; empty: the plain callback.', more: true },
+  { name: "signature", title: "Signature", type: choice("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", more: true, only: "new" },
   { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", more: true, only: "new" },
   { name: "replay_current_state", title: "Send the current state first", type: flag, more: true, only: "new" },
 ];

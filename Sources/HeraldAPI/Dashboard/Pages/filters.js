@@ -6,7 +6,7 @@ const pause = 400;
 
 /// Classes of errors, as the server names them.
 export const errors = { timeout: "Timeout", connection_failed: "Connection failed", name_not_resolved: "Name not resolved", address_refused: "Address refused",
-  tls_failed: "TLS failed", protocol_error: "Protocol error", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
+  tls_failed: "TLS failed", protocol_error: "Protocol error", request_not_made: "Request not made", response_refused: "Response refused", token_not_issued: "Token not issued", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
 
 /// - Parameters:
 ///   - page: the part of the URL after `#/`.

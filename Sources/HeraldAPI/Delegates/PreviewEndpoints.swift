@@ -1,0 +1,91 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// The request that would be made for an event. It is sent nowhere.
+struct PreviewEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/delegates/preview", needs: .manage, previewNew),
+            Route(.post, "/v1/delegates/{id}/preview", needs: .manage, preview),
+        ]
+    }
+
+    /// For settings that no delegate has yet.
+    private func previewNew(_ call: Call) throws(Problem) {
+        let sample = try Sample(call)
+        let input = try DelegateInput.registration(call.json(), hub.rules)
+        let secret = try input.key()
+        if let problem = secret.problem(for: input.settings) { throw .invalid([FieldError("/secret", problem)]) }
+        let now = hub.clock.wall()
+        let delegate = WebhookDelegate(
+            app: call.app, key: DelegateKey(0), id: "dlg_preview",
+            state: .init(settings: input.settings, secrets: [DelegateSecret(secret)]), start: 0, createdAt: now,
+            updatedAt: now, version: 1)
+        try answer(call, delegate, sample)
+    }
+
+    private func preview(_ call: Call) throws(Problem) {
+        let sample = try Sample(call)
+        try call.noBody()
+        let delegate = try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
+        try answer(call, delegate, sample)
+    }
+
+    private func answer(_ call: Call, _ delegate: WebhookDelegate, _ sample: Sample) throws(Problem) {
+        try call.answer(from: hub) { reader in
+            let event = try sample.event(call.app, hub, reader)
+            switch hub.preview(delegate, event) {
+            case .notMade(let error): throw Problem.invalid([error])
+            case .request(let request):
+                call.send { json in
+                    json.member("method", request.method)
+                    json.member("url", request.url)
+                    json.object("headers") { for header in request.headers { $0.member(header.key, header.value) } }
+                    json.member("body", String(decoding: request.body, as: UTF8.self))
+                }
+            }
+        }
+    }
+}
+
+/// The event of a preview: one of the log, the example of an event type, or a made-up one.
+private enum Sample {
+    case stored(id: String)
+    case example(type: String)
+    case any
+
+    init(_ call: Call) throws(Problem) {
+        let query = try call.query("event", "type")
+        switch (query["event"], query["type"]) {
+        case (let id?, nil): self = .stored(id: id)
+        case (nil, let type?):
+            guard EventType.isValid(type) else { throw .notFound("\(type) is not a type that can be published.") }
+            self = .example(type: type)
+        case (nil, nil): self = .any
+        default: throw .badRequest("The parameters event and type exclude each other.")
+        }
+    }
+
+    func event(_ app: AppKey, _ hub: Hub, _ reader: any StoreReader) throws -> Event {
+        switch self {
+        case .stored(let id): return try DeliverySelection.event(id, app, reader).event
+        case .example(let type):
+            let example = try reader.eventTypes([type], app: app).first?.example
+            return make(app, hub, type, example ?? Self.data)
+        case .any: return make(app, hub, "example.happened", Self.data)
+        }
+    }
+
+    private static let data = Array(#"{"message":"This is an example."}"#.utf8)
+
+    private func make(_ app: AppKey, _ hub: Hub, _ type: String, _ data: [UInt8]) -> Event {
+        let now = hub.clock.wall()
+        return Event(
+            app: app, id: hub.ids.next("evt_", time: now, of: app), type: type, subject: "example:1", time: now,
+            data: data)
+    }
+}
