@@ -90,7 +90,8 @@ struct SecretTests {
         }
         let good = try await register(
             receiver.url("/good?token=\(Self.inQuery)"),
-            #", "secret": "\#(Self.signing)", "headers": {"authorization": "\#(Self.header)"}"#,
+            #", "secret": "\#(Self.signing)", "headers": {"authorization": "\#(Self.header)"}"#
+                + #", "request": {"auth": {"basic": {"user": "ada", "password": "\#(Self.password)"}}}"#,
             ["Idempotency-Key": "good"])
         #expect(good.status == 201)
         let broken = try await register(

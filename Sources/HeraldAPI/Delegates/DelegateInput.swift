@@ -69,7 +69,8 @@ struct DelegateInput {
         input.reader.wrong(
             unknown.map { error in insteadOfPatching[error.pointer].map { FieldError(error.pointer, $0) } ?? error })
         var probe = WebhookSettings(url: "")
-        for (key, value) in document.root.members { input.read(key, value, into: &probe) }
+        // A recipe is merged into the one of before, which has the secrets.
+        for (key, value) in document.root.members where key != "request" { input.read(key, value, into: &probe) }
         input.reader.add(WebhookRules.limitProblems(of: probe))
         try input.reader.check()
         return { state, now throws(RegistryWrite.InvalidSettings) in

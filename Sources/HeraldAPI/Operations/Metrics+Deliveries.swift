@@ -20,6 +20,10 @@ extension Metrics {
             (meaning: meaning, count: sum { $0.attempts(meaning) })
         }
         page.counter(
+            "herald_requests_not_made_total",
+            "Deliveries that ended because the recipe of the delegate makes no request of the event.",
+            .init(value: sum { $0.notMade.load(ordering: .relaxed) }))
+        page.counter(
             "herald_attempts_total", "Attempts to deliver, by outcome.",
             .init(("outcome", "succeeded"), value: succeeded),
             .init(("outcome", "failed"), value: failures.reduce(0) { $0 + $1.count }))

@@ -4,6 +4,8 @@ package import Synchronization
 package final class DeliveryCounters: Sendable {
     package let succeeded = Atomic<Int>(0)
     package let gaveUp = Atomic<Int>(0)
+    /// Attempts that made no request, because the recipe of the delegate makes none of the event.
+    package let notMade = Atomic<Int>(0)
     private let rejections = Atomic<Int>(0)
     private let failures = Atomic<Int>(0)
     private let unreachable = Atomic<Int>(0)
@@ -37,6 +39,7 @@ package final class DeliveryCounters: Sendable {
         case .unreachable: unreachable.add(1, ordering: .relaxed)
         case .hang: hangs.add(1, ordering: .relaxed)
         }
+        if outcome.isRequestNotMade { notMade.add(1, ordering: .relaxed) }
         durations.count(Double(outcome.duration) / 1_000_000, trace: trace)
     }
 

@@ -160,6 +160,8 @@ extension WebhookDelegate {
     func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneSnapshots.Entry?) -> String? {
         switch state {
         case .delivered: nil
+        case .exhausted where settings.request != nil:
+            "the retry schedule is used up, or the recipe makes no request of the event: see the last attempt"
         case .exhausted: "the retry schedule is used up"
         case .dropped where row == .unwanted:
             "the delegate was changed, and did not want the event any more when it was to be tried again"
