@@ -71,11 +71,14 @@ enum ChangeList {
         SELECT \(WaitingDelivery.columnsWithSubject) FROM unnest($1::bigint[], $2::bigint[]) AS asked(d, e)
         JOIN waiting ON delegate = d AND event = e
         """)
+    private static let pending = Statement(
+        "SELECT \(PendingCount.columns) FROM pending_counts WHERE app = ANY($1::bigint[]) AND events > 0")
     private static let replays = Statement("SELECT \(Replay.columns) FROM replays WHERE id = ANY($1::bigint[])")
 
     /// The requests that read what was changed, and the ends of the log, in one snapshot.
     static func requests(reading changes: Set<Change>) -> [Request] {
         var (delegates, apps, replays, blocks): ([Int64], [Int64], [Int64], [Int64]) = ([], [], [], [])
+        var pending: [Int64] = []
         var keys: [String] = []
         var sessions: [[UInt8]] = []
         var types: [NameInApp] = []
@@ -90,6 +93,7 @@ enum ChangeList {
             case .delivery(let key): deliveries.append(key)
             case .replay(let id, _): replays.append(id)
             case .block(let block): blocks.append(block)
+            case .pending(let app): pending.append(app.rawValue)
             case .firstEvent, .event, .statuses: break
             }
         }
@@ -106,7 +110,7 @@ enum ChangeList {
                 parameters.add(deliveries) { $0.event }
             },
             request(Self.replays, replays), request(RetentionQueries.blocksOf, blocks),
-            Request(.log(.firstEvent), []), commit,
+            Request(.log(.firstEvent), []), request(Self.pending, pending), commit,
         ]
     }
 
@@ -125,6 +129,7 @@ enum ChangeList {
         found.replays = try rows[8].map { row throws(StoreError) in try Replay(row) }
         found.blocks = try rows[9].map { row throws(StoreError) in try AppBlock(row) }
         if changes.contains(.firstEvent) { found.first = try rows[10].first?.natural(0, "position") ?? ends.event + 1 }
+        found.pending = try rows[11].map { row throws(StoreError) in try PendingCount(row) }
         return (found, ends)
     }
 }

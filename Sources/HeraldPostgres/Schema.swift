@@ -21,6 +21,8 @@ enum Schema {
 
     /// The version that the first migration makes. No release has made a schema of a lower one.
     static let first = 5
+    /// The version from which on events can be scheduled.
+    static let pending = 9
 
     /// The version that a list of migrations makes.
     static func version(after migrations: [Migration.Step] = migrations) -> Int { first + migrations.count - 1 }
@@ -438,5 +440,8 @@ enum Schema {
         -- How events become requests: the text of a Recipe, with secrets, sealed as headers are.
         ALTER TABLE delegates ADD COLUMN request text COLLATE "C";
         """,
+        Migration.Step(stringLiteral: pendingTables),
+        // Scheduled events are written once no node of a release is left that would not erase or publish them.
+        .contraction(oldest: pending, "NULL;"),
     ]
 }

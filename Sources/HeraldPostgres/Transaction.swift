@@ -168,6 +168,18 @@ extension Transaction {
     func giveBack(bytes: Int64) -> Int64 { 0 }
 }
 
+/// Changes of scheduled events.
+extension Transaction {
+    private static let oldest = Statement("SELECT oldest_version FROM meta")
+
+    func takesPending() throws(StoreError) -> Bool {
+        if writer.takesPending { return true }
+        let oldest = try run(Request(Self.oldest)).first?.integer(0) ?? 0
+        writer.takesPending = oldest >= Int64(Schema.pending)
+        return writer.takesPending
+    }
+}
+
 /// Changes of deliveries.
 extension Transaction {
     private static let isThere = Statement("SELECT EXISTS (SELECT 1 FROM attempts WHERE id = $1)")

@@ -24,6 +24,7 @@ extension Writer {
         recovery.blocks = try blocks(
             try rows[11].map { row throws(StoreError) in try AppBlock(row) }, first: recovery.first, head: recovery.head
         )
+        recovery.pending = try rows[12].map { row throws(StoreError) in try PendingCount(row) }
         recovery.secret = try Sealing.secret(self)
         return recovery
     }
@@ -41,6 +42,7 @@ extension Writer {
         Statement("SELECT max(key) FROM apps"),
         Statement("SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"),
         Statement("SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block, app"),
+        Statement("SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"),
     ]
 
     /// Reads in one snapshot, which no commit of another process comes between.

@@ -40,6 +40,8 @@ final class Writer {
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
+    /// All nodes support scheduled events, which no later start changes.
+    var takesPending = false
     /// A statement has waited for a lock in vain.
     private var lacksLock = false
 

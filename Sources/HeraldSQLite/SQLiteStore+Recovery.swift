@@ -32,6 +32,9 @@ extension SQLiteStore {
             rawValue: max(AppKey.default.rawValue, try connection.natural("SELECT max(key) FROM apps", "app")) + 1)
         recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)
         if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
+        recovery.pending = try Statement(
+            connection, "SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"
+        ).rows { row throws(StoreError) in try PendingCount(row) }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row { row throws(StoreError) in try LogMark(row) }

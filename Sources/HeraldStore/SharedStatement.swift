@@ -9,11 +9,13 @@ package enum SharedStatement: CaseIterable, Sendable {
     case registry(RegistryStatement)
     case delivery(DeliveryStatement)
     case log(LogStatement)
+    case pending(PendingStatement)
 
     package static let allCases: [SharedStatement] =
         RegistryStatement.allCases.map { SharedStatement.registry($0) }
         + DeliveryStatement.allCases.map { SharedStatement.delivery($0) }
         + LogStatement.allCases.map { SharedStatement.log($0) }
+        + PendingStatement.allCases.map { SharedStatement.pending($0) }
 
     /// The index in `allCases`.
     package var index: Int {
@@ -22,6 +24,9 @@ package enum SharedStatement: CaseIterable, Sendable {
         case .delivery(let statement): RegistryStatement.allCases.count + statement.rawValue
         case .log(let statement):
             RegistryStatement.allCases.count + DeliveryStatement.allCases.count + statement.rawValue
+        case .pending(let statement):
+            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
+                + statement.rawValue
         }
     }
 
@@ -32,6 +37,7 @@ package enum SharedStatement: CaseIterable, Sendable {
             case .registry(let statement): statement.text(dialect)
             case .delivery(let statement): statement.text(dialect)
             case .log(let statement): statement.text(dialect)
+            case .pending(let statement): statement.text(dialect)
             }
         return String(text.map { $0 == "?" ? dialect.mark : $0 })
     }

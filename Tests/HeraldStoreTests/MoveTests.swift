@@ -122,6 +122,12 @@ struct MoveTests {
             try transaction.count(Removal(.events, .age, count: 12))
             for block in 0..<count >> 10 { _ = try transaction.countBlock(block) }
             _ = try transaction.addReplay(delegate: 2, after: 5, until: 90, at: 7)
+            try transaction.addPending(Event(id: "later", subject: "s", data: "[1]"), dueAt: 77)
+            try transaction.addPending(Event(id: "later", attributes: [KeyValue("a", "b")], app: other), dueAt: 78)
+            for app in [.default, other] {
+                let bytes = try transaction.pending(app: app, id: "later")?.event.storedBytes ?? 0
+                try transaction.setPendingCount(PendingCount(app: app, events: 1, bytes: Int64(bytes)))
+            }
             let ended = try transaction.addReplay(delegate: 2, after: 5, until: 91, at: 7)
             _ = try transaction.removeReplay(ended.id, of: 2)
         }
@@ -196,6 +202,13 @@ struct MoveTests {
             let answer = try transaction.answer(app: .default, key: "idem", now: 1)
             lines.append("\(String(describing: answer))")
         }
+        for app in [.default, other] {
+            let pending = try reader.pending(app: app, id: "later")
+            lines.append(
+                "\(pending?.key ?? 0) \(pending?.dueAt ?? 0) \(pending.map { "\($0.event.attributes) \($0.event.body)" } ?? "")"
+            )
+        }
+        lines.append("\(found.pending)")
         for type in found.eventTypes { lines.append("\(try reader.eventTypes([type.type], app: type.app))") }
         for state in found.appStates { lines.append("\(String(describing: try reader.appState(state.app)))") }
         lines += [

@@ -336,6 +336,8 @@ extension Problem {
         case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
         case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
+        case .upgradeUnfinished: self = .init(.upgradeUnfinished, status: 409, detail: error.description)
+        case .alreadyPublished: self = .init(.alreadyPublished, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }
     }

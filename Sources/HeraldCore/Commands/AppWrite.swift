@@ -129,6 +129,8 @@ extension AppWrite: RequestCommand {
 
     /// The number of delegates, and of event types, that one step removes.
     private static let objectsOfStep = 32
+    /// The number of scheduled events that one step removes.
+    private static let eventsOfStep = 100
 
     /// With its delegates, keys, sessions and links. The first step ends the access to it, the last one removes the app, so
     /// that a removal that was interrupted can be repeated.
@@ -146,8 +148,15 @@ extension AppWrite: RequestCommand {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))
         }
-        plan.isPartial = max(delegates.count, types.count) == Self.objectsOfStep
+        let events = try transaction.removePending(of: app.key, limit: Self.eventsOfStep)
+        plan.isPartial =
+            max(delegates.count, types.count) == Self.objectsOfStep || events == Self.eventsOfStep
         if plan.isPartial { return }
+        if context.committed.pending.count(of: app.key).events > 0 {
+            let none = PendingCount(app: app.key)
+            try transaction.setPendingCount(none)
+            plan.effects.append(.pending(none, earliest: .max))
+        }
         try transaction.removeApp(app.key, at: now)
         plan.effects.append(.removeApp(app))
     }

@@ -17,6 +17,9 @@ package struct DeliveryWrite: Sendable {
         /// left, for the next step.
         case erase([LogPosition])
         case eraseSubject(String, after: String)
+        /// The first step of an erasure: removes the scheduled events of a subject. The next step is the same while the outcome
+        /// has `scheduledOfStep` of them.
+        case erasePending(String)
     }
 
     package enum Outcome: Sendable {
@@ -42,6 +45,8 @@ package struct DeliveryWrite: Sendable {
     private static let maxSteps = 400
     /// The number of responses that one step searches.
     private static let answersOfStep = 256
+    /// The number of scheduled events that one step removes.
+    package static let scheduledOfStep = 100
     /// The maximum number of replays of one delegate.
     package static let maxReplays = 8
 
@@ -72,7 +77,7 @@ package struct DeliveryWrite: Sendable {
 extension DeliveryWrite: RequestCommand {
     package var isStep: Bool {
         switch action {
-        case .redeliver, .redeliverEvent, .cancel, .erase, .eraseSubject: true
+        case .redeliver, .redeliverEvent, .cancel, .erase, .eraseSubject, .erasePending: true
         case .replay, .endReplay: false
         }
     }
@@ -102,7 +107,7 @@ extension DeliveryWrite: RequestCommand {
             query.delegate.flatMap { registry.delegate(key: $0)?.id }
         case .redeliverEvent(let id, _): id
         case .replay(let delegateID, _, _), .endReplay(let delegateID, _): delegateID
-        case .erase, .eraseSubject: nil
+        case .erase, .eraseSubject, .erasePending: nil
         }
     }
 
@@ -164,7 +169,21 @@ extension DeliveryWrite: RequestCommand {
             let erasure = try transaction.eraseSubject(subject, app: app, after: key, limit: Self.answersOfStep)
             if key.isEmpty { plan.effects.append(.erasedStatuses(app)) }
             return .erased(erasure)
+        case .erasePending(let subject): return .erased(try erasePending(subject, context, transaction, &plan))
         }
+    }
+
+    private func erasePending(
+        _ subject: String, _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> Erasure {
+        var erasure = Erasure()
+        let found = try transaction.pending(about: subject, app: app, limit: Self.scheduledOfStep)
+        if found.isEmpty { return erasure }
+        try transaction.removePending(found.map(\.key))
+        let bytes = found.reduce(0) { $0 + Int64($1.event.storedBytes) }
+        try context.countPending(app, events: -found.count, bytes: -bytes, transaction, &plan)
+        erasure.scheduled = found.count
+        return erasure
     }
 
     private func redeliver(
@@ -230,7 +249,7 @@ extension DeliveryWrite: RequestCommand {
         switch action {
         case .redeliver(let query): next.action = .redeliver(rest(of: query))
         case .cancel(let query): next.action = .cancel(rest(of: query))
-        case .redeliverEvent, .replay, .endReplay, .erase, .eraseSubject: break
+        case .redeliverEvent, .replay, .endReplay, .erase, .eraseSubject, .erasePending: break
         }
         // The first step that changes something is in the audit log.
         if count > 0 { next.provenance = nil }

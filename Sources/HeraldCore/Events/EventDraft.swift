@@ -18,33 +18,42 @@ package struct EventDraft: Sendable {
     let isChecked: Bool
     /// The time comes from the publisher, and not from the request.
     let bringsTime: Bool
+    /// When the event is to be published, in milliseconds since 1970 UTC; `nil`, or a time in the past: at once.
+    package let deliverAt: Int64?
 
     /// - Parameters:
     ///   - event: validated when it is published.
     ///   - mayExist: if `false`, the hub searches for it nevertheless.
     ///   - family: only its conditions are used; everything else is read from the event.
     ///   - bringsTime: the publisher chose the time.
-    package init(event: Event, mayExist: Bool, family: Family = .none, bringsTime: Bool = true) {
+    ///   - deliverAt: when the event is to be published; `nil`: at once.
+    package init(
+        event: Event, mayExist: Bool, family: Family = .none, bringsTime: Bool = true, deliverAt: Int64? = nil
+    ) {
         self.event = event
         self.mayExist = mayExist
         self.family = family
         isChecked = false
         self.bringsTime = bringsTime
+        self.deliverAt = deliverAt
     }
 
     /// A draft that was validated before.
-    init(checked event: Event, mayExist: Bool, family: Family, bringsTime: Bool) {
+    init(checked event: Event, mayExist: Bool, family: Family, bringsTime: Bool, deliverAt: Int64?) {
         self.event = event
         self.mayExist = mayExist
         self.family = family
         self.bringsTime = bringsTime
+        self.deliverAt = deliverAt
         isChecked = true
     }
 
     /// A copy of the draft with the conditions of a family. They do not change the event.
     package func with(_ family: Family) -> EventDraft {
         isChecked
-            ? EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
-            : EventDraft(event: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
+            ? EventDraft(
+                checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
+            : EventDraft(
+                event: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
     }
 }

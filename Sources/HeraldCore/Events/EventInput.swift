@@ -50,6 +50,7 @@ package enum EventInput {
         var subject: String?
         var id: String?
         var time: Int64?
+        var deliverAt: Int64?
         var data: JSONValue?
         for (key, member) in value.members {
             if form == .cloudEvent, member.isNull, key != "data" { continue }
@@ -61,6 +62,7 @@ package enum EventInput {
             case "data": data = member
             case "id": id = readID(member, &found)
             case "time": time = readTime(member, &found)
+            case "deliver_at" where form == .native: deliverAt = readDeliverAt(member, context.now, &found)
             default:
                 if form == .native, found.count < FieldError.maxReported {
                     found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
@@ -79,10 +81,11 @@ package enum EventInput {
         let name = id ?? context.ids.next("evt_", time: context.now, of: context.app)
         let event = withBytes(of: data) {
             Event(
-                app: context.app, id: name, type: type, subject: subject, time: time ?? context.now,
+                app: context.app, id: name, type: type, subject: subject, time: time ?? deliverAt ?? context.now,
                 attributes: context.attributes, data: $0)
         }
-        return EventDraft(checked: event, mayExist: id != nil, family: family, bringsTime: time != nil)
+        return EventDraft(
+            checked: event, mayExist: id != nil, family: family, bringsTime: time != nil, deliverAt: deliverAt)
     }
 
     /// The validation of the event's family; sets the default subject.
@@ -155,6 +158,21 @@ package enum EventInput {
     private static func readTime(_ value: JSONValue, _ errors: inout [FieldError]) -> Int64? {
         guard let time = value.timestamp else {
             errors.append(FieldError("/time", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
+            return nil
+        }
+        return time.milliseconds
+    }
+
+    /// - Parameter now: milliseconds since 1970 UTC.
+    private static func readDeliverAt(_ value: JSONValue, _ now: Int64, _ errors: inout [FieldError]) -> Int64? {
+        if value.isNull { return nil }
+        guard let time = value.timestamp else {
+            errors.append(
+                FieldError("/deliver_at", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
+            return nil
+        }
+        guard time.milliseconds - now <= PublicationLimits.maxDelay else {
+            errors.append(FieldError("/deliver_at", PublicationLimits.delayWords))
             return nil
         }
         return time.milliseconds

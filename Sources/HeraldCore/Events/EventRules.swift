@@ -44,7 +44,7 @@ extension EventDraft {
                 attributes: event.attributes, audience: event.audience, data: event.data)
         return EventDraft(
             checked: complete, mayExist: true, family: family.keepingConditions(of: self.family),
-            bringsTime: bringsTime)
+            bringsTime: bringsTime, deliverAt: deliverAt)
     }
 }
 

@@ -23,7 +23,7 @@ struct CommitObserver: Sendable {
         case .erased(let events): tellAll(.erase(events))
         case .recordedAttempts(let bytes): recordedAttempts(bytes)
         case .erasedStatuses, .counted, .trimmed, .setEventType, .removeEventType, .setKey, .removeKey, .setSession,
-            .removeSession, .setApp, .removeApp:
+            .removeSession, .setApp, .removeApp, .pending, .nextPending:
             break
         }
     }

@@ -248,6 +248,8 @@ public final class Hub: Sendable {
     package func change(_ write: RegistryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
     /// Redelivers, cancels or replays events, or erases them.
     package func manage(_ write: DeliveryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
+    /// Changes the time of a scheduled event, or cancels it.
+    package func manage(_ write: PendingWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
     /// Describes an event type, or deletes its description.
     package func describe(_ write: EventTypeWrite) { submit(write) }
     /// Creates, replaces or revokes keys.

@@ -38,6 +38,10 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case rateLimited(limit: Int, retryAfter: Int)
     /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
+    /// Nodes of an older release still use the store.
+    case upgradeUnfinished
+    /// The event `id` was published: its time has come.
+    case alreadyPublished(id: String)
     /// The store failed, or can't be opened.
     case store(StoreError)
 
@@ -67,6 +71,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .tooLarge: .bodyTooLarge
         case .rateLimited: .rateLimited
         case .quotaExceeded: .quotaExceeded
+        case .upgradeUnfinished: .upgradeUnfinished
+        case .alreadyPublished: .alreadyPublished
         case .store(let error): error.problem
         }
     }
@@ -101,6 +107,10 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .rateLimited(let limit, let retryAfter):
             "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
         case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
+        case .upgradeUnfinished:
+            "Nodes of an older release, which lack this feature, still use the database. Try again when all are replaced."
+        case .alreadyPublished(let id):
+            "The event \(id) was published. Only scheduled events can be changed or cancelled."
         case .store(let error): error.description
         }
     }
@@ -124,6 +134,9 @@ extension WriteRefusal {
             .tooMany(
                 "Webhooks, keys and event types are kept in memory, where those of this app may take \(limit >> 10) KiB. "
                     + "Remove some, or give the server more --memory.")
+        case .tooManyScheduled(let limit):
+            .tooMany("This app may have \(limit) scheduled events. Nothing was published.")
+        case .upgradeUnfinished: .upgradeUnfinished
         case .keyReused: .keyReused
         case .invalid(let errors): .invalid(errors)
         }
@@ -155,6 +168,17 @@ extension DeliveryWrite.Outcome {
         case .notFound(let what): .notFound(what)
         case .damaged(let id): .eventDamaged(id: id)
         case .tooMany(let why): .tooMany(why)
+        }
+    }
+}
+
+extension PendingWrite.Outcome {
+    /// Why nothing was changed; `nil` if it was.
+    package func error(_ id: String) -> HubError? {
+        switch self {
+        case .moved, .cancelled: nil
+        case .notFound: .notFound("There is no scheduled event with the id \(id).")
+        case .isPublished: .alreadyPublished(id: id)
         }
     }
 }

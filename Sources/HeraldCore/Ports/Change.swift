@@ -19,6 +19,8 @@ package enum Change: Hashable, Sendable {
     case block(Int64)
     /// The log begins later than before.
     case firstEvent
+    /// The scheduled events of an app.
+    case pending(AppKey)
 }
 
 /// The changes of one transaction.
@@ -61,6 +63,8 @@ package struct ChangedRows: Sendable {
     package var replays: [Replay] = []
     /// The counts of the blocks, without empty ones.
     package var blocks: [AppBlock] = []
+    /// The counts of scheduled events, without counts of 0.
+    package var pending: [PendingCount] = []
     /// The first remaining event, if that was requested.
     package var first: LogPosition?
     package init() {}
@@ -81,6 +85,7 @@ extension Change {
         case .statuses(let app): "statuses \(app.rawValue)"
         case .block(let block): "block \(block)"
         case .firstEvent: "first"
+        case .pending(let app): "pending \(app.rawValue)"
         }
     }
 
@@ -103,6 +108,7 @@ extension Change {
         case ("statuses", 2, let app?, _): self = .statuses(AppKey(rawValue: app))
         case ("block", 2, let block?, _): self = .block(block)
         case ("first", 1, _, _): self = .firstEvent
+        case ("pending", 2, let app?, _): self = .pending(AppKey(rawValue: app))
         default: return nil
         }
     }

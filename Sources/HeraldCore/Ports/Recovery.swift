@@ -23,6 +23,8 @@ package struct Recovery: Sendable {
     package var secret = ServerSecret()
     /// The last one in the list of changes of a shared store, which everything here includes; 0 before the first.
     package var lastChange: Int64 = 0
+    /// Without counts of 0.
+    package var pending: [PendingCount] = []
     /// The newest one.
     package var lastMark: LogMark?
     package init() {}

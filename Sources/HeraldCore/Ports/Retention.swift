@@ -22,6 +22,8 @@ package struct Erasure: Equatable, Sendable {
     package var deliveries = 0
     package var authStatuses = 0
     package var answers = 0
+    /// Events that were scheduled.
+    package var scheduled = 0
     /// The bytes that the contents had, by the block of the log.
     package var freed: [Int64: Int64] = [:]
     /// The events that are not erased completely yet.

@@ -16,6 +16,10 @@ package enum WriteRefusal: Error, Sendable {
     case quotaExceeded(limit: Int64)
     /// The app's registrations are kept in memory, and would take more than `limit` bytes.
     case memoryFull(limit: Int)
+    /// The app has `limit` scheduled events, or would have more.
+    case tooManyScheduled(limit: Int)
+    /// Nodes of an older release, which lack this feature, still use the store.
+    case upgradeUnfinished
     /// The idempotency key was used for another request.
     case keyReused
     /// The input is invalid. Contains all errors, with the field names of the HTTP API.

@@ -11,6 +11,7 @@ package final class CommittedState: Sendable {
     /// The memory that all of these take.
     package let kept: KeptMemory
     package let usage: LogUsage
+    package let pending: PendingSchedule
     package let auth: AuthProjection
     package let appState: AppStateProjection
     package let recentEvents: RecentEvents
@@ -38,6 +39,7 @@ package final class CommittedState: Sendable {
         recentEvents = RecentEvents(
             head: recovery.head, maxEvents: limits.maxRecentEvents, maxBytes: limits.maxRecentBytes)
         usage = LogUsage(recovery, recentEvents)
+        pending = PendingSchedule(recovery.pending)
     }
 
     /// The writer's thread, after the commit, in the order of the changes.
@@ -57,6 +59,8 @@ package final class CommittedState: Sendable {
         case .removeSession(let digest): sessions.remove(digest)
         case .setApp(let app): apps.set(app)
         case .removeApp(let app): apps.remove(app)
+        case .pending(let count, let earliest): pending.set(count, earliest: earliest)
+        case .nextPending(let time): pending.set(next: time)
         // Of deliveries memory holds what the delivery loops do.
         case .redelivered, .dropped, .known, .replay, .endReplay, .recordedAttempts: break
         }

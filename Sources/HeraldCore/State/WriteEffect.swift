@@ -29,6 +29,11 @@ enum WriteEffect: Sendable {
     case removeSession([UInt8])
     case setApp(App)
     case removeApp(App)
+    /// The scheduled events of an app, and when the earliest of those that were added is due (`.max` for none); `nil` if that is
+    /// unknown.
+    case pending(PendingCount, earliest: Int64?)
+    /// When the next scheduled event is due; `nil` if there is none.
+    case nextPending(Int64?)
 }
 
 extension WriteEffect {
@@ -60,7 +65,8 @@ extension WriteEffect {
         case .setSession(let session): [.session(session.digest)]
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
-        case .recordedAttempts, .known: []
+        case .pending(let count, _): [.pending(count.app)]
+        case .recordedAttempts, .known, .nextPending: []
         }
     }
 }

@@ -64,6 +64,8 @@ extension LogWriter {
             case .statuses(let app): .erasedStatuses(app)
             case .block(let block): .counted(block: block, rows.blocks.filter { $0.block == block })
             case .firstEvent: rows.first.map { .trimmed(first: $0) }
+            case .pending(let app):
+                .pending(rows.pending.first { $0.app == app } ?? PendingCount(app: app), earliest: nil)
             }
         }
     }

@@ -15,7 +15,7 @@ final class Intake: Sendable {
         /// The transaction that it needs.
         var kind: TransactionKind {
             switch self {
-            case .publish: .publishing
+            case .publish(let publication): publication.schedules ? .deciding : .publishing
             case .checkpoint(let checkpoint, _): checkpoint.notices.isEmpty ? .recording : .deciding
             case .command: .deciding
             }

@@ -91,6 +91,7 @@ package final class LogWriter: Sendable {
         } else {
             write(batch, &state)
         }
+        publishPending(&state)
         return true
     }
 
@@ -99,6 +100,9 @@ package final class LogWriter: Sendable {
         var time = Int64(min(Self.checkMilliseconds, state.cluster.interval))
         if !state.answersOfErasures.isEmpty { time = min(time, max(0, state.nextErasingCopy - now) / 1_000_000 + 1) }
         if now < state.steps.next { time = min(time, (state.steps.next - now) / 1_000_000 + 1) }
+        if state.cluster.runsMaintenance, let wait = committed.pending.wait(clock.wall(), now) {
+            time = min(time, wait)
+        }
         return Int32(clamping: time)
     }
 
@@ -185,7 +189,7 @@ package final class LogWriter: Sendable {
         if let change = state.cluster.lastChange { hooks.changed(.known(change: change)) }
     }
 
-    private func write(_ submissions: [Intake.Submission], _ state: inout State) {
+    func write(_ submissions: [Intake.Submission], _ state: inout State) {
         // One of the processes that share a store runs maintenance, and measures the free space.
         let isHousekeeper = state.cluster.runsMaintenance
         let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping

@@ -6,6 +6,8 @@ package final class Publication: Sendable {
     package let drafts: [EventDraft]
     /// The size of the events' bodies.
     let bytes: Int
+    /// Whether some of the events may be published later.
+    let schedules: Bool
     package let idempotency: Idempotency<[PublishedEvent]>?
     /// Lets it wait for room, and be withdrawn; `nil`: it is refused if there is no room.
     package let ticket: WriteTicket?
@@ -24,6 +26,7 @@ package final class Publication: Sendable {
         self.app = app
         self.drafts = drafts
         bytes = drafts.reduce(0) { $0 + $1.event.body.count }
+        schedules = drafts.contains { $0.deliverAt != nil }
         self.idempotency = idempotency
         self.ticket = ticket
         self.watch = watch

@@ -12,17 +12,31 @@ extension WriteContext {
             plan.answers.append { completion(result) }
             return
         }
-        if let refusal = refusal(of: publication, plan) {
+        let now = publication.schedules ? clock.wall() : 0
+        let later = publication.schedules ? publication.drafts.count { $0.deliverAt ?? 0 > now } : 0
+        var refused = refusal(of: publication, plan)
+        if refused == nil { refused = try refusal(ofScheduling: later, of: publication.app, transaction, plan) }
+        if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
             return
         }
         var posted: [PublishedEvent] = []
         posted.reserveCapacity(publication.drafts.count)
+        var scheduled = Scheduled()
         for draft in publication.drafts {
+            if let dueAt = draft.deliverAt, dueAt > now {
+                posted.append(try schedule(draft, at: dueAt, &scheduled, transaction, &plan))
+                continue
+            }
             let index = plan.events.count
             posted.append(try post(draft, transaction, &plan))
             // An event that follows from it is not watched.
             if let watch = publication.watch, plan.events.count > index { plan.watched[index] = watch }
+        }
+        if scheduled.events > 0 {
+            try countPending(
+                publication.app, events: scheduled.events, bytes: scheduled.bytes, earliest: scheduled.earliest,
+                transaction, &plan)
         }
         if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
             try remember(answer, idempotency.key, publication.app, transaction)
@@ -30,7 +44,8 @@ extension WriteContext {
         plan.posted.append((publication, posted))
     }
 
-    private func post(
+    /// Publishes an event, unless its id or its family is against it.
+    func post(
         _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> PublishedEvent {
         var event = draft.event
@@ -79,14 +94,14 @@ extension WriteContext {
         }
     }
 
-    private enum Search {
+    enum Search {
         case found(Event)
         /// With its id in the log.
         case isNew(Event)
     }
 
     /// Searches for an event with the same source and id (see ``EventID``).
-    private func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
+    func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
         let namesake = try transaction.event(app: event.app, id: event.id)?.event
         if let namesake, namesake.hasSource(of: event) { return .found(namesake) }
         // Without a source there is one event with this id, unless another source has used it first.
@@ -102,7 +117,9 @@ extension WriteContext {
             return nil
         }
         let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
-        let used = committed.usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
+        let used =
+            committed.usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
+            + pendingCount(of: publication.app, plan).bytes
         return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 }

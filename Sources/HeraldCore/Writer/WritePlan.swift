@@ -15,6 +15,8 @@ package struct WritePlan {
     var mark: LogMark?
     /// The bytes that this transaction adds for apps with a storage limit.
     var added: [AppKey: Int64] = [:]
+    /// The counts of scheduled events that this transaction has changed.
+    var pending: [AppKey: PendingCount] = [:]
     /// The blocks of the log from which something was removed.
     var changedBlocks: Set<Int64> = []
     /// The blocks that were filled by earlier transactions: their counts are due to be stored.

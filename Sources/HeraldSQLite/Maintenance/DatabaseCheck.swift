@@ -177,6 +177,15 @@ package enum DatabaseCheck {
         ("lanes beyond the log", "SELECT count(*) FROM lanes WHERE cursor > ?1 OR position > ?1"),
         ("common positions beyond the log", "SELECT count(*) FROM progress WHERE settled > ?1"),
         ("replays beyond the log", "SELECT count(*) FROM replays WHERE cursor > ?1 OR until > ?1"),
+        (
+            "counts of scheduled events that are wrong",
+            """
+            SELECT count(*) FROM (SELECT app, sum(events) AS events, sum(bytes) AS bytes FROM (
+                SELECT app, events, bytes FROM pending_counts
+                UNION ALL SELECT app, -count(*), -sum(bytes) FROM pending GROUP BY app)
+            GROUP BY app) WHERE (events <> 0 OR bytes <> 0) AND ?1 >= 0
+            """
+        ),
         ("common positions missing", "SELECT count(*) <> 1 AND ?1 >= 0 FROM progress"),
     ]
 

@@ -104,6 +104,8 @@ package enum Salvage {
                 + " OR state NOT BETWEEN 1 AND 5;"
                 // The log may end before the last block that was full.
                 + "DELETE FROM app_blocks WHERE block >= (SELECT ifnull(max(sequence), 0) + 1 FROM events) >> 10;"
+                + "DELETE FROM pending_counts; INSERT INTO pending_counts"
+                + " SELECT app, count(*), sum(bytes) FROM pending GROUP BY app;"
                 // What is missing now was removed by retention: all else has an entry.
                 + "DELETE FROM gaps; INSERT INTO gaps SELECT before + 1, sequence - 1"
                 + " FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)"

@@ -10,7 +10,8 @@ package enum MovedTables {
     package static let all = [
         "server", "events", "attempts", "apps", "delegates", "keys", "passes", "event_types", "auth_status",
         "app_states", "answers", "waiting", "lanes", "progress", "replays", "counters", "statistics", "marks",
-        "app_blocks", "removals", "unannounced", "heads", "audit", "volumes",
+        "app_blocks", "removals", "unannounced", "heads", "audit", "volumes", "pending",
+        "pending_counts",
     ]
 
     /// The tables that have another form in at least one of the stores.

@@ -11,7 +11,7 @@ struct HubBench: Sendable {
     let callbacks: Recorder<Callback>
 
     init(
-        store: RefusingStore = RefusingStore(), configuration: Hub.Configuration = .init(),
+        store: RefusingStore = RefusingStore(), configuration: Hub.Configuration = .init(), clock: Clock = .system,
         answer: @escaping @Sendable (Callback) -> MemorySender.Answer = { _ in .now(.success) }
     ) throws {
         let callbacks = Recorder<Callback>()
@@ -22,7 +22,9 @@ struct HubBench: Sendable {
             return answer(callback)
         }
         self.sender = sender
-        hub = try Hub(store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { sender })
+        hub = try Hub(
+            store: store, configuration: configuration, clock: clock, onDurabilityLost: { _ in },
+            makeSender: { sender })
     }
 
     func post(_ type: String, id: String? = nil, data: String = "{}") async throws -> PublishedEvent {

@@ -53,6 +53,11 @@ package struct MemoryContents {
     package var sessions: [[UInt8]: Session] = [:]
     package var audit: [StoredAuditEntry] = []
     package var lastAuditID: Int64 = 0
+    /// By key.
+    package var pending: [Int64: PendingEvent] = [:]
+    package var pendingKeys: [NameInApp: Int64] = [:]
+    package var lastPending: Int64 = 0
+    package var pendingCounts: [AppKey: PendingCount] = [:]
     package var apps: [AppKey: App] = [:]
     package var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
@@ -127,6 +132,7 @@ package struct MemoryContents {
             case .replay(let id, _): rows.replays += [replays[id]].compactMap { $0 }
             case .block(let block): rows.blocks += count(block: block)
             case .firstEvent: rows.first = first
+            case .pending(let app): rows.pending += [pendingCounts[app]].compactMap { $0 }.filter { $0.events > 0 }
             case .event, .statuses: break
             }
         }
@@ -232,6 +238,7 @@ package struct MemoryContents {
             head < first
             ? [] : (AppBlock.number(of: first)...AppBlock.number(of: head)).flatMap { count(block: $0) }
         recovery.lastChange = lastChange
+        recovery.pending = pendingCounts.values.filter { $0.events > 0 }.sorted { $0.app.rawValue < $1.app.rawValue }
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

@@ -37,7 +37,8 @@ final class MemoryTransaction: StoreTransaction {
     }
 
     /// Makes a change, and returns its result.
-    private func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
+    @discardableResult
+    func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
         var contents = preview()
         copy = nil
         let outcome = body(&contents)
@@ -46,7 +47,7 @@ final class MemoryTransaction: StoreTransaction {
         return outcome
     }
 
-    private func preview() -> MemoryContents {
+    func preview() -> MemoryContents {
         if let copy { return copy }
         var contents = store.read { $0 }
         for change in changes { change(&contents) }

@@ -1,0 +1,77 @@
+import HeraldRuntime
+
+/// A change of a scheduled event, with its completion.
+package struct PendingWrite: Sendable {
+    package enum Action: Sendable {
+        /// - Parameter dueAt: milliseconds since 1970 UTC. A time in the past publishes the event at once.
+        case move(to: Int64)
+        case cancel
+    }
+
+    package enum Outcome: Sendable {
+        case moved(PendingEvent)
+        case cancelled
+        /// No event with this id is scheduled or in the log.
+        case notFound
+        /// The event is in the log already.
+        case isPublished
+    }
+
+    package let app: AppKey
+    package let id: String
+    package let action: Action
+    /// For the audit log; `nil` for the process itself, which is not logged.
+    package let provenance: Provenance?
+    package let idempotency: Idempotency<Outcome>?
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
+
+    package init(
+        app: AppKey = .default, id: String, action: Action, provenance: Provenance? = nil,
+        idempotency: Idempotency<Outcome>? = nil, completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
+    ) {
+        self.app = app
+        self.id = id
+        self.action = action
+        self.provenance = provenance
+        self.idempotency = idempotency
+        self.completion = completion
+    }
+}
+
+extension PendingWrite: RequestCommand {
+    package func outcome(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> Outcome {
+        let outcome = try change(context, transaction, &plan)
+        switch outcome {
+        case .moved, .cancelled: try context.record(provenance, app, target: id, transaction)
+        case .notFound, .isPublished: break
+        }
+        return outcome
+    }
+
+    private func change(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> Outcome {
+        if try transaction.event(app: app, id: id) != nil { return .isPublished }
+        guard let found = try transaction.pending(app: app, id: id) else { return .notFound }
+        switch action {
+        case .move(let dueAt):
+            // A time that was not given is that of the delivery.
+            let time = found.event.time == found.dueAt ? dueAt : found.event.time
+            try transaction.movePending(app: app, id: id, to: dueAt, time: time)
+            try context.countPending(app, events: 0, bytes: 0, earliest: dueAt, transaction, &plan)
+            let old = found.event
+            let event = Event(
+                app: app, id: old.id, type: old.type, subject: old.subject, time: time, attributes: old.attributes,
+                data: old.data)
+            return .moved(PendingEvent(key: found.key, event: event, dueAt: dueAt))
+        case .cancel:
+            try transaction.removePending([found.key])
+            try context.countPending(
+                app, events: -1, bytes: -Int64(found.event.storedBytes), transaction, &plan)
+            return .cancelled
+        }
+    }
+}

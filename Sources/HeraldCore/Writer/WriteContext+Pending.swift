@@ -1,0 +1,110 @@
+import HeraldRuntime
+
+/// Schedules events inside a transaction, and publishes those that are due.
+extension WriteContext {
+    /// The scheduled events of an app, including those of this transaction.
+    func pendingCount(of app: AppKey, _ plan: WritePlan) -> PendingCount {
+        plan.pending[app] ?? committed.pending.count(of: app)
+    }
+
+    /// Changes the count of an app.
+    /// - Parameter earliest: when the earliest of the added events is due; `.max` if none was added.
+    func countPending(
+        _ app: AppKey, events: Int, bytes: Int64, earliest: Int64 = .max, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
+    ) throws(StoreError) {
+        var count = pendingCount(of: app, plan)
+        count.events = max(0, count.events + Int64(events))
+        count.bytes = count.events == 0 ? 0 : max(0, count.bytes + bytes)
+        try transaction.setPendingCount(count)
+        plan.pending[app] = count
+        plan.effects.append(.pending(count, earliest: earliest))
+    }
+
+    /// Why no event may be scheduled now.
+    func refusal(
+        ofScheduling events: Int, of app: AppKey, _ transaction: any StoreTransaction, _ plan: WritePlan
+    ) throws(StoreError) -> WriteRefusal? {
+        guard events > 0 else { return nil }
+        guard try transaction.takesPending() else { return .upgradeUnfinished }
+        guard pendingCount(of: app, plan).events + Int64(events) <= Int64(PendingEvent.maxCount) else {
+            return .tooManyScheduled(limit: PendingEvent.maxCount)
+        }
+        return nil
+    }
+
+    /// The events that a publication has scheduled.
+    struct Scheduled {
+        var events = 0
+        var bytes: Int64 = 0
+        var earliest: Int64 = .max
+    }
+
+    /// Schedules an event, unless its id is in use.
+    func schedule(
+        _ draft: EventDraft, at dueAt: Int64, _ scheduled: inout Scheduled, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
+    ) throws(StoreError) -> PublishedEvent {
+        var event = draft.event
+        if draft.mayExist {
+            try append(transaction, &plan)
+            switch try search(event, transaction) {
+            case .found(let first):
+                return PublishedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
+            case .isNew(let named): event = named
+            }
+            let hasOthers = pendingCount(of: event.app, plan).events > 0 || scheduled.events > 0
+            if hasOthers, var first = try transaction.pending(app: event.app, id: event.id) {
+                if !first.event.hasSource(of: event) {
+                    event = event.qualified()
+                    guard let other = try transaction.pending(app: event.app, id: event.id) else {
+                        return try add(event, at: dueAt, &scheduled, transaction)
+                    }
+                    first = other
+                }
+                let differences =
+                    first.event.differences(from: draft) + (first.dueAt == dueAt ? [] : ["/deliver_at"])
+                return PublishedEvent(
+                    event: first.event, disposition: .existed, differences: differences, deliverAt: first.dueAt)
+            }
+        }
+        return try add(event, at: dueAt, &scheduled, transaction)
+    }
+
+    private func add(
+        _ event: Event, at dueAt: Int64, _ scheduled: inout Scheduled, _ transaction: any StoreTransaction
+    ) throws(StoreError) -> PublishedEvent {
+        try transaction.addPending(event, dueAt: dueAt)
+        scheduled.events += 1
+        scheduled.bytes += Int64(event.storedBytes)
+        scheduled.earliest = min(scheduled.earliest, dueAt)
+        return PublishedEvent(event: event, disposition: .scheduled, deliverAt: dueAt)
+    }
+
+    /// Publishes an event that is due. An event whose id was published in the meantime is not published again.
+    func publish(
+        _ due: DueEvent, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) {
+        let event = due.pending.event
+        // Of an app that was deleted.
+        guard committed.apps[event.app] != nil else { return }
+        // Ids of events of several sources are searched for again.
+        let mayExist = due.isInLog || event.attribute(CloudEventAttribute.source) != nil
+        _ = try post(EventDraft(due: event, mayExist: mayExist), transaction, &plan)
+    }
+}
+
+extension EventDraft {
+    /// The draft of an event that was checked when it was scheduled.
+    fileprivate init(due event: Event, mayExist: Bool) {
+        var family = Family.none
+        switch event.family {
+        case .auth, .appState:
+            var (values, errors) = (PublicationLimits.maxValues, [FieldError]())
+            let draft = EventDraft(event: event, mayExist: mayExist)
+            if let checked = draft.checked(app: event.app, at: "", values: &values, &errors) { family = checked.family }
+        case .service, .other: break
+        }
+        self.init(checked: event, mayExist: mayExist, family: family, bringsTime: true, deliverAt: nil)
+    }
+}

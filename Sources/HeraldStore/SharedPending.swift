@@ -1,0 +1,153 @@
+package import HeraldCore
+
+/// Shared statements of scheduled events.
+package enum PendingStatement: Int, CaseIterable, Sendable {
+    case add, find, move, remove, due, about, removeOfApp, next, setCount, list
+
+    func text(_ dialect: SQLDialect) -> String {
+        let (columns, ofTable) = (PendingEvent.columns, PendingEvent.columnsOfTable)
+        switch self {
+        case .add:
+            return """
+                INSERT INTO pending (\(columns), bytes)
+                VALUES ((SELECT coalesce(max(key), 0) + 1 FROM pending), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                """
+        case .find: return "SELECT \(columns) FROM pending WHERE app = ?1 AND id = ?2"
+        case .move: return "UPDATE pending SET due_at = ?3, time = ?4 WHERE app = ?1 AND id = ?2"
+        case .remove: return "DELETE FROM pending WHERE key = ?1"
+        // Until time ?1, at most ?2, and no more once they have ?3 bytes.
+        case .due:
+            return """
+                SELECT \(ofTable), EXISTS (SELECT 1 FROM events WHERE events.app = pending.app AND events.id = pending.id)
+                FROM (\(Self.sized("WHERE due_at <= ?1", limit: "?2"))) AS sized JOIN pending ON pending.key = sized.key
+                WHERE sized.bytes_before < CAST(?3 AS bigint) ORDER BY pending.due_at, pending.key
+                """
+        case .about: return "SELECT \(columns) FROM pending WHERE app = ?1 AND subject = ?2 LIMIT ?3"
+        case .removeOfApp:
+            return """
+                DELETE FROM pending WHERE key IN
+                    (SELECT key FROM pending WHERE app = ?1 ORDER BY due_at, key LIMIT ?2)
+                """
+        case .next: return "SELECT due_at FROM pending ORDER BY due_at LIMIT 1"
+        case .setCount:
+            return """
+                INSERT INTO pending_counts (\(PendingCount.columns)) VALUES (?1, ?2, ?3)
+                ON CONFLICT (app) DO UPDATE SET events = excluded.events, bytes = excluded.bytes
+                """
+        // Of app ?1, after time ?2 and key ?3; at most ?4, and no more once they have ?5 bytes. ?6: a subject, or NULL.
+        case .list:
+            let isMeant = """
+                WHERE app = ?1 AND (due_at, key) > (?2, ?3) AND (CAST(?6 AS text) IS NULL OR subject = CAST(?6 AS text))
+                    AND NOT EXISTS (SELECT 1 FROM events WHERE events.app = pending.app AND events.id = pending.id)
+                """
+            return """
+                SELECT \(ofTable)
+                FROM (\(Self.sized(isMeant, limit: "?4"))) AS sized JOIN pending ON pending.key = sized.key
+                WHERE sized.bytes_before < CAST(?5 AS bigint) ORDER BY pending.due_at, pending.key
+                """
+        }
+    }
+
+    /// Events in the order of their times, with the bytes of those before them. Reads no data.
+    private static func sized(_ condition: String, limit: String) -> String {
+        """
+        SELECT key, sum(bytes) OVER (ORDER BY due_at, key ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+        FROM (SELECT key, due_at, bytes FROM pending \(condition) ORDER BY due_at, key LIMIT \(limit)) AS page
+        """
+    }
+}
+
+extension PendingEvent {
+    static let columns = "key, app, id, type, subject, time, data, attributes, due_at"
+    static let columnsOfTable = columns.split(separator: ", ").map { "pending.\($0)" }.joined(separator: ", ")
+    private static let columnCount: Int32 = 9
+
+    package init(_ row: some ResultRow) throws(StoreError) {
+        let attributes = row.isNull(7) ? [] : try row.pairs(7)
+        let (app, time) = (try row.app(1), try row.time(5))
+        let event = row.withBytes(6) { data in
+            Event(
+                app: app, id: row.text(2), type: row.text(3), subject: row.optionalText(4), time: time,
+                attributes: attributes, data: data)
+        }
+        self.init(key: try row.natural(0, "scheduled event"), event: event, dueAt: try row.time(8))
+    }
+
+    fileprivate static func due(_ row: some ResultRow) throws(StoreError) -> DueEvent {
+        DueEvent(try PendingEvent(row), isInLog: row.flag(columnCount))
+    }
+}
+
+extension PendingCount {
+    package static let columns = "app, events, bytes"
+
+    package init(_ row: some ResultRow) throws(StoreError) {
+        self.init(
+            app: try row.app(0), events: try row.natural(1, "count of events"),
+            bytes: try row.natural(2, "count of bytes"))
+    }
+}
+
+/// Changes scheduled events.
+extension SharedTransaction {
+    package func addPending(_ event: Event, dueAt: Int64) throws(StoreError) {
+        let attributes = event.attributes.isEmpty ? nil : TextList.encode(event.attributes)
+        try record(
+            .pending(.add),
+            [
+                .integer(event.app.rawValue), .text(event.id), .text(event.type),
+                event.subject.map { .text($0) } ?? .null, .integer(event.time), .blob(Array(event.data)),
+                attributes.map { .text($0) } ?? .null, .integer(dueAt), .integer(Int64(event.storedBytes)),
+            ])
+    }
+
+    package func movePending(app: AppKey, id: String, to dueAt: Int64, time: Int64) throws(StoreError) {
+        try record(.pending(.move), [.integer(app.rawValue), .text(id), .integer(dueAt), .integer(time)])
+    }
+
+    package func removePending(_ keys: [Int64]) throws(StoreError) {
+        for key in keys { try record(.pending(.remove), [.integer(key)]) }
+    }
+
+    package func duePending(at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent] {
+        try rows(.pending(.due), [.integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes))]) {
+            row throws(StoreError) in try PendingEvent.due(row)
+        }
+    }
+
+    package func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent] {
+        try rows(.pending(.about), [.integer(app.rawValue), .text(subject), .integer(Int64(limit))]) {
+            row throws(StoreError) in try PendingEvent(row)
+        }
+    }
+
+    package func removePending(of app: AppKey, limit: Int) throws(StoreError) -> Int {
+        try change(.pending(.removeOfApp), [.integer(app.rawValue), .integer(Int64(limit))])
+    }
+
+    package func setPendingCount(_ count: PendingCount) throws(StoreError) {
+        try record(
+            .pending(.setCount), [.integer(count.app.rawValue), .integer(count.events), .integer(count.bytes)])
+    }
+}
+
+/// Reads scheduled events.
+extension SharedStatements {
+    package func pending(app: AppKey, id: String) throws(StoreError) -> PendingEvent? {
+        try first(.pending(.find), [.integer(app.rawValue), .text(id)]) { row throws(StoreError) in
+            try PendingEvent(row)
+        }
+    }
+
+    package func nextPending() throws(StoreError) -> Int64? {
+        try first(.pending(.next)) { row throws(StoreError) in try row.time(0) }
+    }
+
+    package func pending(_ query: PendingQuery) throws(StoreError) -> [PendingEvent] {
+        let values: [ColumnValue] = [
+            .integer(query.app.rawValue), .integer(query.after?.dueAt ?? .min), .integer(query.after?.key ?? 0),
+            .integer(Int64(query.limit)), .integer(Int64(query.maxBytes)), query.subject.map { .text($0) } ?? .null,
+        ]
+        return try rows(.pending(.list), values) { row throws(StoreError) in try PendingEvent(row) }
+    }
+}

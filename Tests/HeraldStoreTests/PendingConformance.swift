@@ -1,0 +1,142 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@Suite("Scheduled events in every store")
+struct PendingConformance {
+    private let other = AppKey(rawValue: 2)
+
+    private func add(_ fixture: StoreFixture, _ events: [(Event, Int64)]) throws {
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for (event, dueAt) in events { try transaction.addPending(event, dueAt: dueAt) }
+        }
+    }
+
+    private func due(
+        _ fixture: StoreFixture, at time: Int64, limit: Int = 99, maxBytes: Int = 9_999
+    ) throws -> [DueEvent] {
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.duePending(at: time, limit: limit, maxBytes: maxBytes)
+        }
+    }
+
+    @Test(
+        "an event keeps all its parts, and is found by its id, also in its transaction", arguments: StoreKind.allCases)
+    func parts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let event = Event(
+            "trial.ending", id: "a", subject: "user:42", time: -5, attributes: [KeyValue("source", "/\u{10FFFF}")],
+            data: #"{"n": 1.50}"#)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.takesPending())
+            #expect(try transaction.pending(app: .default, id: "a") == nil)
+            try transaction.addPending(event, dueAt: 70)
+            #expect(try transaction.pending(app: .default, id: "a")?.dueAt == 70)
+            try transaction.addPending(Event(id: "a", app: other), dueAt: 71)
+        }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        let found = try #require(try reader.pending(app: .default, id: "a"))
+        #expect(found.dueAt == 70 && found.event.body == event.body && found.event.attributes == event.attributes)
+        #expect((found.event.id, found.event.time, found.event.subject) == ("a", -5, "user:42"))
+        #expect(try reader.pending(app: other, id: "a")?.event.subject == nil)
+        #expect(try reader.pending(app: AppKey(rawValue: 3), id: "a") == nil)
+    }
+
+    @Test("due events come in the order of their times, then of their arrival", arguments: StoreKind.allCases)
+    func order(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        #expect(try fixture.store.makeReader().nextPending() == nil)
+        try add(
+            fixture,
+            [
+                (Event(id: "late"), 30), (Event(id: "b"), 20), (Event(id: "c", app: other), 20), (Event(id: "a"), 10),
+                (Event(id: "d"), 20),
+            ])
+        try fixture.append([Event(id: "b"), Event(id: "c")])
+        #expect(try due(fixture, at: 9).isEmpty)
+        let found = try due(fixture, at: 20)
+        #expect(found.map(\.pending.event.id) == ["a", "b", "c", "d"])
+        #expect(found.map(\.isInLog) == [false, true, false, false])
+        #expect(try due(fixture, at: 99, limit: 2).map(\.pending.event.id) == ["a", "b"])
+        let size = Event(id: "a").storedBytes
+        #expect(try due(fixture, at: 99, maxBytes: size + 1).map(\.pending.event.id) == ["a", "b"])
+        #expect(try due(fixture, at: 99, maxBytes: 1).map(\.pending.event.id) == ["a"])
+        #expect(try fixture.store.makeReader().nextPending() == 10)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.removePending(found.map(\.pending.key) + [999])
+            #expect(try transaction.nextPending() == 30)
+            try transaction.movePending(app: .default, id: "late", to: 5, time: 6)
+            try transaction.movePending(app: .default, id: "none", to: 5, time: 6)
+        }
+        let moved = try due(fixture, at: 9)
+        #expect(moved.map(\.pending.event.id) == ["late"] && moved.map(\.pending.event.time) == [6])
+    }
+
+    @Test("an id is scheduled once in an app", arguments: StoreKind.allCases)
+    func unique(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try add(fixture, [(Event(id: "a"), 1)])
+        #expect(failure { try add(fixture, [(Event(id: "a"), 2)]) } != nil)
+        #expect(try due(fixture, at: 9).map(\.pending.dueAt) == [1])
+    }
+
+    @Test("a list has pages of one app, without events whose id is in the log", arguments: StoreKind.allCases)
+    func list(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try add(
+            fixture,
+            [
+                (Event(id: "d", subject: "s"), 40), (Event(id: "a"), 10), (Event(id: "b"), 20), (Event(id: "c"), 20),
+                (Event(id: "x", app: other), 5), (Event(id: "logged"), 15),
+            ])
+        try fixture.append([Event(id: "logged")])
+        let reader = try fixture.store.makeReader()
+        var query = PendingQuery(app: .default, limit: 2)
+        let first = try reader.pending(query)
+        #expect(first.map(\.event.id) == ["a", "b"])
+        query.after = first.last.map { PendingQuery.Position(dueAt: $0.dueAt, key: $0.key) }
+        #expect(try reader.pending(query).map(\.event.id) == ["c", "d"])
+        query.after = nil
+        query.subject = "s"
+        #expect(try reader.pending(query).map(\.event.id) == ["d"])
+        query.subject = nil
+        query.limit = 9
+        query.maxBytes = 1
+        #expect(try reader.pending(query).map(\.event.id) == ["a"])
+        #expect(try reader.pending(PendingQuery(app: other, limit: 9)).map(\.event.id) == ["x"])
+    }
+
+    @Test("the events of a subject or an app are removed in slices", arguments: StoreKind.allCases)
+    func removal(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try add(fixture, (1...5).map { (Event(id: "e\($0)", subject: $0 < 4 ? "user:4" : "user:42"), 9) })
+        try add(fixture, [(Event(id: "e1", subject: "user:4", app: other), 9)])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.pending(about: "user:4", app: .default, limit: 2).count == 2)
+            let found = try transaction.pending(about: "user:4", app: .default, limit: 9)
+            #expect(found.map(\.event.id).sorted() == ["e1", "e2", "e3"])
+            #expect(try transaction.pending(about: "user:", app: .default, limit: 9).isEmpty)
+            #expect(try transaction.removePending(of: .default, limit: 3) == 3)
+            #expect(try transaction.removePending(of: .default, limit: 3) == 2)
+            #expect(try transaction.removePending(of: .default, limit: 3) == 0)
+        }
+        #expect(try due(fixture, at: 9).map(\.pending.event.app) == [other])
+    }
+
+    @Test("counts are recovered, without those of 0", arguments: StoreKind.allCases)
+    func counts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        #expect(try fixture.restart().pending == [])
+        let counts = [PendingCount(app: .default, events: 3, bytes: 40), PendingCount(app: other, events: 1, bytes: 2)]
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setPendingCount(PendingCount(app: .default, events: 9, bytes: 9))
+            for count in counts { try transaction.setPendingCount(count) }
+            try transaction.setPendingCount(PendingCount(app: AppKey(rawValue: 3)))
+        }
+        #expect(try fixture.restart().pending == counts)
+        guard kind != .sqlite else { return }
+        let rows = try fixture.store.makeReader().rows(of: [.pending(other), .pending(AppKey(rawValue: 3))])
+        #expect(rows.pending == [counts[1]])
+    }
+}

@@ -1,0 +1,101 @@
+import HeraldCore
+
+/// Scheduled events.
+extension MemoryContents {
+    mutating func addPending(_ event: Event, dueAt: Int64) {
+        lastPending += 1
+        pending[lastPending] = PendingEvent(key: lastPending, event: event, dueAt: dueAt)
+        pendingKeys[NameInApp(app: event.app, name: event.id)] = lastPending
+    }
+
+    mutating func removePending(_ key: Int64) {
+        guard let found = pending.removeValue(forKey: key) else { return }
+        pendingKeys[NameInApp(app: found.event.app, name: found.event.id)] = nil
+    }
+
+    mutating func movePending(app: AppKey, id: String, to dueAt: Int64, time: Int64) {
+        guard let found = pending(app: app, id: id) else { return }
+        let old = found.event
+        let event = Event(
+            app: app, id: id, type: old.type, subject: old.subject, time: time, attributes: old.attributes,
+            data: old.data)
+        pending[found.key] = PendingEvent(key: found.key, event: event, dueAt: dueAt)
+    }
+
+    func pending(app: AppKey, id: String) -> PendingEvent? {
+        pendingKeys[NameInApp(app: app, name: id)].flatMap { pending[$0] }
+    }
+
+    /// The earliest first.
+    var schedule: [PendingEvent] { pending.values.sorted { ($0.dueAt, $0.key) < ($1.dueAt, $1.key) } }
+
+    func isInLog(_ event: Event) -> Bool { self.event(app: event.app, id: event.id) != nil }
+}
+
+extension [PendingEvent] {
+    /// At least one if there are any, and no more once they have so many bytes.
+    fileprivate func prefix(_ limit: Int, maxBytes: Int) -> [PendingEvent] {
+        var bytes = 0
+        return prefix(limit).prefix { event in
+            defer { bytes += event.event.storedBytes }
+            return bytes < maxBytes
+        }.map { $0 }
+    }
+}
+
+extension MemoryTransaction {
+    func takesPending() -> Bool { true }
+
+    func pending(app: AppKey, id: String) -> PendingEvent? { preview().pending(app: app, id: id) }
+
+    func addPending(_ event: Event, dueAt: Int64) throws(StoreError) {
+        guard pending(app: event.app, id: event.id) == nil else {
+            throw .failed(reason: "there is a scheduled event \(event.id) already")
+        }
+        change { $0.addPending(event, dueAt: dueAt) }
+    }
+
+    func movePending(app: AppKey, id: String, to dueAt: Int64, time: Int64) {
+        change { $0.movePending(app: app, id: id, to: dueAt, time: time) }
+    }
+
+    func removePending(_ keys: [Int64]) { change { contents in for key in keys { contents.removePending(key) } } }
+
+    func duePending(at time: Int64, limit: Int, maxBytes: Int) -> [DueEvent] {
+        let contents = preview()
+        return contents.schedule.filter { $0.dueAt <= time }.prefix(limit, maxBytes: maxBytes)
+            .map { DueEvent($0, isInLog: contents.isInLog($0.event)) }
+    }
+
+    func pending(about subject: String, app: AppKey, limit: Int) -> [PendingEvent] {
+        Array(preview().schedule.filter { $0.event.app == app && $0.event.subject == subject }.prefix(limit))
+    }
+
+    func removePending(of app: AppKey, limit: Int) -> Int {
+        change { contents in
+            let found = contents.schedule.filter { $0.event.app == app }.prefix(limit)
+            for event in found { contents.removePending(event.key) }
+            return found.count
+        }
+    }
+
+    func nextPending() -> Int64? { preview().schedule.first?.dueAt }
+
+    func setPendingCount(_ count: PendingCount) { change { $0.pendingCounts[count.app] = count } }
+}
+
+extension MemoryReader {
+    func pending(app: AppKey, id: String) -> PendingEvent? { store.read { $0.pending(app: app, id: id) } }
+
+    func pending(_ query: PendingQuery) -> [PendingEvent] {
+        store.read { contents in
+            contents.schedule.filter { pending in
+                pending.event.app == query.app && (query.subject == nil || pending.event.subject == query.subject)
+                    && !contents.isInLog(pending.event)
+                    && query.after.map { ($0.dueAt, $0.key) < (pending.dueAt, pending.key) } ?? true
+            }.prefix(query.limit, maxBytes: query.maxBytes)
+        }
+    }
+
+    func nextPending() -> Int64? { store.read { $0.schedule.first?.dueAt } }
+}
