@@ -53,6 +53,15 @@ extension Hub {
     public func publish(_ events: [NewEvent]) async throws(HubError) -> [PublishedEvent] {
         if events.isEmpty { return [] }
         let now = clock.wall()
+        let late = events.indices.filter {
+            (events[$0].deliveryDate?.milliseconds ?? now) - now > PublicationLimits.maxDelay
+        }
+        guard late.isEmpty else {
+            throw .invalid(
+                late.map { index in
+                    FieldError((events.count > 1 ? "/\(index)" : "") + "/deliver_at", PublicationLimits.delayWords)
+                })
+        }
         do throws(WriteRefusal) {
             return try await publish(events.map { $0.draft(self, now) })
         } catch {

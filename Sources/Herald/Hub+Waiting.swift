@@ -41,6 +41,19 @@ extension Hub {
     }
 }
 
+extension Hub {
+    /// Changes a scheduled event.
+    /// - Throws: `HubError`; nothing was changed then.
+    func manage(scheduled id: String, _ action: PendingWrite.Action) async throws(HubError) -> PendingWrite.Outcome {
+        let result: WriteResult<PendingWrite.Outcome> = await withTicket { ticket, completion in
+            manage(PendingWrite(id: id, action: action, completion: completion), ticket)
+        }
+        let outcome = try result.outcome()
+        if let error = outcome.error(id) { throw error }
+        return outcome
+    }
+}
+
 extension WriteResult {
     fileprivate func outcome() throws(HubError) -> Outcome {
         switch self {

@@ -15,6 +15,9 @@ public struct NewEvent: Sendable {
     public var id: String?
     /// When the event happened, with millisecond precision; `nil` for now.
     public var time: Date?
+    /// When to publish the event, at most 366 days ahead; `nil`, or a time in the past: at once. Until then it is in the schedule,
+    /// and not in the log: see ``HeraldCore/Hub/scheduledEvents(about:limit:after:)``.
+    public var deliveryDate: Date?
     /// The trace that the event belongs to, as in the header `traceparent` of W3C Trace Context: callbacks continue it. An
     /// invalid value is ignored.
     public var traceparent: String?
@@ -52,9 +55,11 @@ public struct NewEvent: Sendable {
     func draft(_ hub: Hub, _ now: Int64) -> EventDraft {
         let event = Event(
             id: id ?? hub.ids.next("evt_", time: now), type: type, subject: subject,
-            time: time?.milliseconds ?? now, attributes: TraceParent.attributes(traceparent, state: tracestate),
+            time: time?.milliseconds ?? deliveryDate?.milliseconds ?? now,
+            attributes: TraceParent.attributes(traceparent, state: tracestate),
             data: data)
-        return EventDraft(event: event, mayExist: id != nil, bringsTime: time != nil)
+        return EventDraft(
+            event: event, mayExist: id != nil, bringsTime: time != nil, deliverAt: deliveryDate?.milliseconds)
     }
 }
 

@@ -117,6 +117,9 @@ static const unsigned char post_js[] = {
 static const unsigned char replay_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/replay.js"
 };
+static const unsigned char scheduled_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/scheduled.js"
+};
 static const unsigned char secret_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/secret.js"
 };
@@ -189,6 +192,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("pages.js", pages_js),
     FILE_NAMED("post.js", post_js),
     FILE_NAMED("replay.js", replay_js),
+    FILE_NAMED("scheduled.js", scheduled_js),
     FILE_NAMED("secret.js", secret_js),
     FILE_NAMED("server.js", server_js),
     FILE_NAMED("signin.js", signin_js),

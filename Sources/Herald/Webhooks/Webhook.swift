@@ -106,6 +106,7 @@ public struct ListCursor: Hashable, Sendable {
         case attempt(Int64)
         case delivery(event: LogPosition, webhook: DelegateKey)
         case pending(Int64)
+        case scheduled(dueAt: Int64, key: Int64)
     }
 
     let place: Place

@@ -8,6 +8,7 @@ struct EventEndpoints: Sendable {
     let hub: Hub
     private let posting: PostEndpoint
     private let feed: FeedEndpoint
+    private let scheduled: ScheduledEndpoints
 
     init(
         hub: Hub, checks: SchemaChecks, waits: ReceiverWaits, feed: FeedEndpoint,
@@ -15,6 +16,7 @@ struct EventEndpoints: Sendable {
     ) {
         self.hub = hub
         self.feed = feed
+        scheduled = ScheduledEndpoints(hub: hub)
         posting = PostEndpoint(hub: hub, checks: checks, waits: waits, publish: publish)
     }
 
@@ -23,6 +25,8 @@ struct EventEndpoints: Sendable {
             Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
             Route(.get, "/v1/events", needs: .read, list),
             Route(.get, "/v1/events/{id}", needs: .read, takesSlashes: true, show),
+            Route(.patch, "/v1/events/{id}", needs: .publish, takesSlashes: true, scheduled.move),
+            Route(.delete, "/v1/events/{id}", needs: .publish, takesSlashes: true, scheduled.cancel),
             Route(.get, "/v1/events/{id}/deliveries", needs: .read, takesSlashes: true, listDeliveries),
             Route(.post, "/v1/events/{id}/redeliver", needs: .manage, takesSlashes: true, redeliver),
         ]
@@ -30,7 +34,9 @@ struct EventEndpoints: Sendable {
 
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query(
-            "type", "subject", "id_prefix", "filter", "delivery", "since", "until", "limit", "cursor", "after", "wait")
+            "type", "subject", "id_prefix", "filter", "delivery", "since", "until", "limit", "cursor", "after", "wait",
+            "state")
+        if query["state"] != nil { return try scheduled.list(call, query) }
         var wanted = EventQuery()
         wanted.app = call.app
         wanted.types = try query.types()
@@ -66,6 +72,10 @@ struct EventEndpoints: Sendable {
         }
         let isWhole = query["deliveries"] != "none"
         try call.answer(from: hub) { reader in
+            // An event that is published between the two reads is in the log by now.
+            if source == nil, let pending = try ScheduledEndpoints.pending(id, call.app, reader) {
+                return call.send(story: pending)
+            }
             let logged = try Self.event(id, of: source, call.app, reader)
             if logged.event.isDamaged { throw Problem.eventDamaged(id) }
             let deliveries = isWhole ? try DeliveryStory.all(of: logged, hub, reader) : []
@@ -156,7 +166,7 @@ struct EventEndpoints: Sendable {
 
 extension Call {
     /// Sends a resource whose version is its content.
-    fileprivate func send(etaggedByContent body: [UInt8]) {
+    func send(etaggedByContent body: [UInt8]) {
         let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
         if request.head.value(of: "If-None-Match") == tag {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))

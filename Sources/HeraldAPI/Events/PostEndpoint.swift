@@ -292,6 +292,7 @@ private struct PostResponse: Sendable {
             let event = posted.event
             json.head(of: event)
             json.member("duplicate", posted.disposition == .existed)
+            if let time = posted.deliverAt { json.members(ofSchedule: time) }
             if !posted.differences.isEmpty { json.member("differs", posted.differences) }
             if !warnings.isEmpty { json.member(warnings: warnings[index]) }
             guard let byEvent else { return }

@@ -28,7 +28,7 @@ struct SubjectEndpoints: Sendable {
             throw .notFound("A subject has 1 to \(EventInput.maxSubjectCharacters) characters.")
         }
         let erasing = Erasing(subject: subject, call: call, hub: hub)
-        try call.answer(from: hub) { try erasing.read($0, after: 0, Erasure()) }
+        erasing.eraseScheduled(Erasure())
     }
 }
 
@@ -41,6 +41,14 @@ private struct Erasing: Sendable {
     let hub: Hub
 
     private static let sliceSize = 500
+
+    /// The first steps: no scheduled event becomes one of the log behind the search.
+    func eraseScheduled(_ erased: Erasure) {
+        submit(.erasePending(subject), isFirst: false, erased) { sum, step in
+            if step.scheduled == DeliveryWrite.scheduledOfStep { return eraseScheduled(sum) }
+            readOn(after: 0, sum)
+        }
+    }
 
     /// A reader's thread.
     func read(_ reader: any StoreReader, after sequence: LogPosition, _ erased: Erasure) throws {
@@ -102,6 +110,7 @@ private struct Erasing: Sendable {
             $0.member("deliveries", erased.deliveries)
             $0.member("auth_statuses", erased.authStatuses)
             $0.member("remembered_answers", erased.answers)
+            $0.member("scheduled_events", erased.scheduled)
             $0.member("erased_at", .timestamp(now))
         }
     }
@@ -115,6 +124,7 @@ extension Erasure {
         sum.deliveries += other.deliveries
         sum.authStatuses += other.authStatuses
         sum.answers += other.answers
+        sum.scheduled += other.scheduled
         return sum
     }
 }

@@ -51,6 +51,13 @@ extension Metrics {
         let survey = LaneMetrics(delegates, entries, counted ?? [:])
         page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
         page.gauge(
+            "herald_pending_events", "Scheduled events, which are published later.",
+            .init(value: hub.committed.pending.total))
+        page.gauge(
+            "herald_pending_late_seconds",
+            "How late the next scheduled event is; 0 on a node that does not publish them.",
+            .init(value: Double(hub.committed.pending.lateness(hub.clock.wall())) / 1000))
+        page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
             .init(value: settled.map { max(0, head - $0) } ?? 0))
         page.gauge(

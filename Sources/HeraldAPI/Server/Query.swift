@@ -35,6 +35,8 @@ struct Query {
         self.parameters = parameters
     }
 
+    var names: [String] { parameters.map(\.name) }
+
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     /// `limit`: 1 to 200, by default 50.

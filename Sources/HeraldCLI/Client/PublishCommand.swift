@@ -21,6 +21,9 @@ extension Command {
                 name: "time", placeholder: "TIME", help: "When it happened; 5m: five minutes ago. Default: now.",
                 time: .past),
             Flag(
+                name: "at", placeholder: "TIME",
+                help: "Publish it at this time, at most 366 days ahead; 2h: in two hours.", time: .future),
+            Flag(
                 name: "wait", placeholder: "SECONDS",
                 help: "Wait until every matching delegate was called, and report the results."),
             Flag(name: "dry-run", help: "Publish nothing. Report which delegates match, and why the others do not."),
@@ -29,11 +32,12 @@ extension Command {
         examples: [
             #"herald publish order.paid --subject order:1001 --data '{"amount": 12.5}'"#,
             "herald publish report.made --data @report.json",
+            "herald publish trial.ending --id trial-42 --at 2026-12-24T09:00:00Z",
             "herald publish --ndjson < events.ndjson",
         ],
         action: .run { call throws(CommandError) in
             guard call.has("ndjson") else { return try PublishCommand.one(call) }
-            let others = ["data", "subject", "id", "time", "wait", "dry-run"].filter(call.has)
+            let others = ["data", "subject", "id", "time", "at", "wait", "dry-run"].filter(call.has)
             guard call.arguments.isEmpty, others.isEmpty else {
                 throw CommandError(
                     description: "With --ndjson the lines contain whole events: leave out the type and --"
@@ -92,6 +96,7 @@ private enum PublishCommand {
             $0.member("subject", ifPresent: call["subject"])
             $0.member("id", ifPresent: call["id"])
             $0.member("time", ifPresent: call["time"])
+            $0.member("deliver_at", ifPresent: call["at"])
             $0.member("data", ifPresent: data)
         }
         let answer = try client.send(
@@ -101,11 +106,19 @@ private enum PublishCommand {
         if listing.isJSON { return try listing.print(answer) }
         if call.has("dry-run") { return try explain(answer.json) }
         let isOld = answer.json["duplicate"]?.bool == true
-        try Output.line(
-            answer.json.text("id").printable() + (isOld ? " was published before; no delegate was notified again" : ""))
+        let isScheduled = answer.json["state"]?.isString("scheduled") == true
+        let time = answer.json.text("deliver_at")
+        let words =
+            switch (isOld, isScheduled) {
+            case (false, false): ""
+            case (true, false): " was published before; no delegate was notified again"
+            case (false, true): " is published at \(time)"
+            case (true, true): " was scheduled before, for \(time)"
+            }
+        try Output.line((answer.json.text("id") + words).printable())
         try warn(answer.json)
         guard let deliveries = answer.json["deliveries"] else {
-            if wait != nil && !isOld { Output.message("Not every delegate was called in time.\n") }
+            if wait != nil && !isOld && !isScheduled { Output.message("Not every delegate was called in time.\n") }
             return
         }
         var table = Table(.id("DELEGATE"), "STATE", "STATUS", "MS", .text("ERROR"))

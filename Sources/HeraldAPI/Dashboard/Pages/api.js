@@ -116,6 +116,8 @@ export const api = {
   statistics: (id) => get(delegate(id) + "/stats"),
 
   events: (filter, signal) => search("v1/events", filter, { data: [eventShape] }, signal),
+  scheduled: (filter) => get("v1/events" + query({ state: "scheduled", ...filter }), { data: [eventShape] }),
+  cancelScheduled: (id) => send("DELETE", event(id)),
   /// Without its deliveries.
   event: (id) => get(event(id) + "?deliveries=none", eventShape),
   deliveriesOf: (id, filter) => get(event(id) + "/deliveries" + query(filter)),

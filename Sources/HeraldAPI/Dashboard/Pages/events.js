@@ -6,6 +6,7 @@ import { h, show, empty } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
+import { scheduled } from "./scheduled.js";
 import { t } from "./texts.js";
 import { local } from "./times.js";
 
@@ -47,9 +48,11 @@ export function events(root, { query, signal }) {
   const table = h("table", { class: "events" },
     h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
   const foot = h("div");
+  const later = h("section", { "aria-label": "Scheduled" });
   show(list, h("p", { class: "calm" }, "Searching …"));
   root.append(h("div", { class: "head" }, h("h1", null, "Events"), may("publish") && h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
-    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go(others) }, "Show live events")]), fresh, list);
+    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go(others) }, "Show live events")]), fresh, list, later);
+  if (isLive) scheduled(later, about, signal);
 
   const types = query.get("type")?.split(/[\s,]+/).filter(Boolean).join(",");
   const filters = () => ({ type: types, subject: about, id_prefix: query.get("id"), filter: content(query.get("data")), delivery: query.get("delivery"), since: query.get("since"), until: query.get("until") });

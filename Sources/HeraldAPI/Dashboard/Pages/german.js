@@ -71,6 +71,7 @@ export const german = {
   "None: no delegate subscribes to this event.": "Keine: Kein Empfänger abonniert dieses Ereignis.", "{} more of {}": "{} weitere von {}", "Raw": "Roh", "Copy": "Kopieren", "Copied.": "Kopiert.", "Delivered on attempt {}, ": "Zugestellt beim Versuch {}, ", "{} so far": "Bisher {}",
   ", the next ": ", der nächste ", "Not attempted yet.": "Noch nicht versucht.", "Given up after {}, the last one ": "Aufgegeben nach {}, der letzte ", "Dropped after {}.": "Verworfen nach {}.",
   "The browser does not allow copying here; select the text instead.": "Der Browser erlaubt das Kopieren hier nicht; markieren Sie den Text.",
+  "Scheduled": "Geplant", "Later events": "Spätere Ereignisse", "Cancel the event": "Ereignis absagen", "Cancel {}? It is not published.": "{} absagen? Es wird nicht gesendet.", "Cancelled.": "Abgesagt.",
   // Deliveries
   "All that wait or failed": "Alle wartenden und fehlgeschlagenen", "Failed since": "Fehlgeschlagen seit", "Accepted since": "Angenommen seit", "Last error": "Letzter Fehler", "Type or pattern": "Typ oder Muster", "Type: order.*": "Typ: order.*", "To ": "An ", "To all": "An alle",
   "Older deliveries": "Ältere Zustellungen", "No delivery matches.": "Keine Zustellung passt.", "No delivery waits or has failed.": "Keine Zustellung wartet oder ist fehlgeschlagen.", "When": "Wann", "Response": "Antwort", "deleted": "gelöscht", "Redeliver all": "Alle erneut zustellen",

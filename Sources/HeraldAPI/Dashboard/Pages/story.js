@@ -28,14 +28,15 @@ export function story(root, { parameter: id, signal }) {
     const event = await api.event(id);
     // The server lists failed deliveries first, then those that wait.
     let [found, cursor, counts] = [[], null, {}];
-    do {
+    // A scheduled event has no deliveries yet.
+    if (!event.state) do {
       const page = await api.deliveriesOf(id, { limit: pageSize, cursor });
       [found, cursor, counts] = [[...found, ...page.data], page.next_cursor, page.counts];
     } while (cursor && found.length < most);
     event.deliveries = found;
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
       may("manage") && event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
-    h("dl", { class: "facts" }, [["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
+    h("dl", { class: "facts" }, [event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
       ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));

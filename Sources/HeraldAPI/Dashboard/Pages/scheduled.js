@@ -1,0 +1,35 @@
+// The events that are published later.
+
+import { may } from "./access.js";
+import { api } from "./api.js";
+import { confirm, h, notice } from "./dom.js";
+import { cut, moment } from "./format.js";
+import { pages, table } from "./pages.js";
+import { t } from "./texts.js";
+
+/// Fills `root` with the scheduled events, the earliest first; with nothing if there are none.
+export function scheduled(root, subject, signal) {
+  const refresh = pages(root, signal, {
+    read: (cursor) => api.scheduled({ subject, limit: 20, cursor }),
+    draw: (found) => found.length > 0 && [h("h2", null, "Scheduled"), table("events", ["When", "Type", "Subject", "Data", ""], found.map(row))],
+    older: "Later events",
+  });
+
+  const row = (each) => h("tr", null,
+    h("td", null, moment(each.deliver_at)),
+    h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": "later" + each.id }, each.type)),
+    h("td", { class: "mono" }, each.subject && cut(each.subject, 32)),
+    h("td", { class: "mono clip muted data" }, cut(each.data?.text ?? "", 120)),
+    h("td", null, may("publish") && h("button", { type: "button", class: "quiet", "data-key": "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));
+
+  async function cancel(each) {
+    if (!await confirm(t("Cancel {}? It is not published.", each.type), "Cancel the event")) return;
+    try {
+      await api.cancelScheduled(each.id);
+      notice("Cancelled.");
+    } catch (error) {
+      notice(error.message);
+    }
+    refresh();
+  }
+}

@@ -1,0 +1,42 @@
+import HeraldJSON
+
+extension Command {
+    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
+
+    static let scheduled = Command(
+        name: "scheduled", summary: "list the events that are published later, the earliest first",
+        flags: [Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject.")] + Flags.list
+            + Flags.client,
+        examples: ["herald events scheduled --json | jq -r .deliver_at"],
+        action: .run { call throws(CommandError) in
+            try Listing.print(
+                call, ["v1", "events"], query: [("state", "scheduled"), ("subject", call["subject"])],
+                none: "No events.", EventRow.table
+            ) { EventRow.cells($0, time: $0.text("deliver_at")) }
+        })
+
+    static let reschedule = Command(
+        name: "reschedule", summary: "change the time of a scheduled event", arguments: [id],
+        flags: [
+            Flag(
+                name: "at", placeholder: "TIME", help: "Required: the new time; 2h: in two hours.", time: .future)
+        ] + Flags.client,
+        examples: ["herald events reschedule trial-42 --at 2026-12-27T09:00:00Z"],
+        action: .run { call throws(CommandError) in
+            guard let time = call["at"] else { throw CommandError(description: "--at TIME is required.") }
+            var json = JSONWriter()
+            json.object { $0.member("deliver_at", time) }
+            let answer = try APIClient(call).send("PATCH", ["v1", "events", call.arguments[0]], body: json.bytes)
+            let moved = answer.json.text("deliver_at")
+            try Listing(call).print(answer, "\(answer.json.text("id")) is published at \(moved)")
+        })
+
+    static let cancel = Command(
+        name: "cancel", summary: "cancel a scheduled event", arguments: [id], flags: Flags.client,
+        examples: ["herald events cancel trial-42"],
+        action: .run { call throws(CommandError) in
+            let id = call.arguments[0]
+            let answer = try APIClient(call).send("DELETE", ["v1", "events", id])
+            try Listing(call).print(answer, "\(id) is cancelled.")
+        })
+}
