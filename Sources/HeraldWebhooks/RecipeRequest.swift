@@ -150,7 +150,7 @@ struct RecipeTarget {
         }
     }
 
-    private var aws: RecipeRequest.AWSSignature? {
+    var aws: RecipeRequest.AWSSignature? {
         guard case .aws(let region, let service, let id, let secret) = plan.auth else { return nil }
         return .init(scope: "aws:amz:\(region):\(service)", credentials: "\(id):\(secret)")
     }

@@ -88,8 +88,9 @@ final class Target {
             tokens = nil
         }
         let shared = Self.sharedLines(delegate, userAgent: userAgent)
-        // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB.
-        var lines = ["Expect:"]
+        // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB. A signature
+        // of Amazon would include it all the same, although it is not sent.
+        var lines = recipe?.aws == nil ? ["Expect:"] : []
         if recipe == nil, let type = Payload.contentType(delegate.settings.format) {
             lines.append("content-type: \(type)")
         }

@@ -117,6 +117,10 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(aws.header("authorization")?.hasPrefix("AWS4-HMAC-SHA256 Credential=AK/") == true)
         #expect(aws.header("authorization")?.contains("/eu-west-1/sqs/aws4_request") == true)
         #expect(aws.header("x-amz-date") != nil)
+        // Amazon computes the signature from the headers that it gets.
+        let signed = aws.header("authorization")?.firstMatch(of: #/SignedHeaders=([^,]+)/#)?.1.split(separator: ";")
+        #expect(signed?.isEmpty == false)
+        for name in signed ?? [] { #expect(aws.header(String(name)) != nil, "\(name)") }
     }
 
     @Test("a 2xx that the recipe refuses is a failure with the status and the body")
