@@ -1,99 +1,72 @@
 package import HeraldCrypto
 
-/// Verifies the signatures of callbacks: Standard Webhooks, `v1` (HMAC-SHA256) and `v1a` (Ed25519).
+/// Verifies the signatures of callbacks: Standard Webhooks, or any other ``Scheme``.
 package struct SignatureCheck: Sendable {
-    package enum Verdict: Equatable, Sendable, CustomStringConvertible {
-        case verified
-        /// This header is missing or malformed.
-        case unsigned(String)
-        /// The age of the signature in seconds, negative if it is in the future: it could be a replay.
-        case stale(Int64)
-        /// No signature matches any of the keys.
-        case forged
+    /// A scheme and its keys.
+    private struct Part {
+        let scheme: Scheme
+        var keys: [[UInt8]] = []
+    }
 
-        package var description: String {
-            switch self {
-            case .verified: "verified"
-            case .unsigned(let header): "UNSIGNED (no \(header))"
-            case .stale(let seconds): "STALE (\(seconds) s)"
-            case .forged: "FORGED"
+    private let parts: [Part]
+
+    /// - Parameters:
+    ///   - keys: one matching key is enough.
+    ///   - scheme: `nil` for Standard Webhooks: `v1` with `whsec_…`, and `v1a` with `whpk_…`.
+    package init(keys: [String], scheme: Scheme? = nil) throws(SignatureKeyError) {
+        var parts = scheme.map { [Part(scheme: $0)] } ?? [Part(scheme: .standard), Part(scheme: .standardEd25519)]
+        for text in keys {
+            let isPublic = text.hasPrefix(Ed25519.PublicKey.prefix)
+            if scheme == nil, !isPublic, !text.hasPrefix(SecretText.prefix) {
+                throw SignatureKeyError(
+                    description: "A key must begin with \(SecretText.prefix) or \(Ed25519.PublicKey.prefix).")
+            }
+            let index = isPublic ? parts.count - 1 : 0
+            do throws(SchemeKeyError) {
+                parts[index].keys.append(try parts[index].scheme.key(text, for: .verifying))
+            } catch {
+                throw SignatureKeyError(description: "The \(isPublic ? "public key" : "secret") \(error).")
             }
         }
-    }
-
-    private enum Key {
-        case secret([UInt8])
-        case publicKey(Ed25519.PublicKey)
-    }
-
-    private static let maxAgeSeconds: Int64 = 300
-    private let keys: [Key]
-
-    /// - Parameter keys: `whsec_…` and `whpk_…`; one matching key is enough.
-    package init(keys: [String]) throws(SignatureKeyError) {
-        var parsed: [Key] = []
-        for text in keys { parsed.append(try Self.key(text)) }
-        self.keys = parsed
-    }
-
-    /// - Parameter now: milliseconds since 1970.
-    package func verdict(on request: ReceivedRequest, now: Int64) throws(CryptoError) -> Verdict {
-        try verdict(on: request.body, now: now) { request.header($0) }
+        self.parts = parts.filter { !$0.keys.isEmpty }
     }
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
+    ///   - url: the URL that the sender has, for schemes that sign it.
+    package func verdict(
+        on request: ReceivedRequest, now: Int64, url: String = ""
+    ) throws(CryptoError) -> SchemeVerdict {
+        try verdict(on: request.body, now: now, url: url) { request.header($0) }
+    }
+
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - url: the URL that the sender has, for schemes that sign it.
     ///   - header: the value of the header with this name, in lower case.
     package func verdict(
-        on body: [UInt8], now: Int64, header: (String) -> String?
-    ) throws(CryptoError) -> Verdict {
-        guard let id = header("webhook-id") else { return .unsigned("webhook-id") }
-        guard let text = header("webhook-timestamp"), let sentAt = Int64(text), (0..<1 << 40).contains(sentAt)
-        else { return .unsigned("webhook-timestamp") }
-        guard let signatures = header("webhook-signature") else { return .unsigned("webhook-signature") }
-        let signed = Array("\(id).\(text).".utf8) + body
-        for signature in signatures.split(separator: " ") {
-            guard try fits(signature, signed) else { continue }
-            let age = now / 1000 - sentAt
-            return abs(age) <= Self.maxAgeSeconds ? .verified : .stale(age)
+        on body: [UInt8], now: Int64, url: String = "", header: (String) -> String?
+    ) throws(CryptoError) -> SchemeVerdict {
+        var verdicts: [SchemeVerdict] = []
+        for part in parts {
+            // Whatever the type of the body is said to be: a scheme that signs the form alone must not leave it out.
+            let form = part.scheme.content.contains("{form}") ? FormFields.read(body) : []
+            verdicts.append(
+                try part.scheme.verify(
+                    body: body, url: url, form: form, header: header, keys: part.keys, now: now / 1000))
         }
-        return .forged
+        return verdicts.min { Self.rank($0) < Self.rank($1) } ?? .forged(.unknown)
     }
 
-    /// Whether it was made with one of the keys.
-    private func fits(_ signature: Substring, _ signed: [UInt8]) throws(CryptoError) -> Bool {
-        let parts = signature.split(separator: ",", maxSplits: 1)
-        guard parts.count == 2, let bytes = Base64.decode(parts[1]) else { return false }
-        for key in keys {
-            switch (parts[0], key) {
-            case ("v1", .secret(let secret)):
-                let hmac = try HMAC(key: secret)
-                hmac.update(signed)
-                if isEqualInConstantTime(bytes, try hmac.finish()) { return true }
-            case ("v1a", .publicKey(let key)):
-                if key.verifies(bytes, of: signed) { return true }
-            default:
-                break
-            }
-        }
-        return false
-    }
-
-    private static func key(_ text: String) throws(SignatureKeyError) -> Key {
-        if text.hasPrefix(Ed25519.PublicKey.prefix) {
-            do throws(Ed25519TextError) {
-                return .publicKey(try Ed25519.PublicKey(text: text))
-            } catch {
-                throw SignatureKeyError(description: "The public key \(error).")
-            }
-        }
-        do throws(SecretTextError) {
-            return .secret(try SecretText.parse(text))
-        } catch .noPrefix {
-            throw SignatureKeyError(
-                description: "A key must begin with \(SecretText.prefix) or \(Ed25519.PublicKey.prefix).")
-        } catch {
-            throw SignatureKeyError(description: "The secret \(error).")
+    /// The most favorable verdict first, then the one that says most.
+    private static func rank(_ verdict: SchemeVerdict) -> Int {
+        switch verdict {
+        case .verified: 0
+        case .stale: 1
+        case .forged(let mismatch) where mismatch != .unknown: 2
+        case .forged: 3
+        case .malformed: 4
+        case .missing: 5
         }
     }
 }

@@ -138,6 +138,34 @@ struct ClientOfflineTests {
         #expect(unsigned.end == .exited(1) && unsigned.text.contains("webhook-timestamp"), "\(unsigned.text)")
     }
 
+    @Test("verify accepts the signatures of other providers, and says why one is wrong")
+    func verifyScheme() async throws {
+        // docs.github.com, "Testing the webhook payload validation".
+        let signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+        func verify(_ arguments: [String], _ body: String = "Hello, World!") async throws -> (ChildProcess.End, String)
+        {
+            let result = try await Client.run(["verify", "--scheme"] + arguments, input: body)
+            return (result.end, result.text)
+        }
+        let secret = "It's a Secret to Everybody"
+        let folder = TemporaryFolder()
+        let file = try folder.write(secret + "\n", to: "secret")
+        let headers = try folder.write("X-Hub-Signature-256: \(signature)\r\n", to: "headers")
+        let good = try await verify(["github", "--secret-file", file, "--headers", headers])
+        #expect(good == (.exited(0), "The signature is valid."))
+        let changed = try await verify(["github", "--secret", secret, "--signature", signature], "Hello, World!\n")
+        #expect(
+            changed == (
+                .exited(1), "No signature is valid: the body was changed: it is right without the last newline."
+            ))
+        let newline = try await verify(["github", "--secret", secret + "\n", "--signature", signature])
+        #expect(newline.0 == .exited(1) && newline.1.contains("the secret begins or ends with white space"))
+        let missing = try await verify(["stripe", "--secret", secret])
+        #expect(missing == (.exited(1), "The message is not signed: the header Stripe-Signature is missing."))
+        #expect(try await verify(["nobody", "--secret", "x"]).0 == .exited(64))
+        #expect(try await verify(["github", "--secret", "x", "--timestamp", "1"]).0 == .exited(64))
+    }
+
     @Test("an old signature is accepted only with --any-age")
     func age() async throws {
         // As in the README's example by openssl.

@@ -69,7 +69,9 @@ struct ListenTests {
         for id in requests.compactMap({ $0.header("webhook-id") }) where arrived.last != id { arrived.append(id) }
         #expect(arrived == ids, "all, and in order")
         let check = try SignatureCheck(keys: [Self.secret])
-        for request in requests { #expect(try check.verdict(on: request, now: Clock.system.wall()) == .verified) }
+        for request in requests {
+            #expect(try "\(check.verdict(on: request, now: Clock.system.wall()))" == "the signature is valid")
+        }
 
         let delivered = try #require(await webhook.requests(1).first { $0.header("webhook-id") == ids[0] })
         let forwarded = requests[0]

@@ -86,6 +86,32 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
+    @Test("verifies the signatures of other providers, and prints why one is wrong")
+    func schemes() async throws {
+        let receiver = try await Running(["--brief", "--scheme", "twilio", "--secret", "12345"])
+        func code(_ url: String, _ body: String) async throws -> String {
+            let code = try await ChildProcess.run(
+                "sh",
+                [
+                    "-c", "printf '%s' \"$1\" | openssl dgst -sha1 -hmac 12345 -binary | openssl base64 -A", "sh",
+                    url + body,
+                ])
+            return code.text
+        }
+        let signature = try await code(receiver.url + "sms?a=1", "BodyHi & byeTo+1")
+        func post(_ body: String, _ signature: String) async throws -> String {
+            try await curl(
+                "-d", body, "-H", "X-Twilio-Signature: \(signature)", "-o", "/dev/null", "-w", "%{http_code}",
+                receiver.url + "sms?a=1")
+        }
+        #expect(try await post("To=%2B1&Body=Hi+%26+bye", signature) == "200")
+        #expect(try await post("To=%2B2&Body=Hi+%26+bye", signature) == "401")
+        try await eventually("both are printed") { receiver.process.lines.count >= 3 }
+        #expect(receiver.process.text.contains("verified To=%2B1"))
+        #expect(receiver.process.text.contains("FORGED (the signature is of another secret or body) To=%2B2"))
+        try await receiver.stop()
+    }
+
     @Test("a script sets the responses of its paths, --reply those of all others")
     func script() async throws {
         let folder = TemporaryFolder()

@@ -1,5 +1,6 @@
 import Foundation
 import Herald
+import HeraldCrypto
 import HeraldTestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import HeraldCrypto
 import HeraldReceiver
 import HeraldRuntime
 
@@ -6,47 +7,60 @@ extension Command {
         name: "verify", summary: "check the signature of a callback, without a server",
         details: """
             The standard input is the body, byte for byte. The headers come from a file with one on each line, as
-            curl -v and most logs write them, or one by one. Exits 0 when a signature fits, else 1.
+            curl -v and most logs write them, or one by one. Exits 0 when a signature fits, else 1, and
+            says what would make it right, if that can be found out.
             """,
         flags: [
             Flag(
                 name: "secret", placeholder: "KEY",
-                help: "The whsec_ secret or whpk_ public key. May be given again; one that verifies is enough."),
+                help: "The secret, or for Ed25519 the public key. May be given again; one that verifies is enough."),
             Flag(name: "secret-file", placeholder: "FILE", help: "Keys in a file, one on each line."),
+            Flag(
+                name: "scheme", placeholder: "NAME",
+                help:
+                    "Whose signature it is: \(Scheme.presets.map(\.name).joined(separator: ", ")). Default: standard.",
+                values: Scheme.presets.map(\.name)),
+            Flag(name: "url", placeholder: "URL", help: "The URL that the sender has, for square and twilio."),
             Flag(name: "headers", placeholder: "FILE", help: "The headers: \"name: value\" on each line."),
-            Flag(name: "id", placeholder: "ID", help: "The header webhook-id."),
-            Flag(name: "timestamp", placeholder: "SECONDS", help: "The header webhook-timestamp."),
-            Flag(name: "signature", placeholder: "TEXT", help: "The header webhook-signature."),
+            Flag(name: "id", placeholder: "ID", help: "The header with the id, such as webhook-id."),
+            Flag(
+                name: "timestamp", placeholder: "SECONDS", help: "The header with the time, such as webhook-timestamp."),
+            Flag(
+                name: "signature", placeholder: "TEXT",
+                help: "The header with the signature, such as webhook-signature."),
             Flag(name: "any-age", help: "Accept signatures that are older than five minutes."),
         ],
         examples: [
             "herald verify --secret-file secret.txt --headers headers.txt < body.json",
             "herald verify --secret whsec_... --id evt_1 --timestamp 1700000000 --signature v1,... < body.json",
+            "herald verify --scheme github --secret-file secret.txt --headers headers.txt < body.json",
         ],
         action: .run(VerifyCommand.run))
 }
 
 private enum VerifyCommand {
     static func run(_ call: Invocation) throws(CommandError) {
-        let check = try check(call)
-        let headers = try headers(call)
+        let scheme = try call["scheme"].map(Scheme.named)
+        let check = try check(call, scheme)
+        let headers = try headers(call, scheme ?? .standard)
         let body = try Input.bytes("-")
-        let verdict: SignatureCheck.Verdict
+        let verdict: SchemeVerdict
         do {
-            verdict = try check.verdict(on: body, now: Clock.system.wall()) { headers[$0] }
+            verdict = try check.verdict(on: body, now: Clock.system.wall(), url: call["url"] ?? "") { headers[$0] }
         } catch {
             throw CommandError(description: "\(error).", exitCode: ExitCode.software)
         }
         switch verdict {
         case .verified: try Output.line("The signature is valid.")
-        case .stale(let seconds) where call.has("any-age"):
+        case .stale(let seconds, _) where call.has("any-age"):
             try Output.line("The signature is valid, and \(seconds) s old.")
-        case .stale(let seconds):
+        case .stale(let seconds, _):
             let when = seconds > 0 ? "\(seconds) s old" : "\(-seconds) s ahead of this clock"
             throw no("The signature is valid, but \(when): it could be a replay. --any-age accepts it.")
-        case .unsigned(let header): throw no("The header \(header) is missing or invalid.")
-        case .forged:
+        case .missing, .malformed: throw no("The message is not signed: \(verdict).")
+        case .forged(.unknown):
             throw no("No signature is valid: another key, or a body that is not byte for byte the one that was sent.")
+        case .forged(let mismatch): throw no("No signature is valid: \(mismatch).")
         }
     }
 
@@ -54,22 +68,22 @@ private enum VerifyCommand {
         CommandError(description: text, exitCode: ExitCode.refused)
     }
 
-    private static func check(_ call: Invocation) throws(CommandError) -> SignatureCheck {
+    private static func check(_ call: Invocation, _ scheme: Scheme?) throws(CommandError) -> SignatureCheck {
         var keys = call.flags["secret"] ?? []
         for path in call.flags["secret-file"] ?? [] {
-            keys += String(decoding: try Input.file(path), as: UTF8.self).split(whereSeparator: \.isWhitespace).map(
-                String.init)
+            let text = String(decoding: try Input.file(path), as: UTF8.self)
+            keys += text.split { scheme == nil ? $0.isWhitespace : $0.isNewline }.map(String.init)
         }
         guard !keys.isEmpty else { throw CommandError(description: "--secret or --secret-file is missing.") }
         do throws(SignatureKeyError) {
-            return try SignatureCheck(keys: keys)
+            return try SignatureCheck(keys: keys, scheme: scheme)
         } catch {
             throw CommandError(description: error.description)
         }
     }
 
     /// By name in lower case. Flags override the file.
-    private static func headers(_ call: Invocation) throws(CommandError) -> [String: String] {
+    private static func headers(_ call: Invocation, _ scheme: Scheme) throws(CommandError) -> [String: String] {
         var headers: [String: String] = [:]
         if let path = call["headers"] {
             let text = String(decoding: try Input.file(path), as: UTF8.self)
@@ -80,9 +94,22 @@ private enum VerifyCommand {
                 headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })
             }
         }
-        for name in ["id", "timestamp", "signature"] {
-            if let value = call[name] { headers["webhook-" + name] = value }
+        for (flag, name) in [
+            ("id", scheme.idHeader), ("timestamp", scheme.timestampHeader), ("signature", scheme.header),
+        ] {
+            guard let value = call[flag] else { continue }
+            guard let name else { throw CommandError(description: "--\(flag): the scheme has no such header.") }
+            headers[name.lowercased()] = value
         }
         return headers
+    }
+}
+
+extension Scheme {
+    /// The preset with this name.
+    static func named(_ name: String) throws(CommandError) -> Scheme {
+        if let scheme = preset(name) { return scheme }
+        let names = presets.map(\.name).joined(separator: ", ")
+        throw CommandError(description: "--scheme is \"\(name)\", but must be one of: \(names).")
     }
 }

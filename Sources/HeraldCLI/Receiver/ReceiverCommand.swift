@@ -1,4 +1,5 @@
 import Glibc
+import HeraldCrypto
 import HeraldReceiver
 import HeraldRuntime
 
@@ -62,7 +63,7 @@ enum ReceiverCommand {
         }
         let check: SignatureCheck
         do throws(SignatureKeyError) {
-            check = try SignatureCheck(keys: settings.keys)
+            check = try SignatureCheck(keys: settings.keys, scheme: settings.scheme)
         } catch {
             throw CommandError(description: "--secret: \(error)")
         }
@@ -70,12 +71,19 @@ enum ReceiverCommand {
             // Handshakes are not signed, and verification requires libcrypto.
             let verdict =
                 request.method == "OPTIONS"
-                ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
+                ? nil
+                : (try? check.verdict(on: request, now: Clock.system.wall(), url: url(request, settings)))
+                    ?? .forged(.unknown)
             let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
             counts?.add(request, reply)
             printer.printRequest(request, verdict, reply)
             return reply
         }
+    }
+
+    /// The URL that the sender has: the given one, or what the request says.
+    private static func url(_ request: ReceivedRequest, _ settings: ReceiverSettings) -> String {
+        settings.url ?? "http\(settings.usesTLS ? "s" : "")://\(request.header("host") ?? "")\(request.path)"
     }
 
     private static func replies(_ settings: ReceiverSettings) throws(CommandError) -> ScriptedReplies {

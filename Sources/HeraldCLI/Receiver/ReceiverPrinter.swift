@@ -1,4 +1,5 @@
 import Glibc
+import HeraldCrypto
 import HeraldReceiver
 
 /// Prints received requests to standard output. Any thread.
@@ -9,7 +10,7 @@ struct ReceiverPrinter: Sendable {
 
     private static let maxBodyBytes = 16_384
 
-    func printRequest(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
+    func printRequest(_ request: ReceivedRequest, _ verdict: SchemeVerdict?, _ reply: ReceiverReply) {
         switch amount {
         case .full: Self.write(full(request, verdict, reply))
         case .brief: Self.write(brief(request, verdict))
@@ -31,20 +32,20 @@ struct ReceiverPrinter: Sendable {
         }
     }
 
-    private func brief(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?) -> String {
+    private func brief(_ request: ReceivedRequest, _ verdict: SchemeVerdict?) -> String {
         let words = [
-            verdict.map { "\($0)" } ?? "\(request.method) \(request.path)", request.header("webhook-id"),
+            verdict.map(\.words) ?? "\(request.method) \(request.path)", request.header("webhook-id"),
             request.header("herald-attempt").map { "attempt \($0)" }, body(request),
         ]
         return words.compactMap { $0 }.joined(separator: " ").printable()
     }
 
     private func full(
-        _ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply
+        _ request: ReceivedRequest, _ verdict: SchemeVerdict?, _ reply: ReceiverReply
     ) -> String {
         var lines = [
             "\(request.method) \(request.path)  \(request.version.rawValue), connection \(request.connection)"
-                + (verdict.map { ", \($0)" } ?? "") + " → \(reply)"
+                + (verdict.map { ", \($0.words)" } ?? "") + " → \(reply)"
         ]
         for (name, value) in request.headers { lines.append("    \(name): \(value)") }
         if !request.body.isEmpty { lines += ["", body(request)] }
@@ -54,5 +55,18 @@ struct ReceiverPrinter: Sendable {
     private func body(_ request: ReceivedRequest) -> String {
         let text = String(decoding: request.body.prefix(Self.maxBodyBytes), as: UTF8.self)
         return request.body.count > Self.maxBodyBytes ? text + " … (\(request.body.count) bytes)" : text
+    }
+}
+
+extension SchemeVerdict {
+    /// One word that catches the eye, and the reason.
+    fileprivate var words: String {
+        switch self {
+        case .verified: "verified"
+        case .missing(let header): "UNSIGNED (no \(header))"
+        case .malformed: "UNSIGNED (\(self))"
+        case .stale(let seconds, _): "STALE (\(seconds) s)"
+        case .forged: "FORGED (\(self))"
+        }
     }
 }

@@ -1,3 +1,4 @@
+import HeraldCrypto
 import HeraldReceiver
 
 /// The settings of `herald receiver`.
@@ -5,6 +6,10 @@ struct ReceiverSettings {
     var address = "127.0.0.1"
     var port: UInt16 = 9000
     var keys: [String] = []
+    /// `nil` for Standard Webhooks.
+    var scheme: Scheme?
+    /// The URL that senders have; `nil` if it is that of the request.
+    var url: String?
     var scriptFile: String?
     /// The default reply, in the form of a query.
     var reply: String?
@@ -60,9 +65,26 @@ struct ReceiverFlag: CommandLineFlag, Sendable {
         ReceiverFlag(
             name: "secret", placeholder: "KEY",
             help:
-                "Verifies each signature with this whsec_ or whpk_ key, and responds with 401 if it is invalid. May be given again."
+                "Verifies each signature with this secret or public key, and responds with 401 if it is invalid. May be given again."
         ) {
             $1.keys.append($0)
+            return nil
+        },
+        ReceiverFlag(
+            name: "scheme", placeholder: "NAME",
+            help: "Whose signatures they are: \(Scheme.presets.map(\.name).joined(separator: ", ")). Default: standard."
+        ) {
+            guard let scheme = Scheme.preset($0) else {
+                return "one of: " + Scheme.presets.map(\.name).joined(separator: ", ")
+            }
+            $1.scheme = scheme
+            return nil
+        },
+        ReceiverFlag(
+            name: "url", placeholder: "URL",
+            help: "The URL that senders have, for square and twilio. Default: that of the request."
+        ) {
+            $1.url = $0
             return nil
         },
         ReceiverFlag(
