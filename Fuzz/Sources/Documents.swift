@@ -82,3 +82,38 @@ private func isEqual(_ one: JSONValue, _ two: JSONValue) -> Bool {
     case .bool, .null: return one.bool == two.bool
     }
 }
+
+/// A template, a line break, the data of an event. It means the same when stored, makes JSON, and the same twice.
+func fuzzTemplate(_ bytes: [UInt8]) {
+    let (first, second) = bytes.twoParts
+    guard let document = try? JSONDocument(parsing: first), (try? JSONDocument(parsing: second)) != nil else { return }
+    let template: Template
+    do throws(TemplateErrors) {
+        template = try Template(document.root, at: "/body")
+    } catch {
+        precondition(!error.errors.isEmpty && error.errors.allSatisfy { $0.pointer.hasPrefix("/body") })
+        return
+    }
+    guard let again = try? Template(text: template.text, at: "/body") else {
+        preconditionFailure("it can't be read again")
+    }
+    precondition(again == template)
+    let event = Event(id: "evt_1", type: "order.paid", subject: "aBc", time: 0, data: second)
+    func render(_ template: Template) -> [UInt8]? {
+        var budget = WorkBudget(steps: TemplateLimits.steps)
+        let metadata = [KeyValue("team", "a")]
+        let roots = TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata, app: "default")
+        do throws(TemplateFailure) {
+            return try template.render(roots, &budget)
+        } catch {
+            precondition(error.pointer.hasPrefix("/body"))
+            return nil
+        }
+    }
+    let made = render(template)
+    precondition(made == render(again))
+    guard let made else { return }
+    precondition(made.count <= TemplateLimits.outputBytes)
+    let limits = JSONLimits(depth: 80, values: .max, keyBytes: .max)
+    precondition((try? JSONDocument(parsing: made, limits: limits)) != nil, "it makes no JSON")
+}

@@ -3,7 +3,7 @@ import Foundation
 /// One parser of what strangers send, and what must hold whatever they send. A property that doesn't hold traps, which
 /// libFuzzer reports with the input.
 enum FuzzTarget: String, CaseIterable {
-    case json, schema, filter, pattern, event, cloudevent, delegate, url, network, head, place, query
+    case json, schema, filter, template, pattern, event, cloudevent, delegate, url, network, head, place, query
 
     /// The one that `FUZZ_TARGET` names; libFuzzer calls one function, so each process runs one target.
     static let chosen: FuzzTarget = {
@@ -20,6 +20,7 @@ enum FuzzTarget: String, CaseIterable {
         case .json: fuzzJSON(bytes)
         case .schema: fuzzSchema(bytes)
         case .filter: fuzzFilter(bytes)
+        case .template: fuzzTemplate(bytes)
         case .pattern: fuzzPattern(bytes)
         case .event: fuzzEvent(bytes)
         case .cloudevent: fuzzCloudEvent(bytes)
