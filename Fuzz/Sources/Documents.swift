@@ -102,7 +102,7 @@ func fuzzTemplate(_ bytes: [UInt8]) {
     func render(_ template: Template) -> [UInt8]? {
         var budget = WorkBudget(steps: TemplateLimits.steps)
         let metadata = [KeyValue("team", "a")]
-        let roots = TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata, app: "default")
+        let roots = TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata)
         do throws(TemplateFailure) {
             return try template.render(roots, &budget)
         } catch {

@@ -33,7 +33,7 @@ struct RecipePathTests {
             var json = JSONWriter()
             json.value(value)
             let event = Event("a.b", data: String(decoding: json.bytes, as: UTF8.self))
-            let roots = TemplateRoots(EventView(event), delegate: "dlg_1", app: "default")
+            let roots = TemplateRoots(EventView(event), delegate: "dlg_1")
             var budget = WorkBudget(steps: TemplateLimits.steps)
             let searched = try query.render(roots, &budget)
             for template in templates {

@@ -22,7 +22,7 @@ struct PresetTests {
     ]
 
     private static func roots(_ event: Event) -> TemplateRoots {
-        TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata, app: "default")
+        TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata)
     }
 
     private static func body(_ preset: Preset, _ event: Event) throws -> [UInt8]? {
@@ -67,6 +67,19 @@ struct PresetTests {
             #expect(preset.request["sign"] != nil, "\(preset.name)")
         }
         #expect(Preset.named("slack")?.name == "slack" && Preset.named("none") == nil)
+    }
+
+    @Test("each is a recipe that a delegate can have")
+    func recipes() throws {
+        for preset in Preset.all {
+            let isAWS = preset.request["auth"] != nil
+            let auth = #", "auth": {"aws": {"region": "eu-central-1", "key_id": "AKID", "secret": "s"}}"#
+            let request = try JSONDocument(parsing: "{\"preset\": \"\(preset.name)\"\(isAWS ? auth : "")}")
+            var errors: [FieldError] = []
+            var recipe: Recipe?
+            RecipeInput.merge(request.root, into: &recipe, &errors)
+            #expect(errors.isEmpty && recipe.flatMap(RecipePlan.init) != nil, "\(preset.name) \(errors)")
+        }
     }
 
     @Test("the longest event is within the limits that the receivers document")

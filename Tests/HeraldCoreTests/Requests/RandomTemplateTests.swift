@@ -51,7 +51,7 @@ struct RandomTemplateTests {
     private func rendered(_ template: Template, _ event: Event) throws(TemplateFailure) -> [UInt8] {
         var budget = WorkBudget(steps: TemplateLimits.steps)
         let roots = TemplateRoots(
-            EventView(event), delegate: "dlg_1", metadata: [KeyValue("team", "a \"b\"")], app: "default")
+            EventView(event), delegate: "dlg_1", metadata: [KeyValue("team", "a \"b\"")])
         return try template.render(roots, &budget)
     }
 }

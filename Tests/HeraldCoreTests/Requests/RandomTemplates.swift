@@ -93,7 +93,7 @@ struct RandomTemplates {
             text += pick([".a", ".b", ".list", ".text", "['odd name']", ".zoë", "[0]", "[1]", "[7]", "[\"c\"]"])
         }
         return random.chance(0.2)
-            ? pick(["id", "type", "subject", "time", "source", "app", "delegate.metadata"]) : text
+            ? pick(["id", "type", "subject", "time", "source", "delegate.metadata"]) : text
     }
 
     private mutating func placeholder(_ elements: [String]) -> String {

@@ -38,7 +38,7 @@ extension Preset {
     /// bytes. A paragraph has some tags of HTML.
     static let googleChat = """
         {"sign": [], "body": {"fallbackText": "{{ type }} {{ subject }}", "cardsV2": [{"cardId": "event", "card": {
-          "header": {"title": "{{ type }}", "subtitle": "{{ subject ?? source ?? app }}"},
+          "header": {"title": "{{ type }}", "subtitle": "{{ subject ?? source ?? id }}"},
           "sections": [{"widgets": [
             {"textParagraph": {"text": "{{ data | json | truncate 2000 | escape html }}"}}]}]}}]}}
         """
@@ -60,7 +60,7 @@ extension Preset {
           "dedup_key": "{{ subject ?? id | truncate 255 }}",
           "payload": {
             "summary": "{{ type }} {{ subject }}",
-            "source": "{{ source ?? app }}",
+            "source": "{{ source ?? 'herald' }}",
             "severity": {"$if": {"data": {"severity": ["critical", "error", "warning", "info"]}},
               "then": "{{ data.severity }}", "else": "error"},
             "timestamp": "{{ time }}",
