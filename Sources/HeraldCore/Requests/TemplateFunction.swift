@@ -85,7 +85,7 @@ enum TemplateFunction: Sendable {
         var text = ""
         var isFirst = true
         for element in array.elements {
-            guard budget.spend(1 + separator.utf8.count / 16), let part = TemplateValue.json(element).text(&budget)
+            guard budget.spend(3 + separator.utf8.count / 16), let part = TemplateValue.json(element).text(&budget)
             else { return nil }
             if !isFirst { text += separator }
             text += part

@@ -78,7 +78,7 @@ struct TemplateRenderer {
         try appendByte(UInt8(ascii: "{"), at: pointer)
         var isFirst = true
         for (key, member) in object.members {
-            try spend(2 + key.utf8.count / 8, at: pointer)
+            try spend(5 + key.utf8.count / 8, at: pointer)
             guard names.contains(key) == areKept else { continue }
             if !isFirst { try appendByte(UInt8(ascii: ","), at: pointer) }
             isFirst = false
@@ -200,12 +200,12 @@ struct TemplateRenderer {
         // Hands the bytes over, so that they are not copied.
         var bytes: [UInt8] = []
         swap(&bytes, &output)
-        output = Self.appending(text, to: bytes)
+        output = Self.appending(text, to: consume bytes)
         guard output.count <= TemplateLimits.outputBytes else { throw Self.tooLarge(pointer) }
     }
 
     private static func appending(_ text: String, to bytes: consuming [UInt8]) -> [UInt8] {
-        var json = JSONWriter(appendingTo: bytes)
+        var json = JSONWriter(appendingTo: consume bytes)
         json.value(text)
         return json.bytes
     }
