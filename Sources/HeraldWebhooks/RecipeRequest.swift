@@ -203,6 +203,7 @@ enum FormText {
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
                 UInt8(ascii: "~"):
                 bytes.append(byte)
+            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
             default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }

@@ -202,7 +202,11 @@ final class Transfer {
         try setBody(callback, request.payload, target, now, isSigned: request.hasStandardSignature)
         if !request.hasStandardSignature { herald_easy_set_headers(easy, list.first) }
         if request.method != .post { herald_easy_set_method(easy, request.method.rawValue) }
-        if let aws = request.aws, herald_easy_set_aws(easy, aws.scope, aws.credentials) != 1 { throw .aws }
+        if let aws = request.aws,
+            herald_easy_set_aws(easy, aws.scope, aws.credentials, target.userAgent ?? "") != 1
+        {
+            throw .aws
+        }
         if callback.purpose == .token || target.recipe?.plan.success != nil { excerptLimit = Transfer.readExcerpt }
     }
 
