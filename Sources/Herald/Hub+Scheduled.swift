@@ -4,6 +4,7 @@ import HeraldRuntime
 
 /// An event that is published later.
 public struct ScheduledEvent: Sendable {
+    /// The event, with its id.
     public let event: Event
     /// When it is published.
     public let date: Date

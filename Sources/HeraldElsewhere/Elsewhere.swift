@@ -103,6 +103,9 @@ public enum PublishedEvent {}
 public enum Recipe {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
+public enum ScheduledEvent {}
+
+@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum SigningSecret {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
