@@ -16,7 +16,7 @@ public struct NewEvent: Sendable {
     /// When the event happened, with millisecond precision; `nil` for now.
     public var time: Date?
     /// When to publish the event, at most 366 days ahead; `nil`, or a time in the past: at once. Until then it is in the schedule,
-    /// and not in the log: see ``HeraldCore/Hub/scheduledEvents(about:limit:after:)``.
+    /// and not in the log: see `scheduledEvents(about:limit:after:)` of the hub.
     public var deliveryDate: Date?
     /// The trace that the event belongs to, as in the header `traceparent` of W3C Trace Context: callbacks continue it. An
     /// invalid value is ignored.

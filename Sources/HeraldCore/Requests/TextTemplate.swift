@@ -47,12 +47,18 @@ package struct TextTemplate: Sendable {
     private var problem: String? {
         let literals = pieces.compactMap { if case .text(let bytes) = $0 { bytes } else { nil } }
         switch use {
-        case .header: return literals.lazy.compactMap { HeaderText.problem(of: $0[...]) }.first
+        case .header:
+            for literal in literals {
+                if let problem = HeaderText.problem(of: literal[...]) { return problem }
+            }
+            return nil
         case .path:
             guard case .text(let first)? = pieces.first, first.first == UInt8(ascii: "/") else {
                 return "must begin with /"
             }
-            if let problem = literals.lazy.compactMap(PathText.problem(ofLiteral:)).first { return problem }
+            for literal in literals {
+                if let problem = PathText.problem(ofLiteral: literal) { return problem }
+            }
             // With a value that is neither empty nor dots.
             let example = pieces.reduce(into: [UInt8]()) { path, piece in
                 if case .text(let bytes) = piece { path += bytes } else { path.append(UInt8(ascii: "x")) }
