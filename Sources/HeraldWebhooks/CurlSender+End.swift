@@ -132,6 +132,8 @@ extension CurlSender {
 
     func release(_ transfer: Transfer) {
         transfer.closeSocket()
+        if let target = transfer.target { recipeBodies.give(back: transfer.recipeBytes, of: target.delegate.app) }
+        transfer.recipeBytes = 0
         transfer.clear()
         pool.put(transfer)
     }

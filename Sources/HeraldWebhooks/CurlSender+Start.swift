@@ -166,6 +166,7 @@ extension CurlSender {
         do {
             let wall = clock.wall()
             let recipe = try request(callback, target, now: wall)
+            if let recipe { try makeRoom(for: recipe, transfer, target.delegate.app) }
             let payload = recipe?.payload ?? encoder.payload(callback.event, target.delegate.settings.format)
             try transfer.prepare(
                 callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
@@ -179,6 +180,14 @@ extension CurlSender {
             release(transfer)
             endOpen(callback, target, error.verdict, startedAt: transfer.startedAt)
         }
+    }
+
+    /// A transfer that is sent once more, over a new connection, gives its room back first.
+    private func makeRoom(for recipe: RecipeRequest, _ transfer: Transfer, _ app: AppKey) throws(TransferError) {
+        recipeBodies.give(back: transfer.recipeBytes, of: app)
+        transfer.recipeBytes = 0
+        guard let bytes = recipeBodies.take(recipe.payload.range.count, of: app) else { throw .noRoom }
+        transfer.recipeBytes = bytes
     }
 
     /// `nil` for a plain request.

@@ -27,6 +27,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         /// as there are handles are kept, because a new connection costs four times as much as a request on an open
         /// one.
         package var maxConnections = 2048
+        /// Maximum number of bytes of the large bodies that recipes have made for open callbacks.
+        package var maxRecipeBytes = 16 << 20
         /// Through which callbacks connect.
         package var proxies = ProxyRules()
         /// A file of trusted certificates that replaces the system's.
@@ -63,6 +65,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     var nextLookupDeadline = Int64.max
     /// Targets that have requested a token.
     var awaitingTokens: [Target] = []
+    var recipeBodies: RecipeBodies
     /// Outcomes that `poll` has not reported yet.
     var ended: [(token: Int, outcome: CallbackOutcome)] = []
     /// Number of callbacks that were started and not reported, except those in `ended`.
@@ -94,6 +97,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         capacity = configuration.capacity
         userAgent = "Herald/\(configuration.version)"
         encoder = PayloadEncoder(source: configuration.source)
+        recipeBodies = RecipeBodies(maxBytes: configuration.maxRecipeBytes)
         do {
             descriptors = try Descriptors()
             connector = try Connector()

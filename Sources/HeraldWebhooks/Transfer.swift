@@ -49,6 +49,8 @@ final class Transfer {
     private var extraHeaders: HeaderList?
     /// The URL of this request, if it is not that of its target.
     private var ownURL: ParsedURL?
+    /// The bytes of its body that `RecipeBodies` counts; they stay counted while it is prepared.
+    var recipeBytes = 0
     /// How much of the response's body is kept.
     var excerptLimit = Transfer.shownExcerpt
 
@@ -333,6 +335,8 @@ enum TransferError: Error {
     case eventID
     /// libcurl did not accept the region, the service or the credentials.
     case aws
+    /// Too many large bodies of recipes are open.
+    case noRoom
     /// The recipe of the delegate makes no request of the event.
     case notMade(TemplateFailure)
     /// All secrets of the delegate have expired.
@@ -345,6 +349,7 @@ enum TransferError: Error {
         case .url: "libcurl has no memory for the URL"
         case .tls: "libcurl did not take the delegate's TLS settings"
         case .proxy: "libcurl did not take the proxy of --callback-proxy"
+        case .noRoom: "the bodies that recipes have made for open requests leave no room for this one"
         case .aws: "libcurl did not take the settings of auth.aws"
         case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
         case .eventID: "the event's id can't stand in a header"
@@ -356,7 +361,7 @@ enum TransferError: Error {
     var verdict: CallbackOutcome.Verdict {
         switch self {
         // Not the receiver's failure.
-        case .handle: .failed(.stopped, detail: detail)
+        case .handle, .noRoom: .failed(.stopped, detail: detail)
         case .notMade: .failed(.requestNotMade, detail: detail)
         default: .failed(.protocolError, detail: detail)
         }

@@ -158,6 +158,35 @@ func recipe(_ json: String) throws -> Recipe {
         }
     }
 
+    @Test("large bodies of open requests have a bound, half of it for an app; others wait, which is no attempt")
+    func room() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        let loop = try SendingLoop { $0.maxRecipeBytes = 250_000 }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let made = try recipe(#"{"body": {"all": "{{ data }}"}}"#)
+        let large = event("\"\(String(repeating: "x", count: 60_000))\"")
+        let first = delegate(receiver.url("/a")) { $0.request = made }
+        let second = WebhookDelegate(
+            app: AppKey(rawValue: 2), key: 2, id: "dlg_2", state: first.state, start: 0, createdAt: 0, updatedAt: 0,
+            version: 1)
+        async let one = loop.send(first, large)
+        async let two = loop.send(first, large)
+        _ = await receiver.requests(2)
+        #expect(await loop.send(first, large).failure == .stopped)
+        // Another app has room, and small bodies are not counted.
+        async let other = loop.send(second, large)
+        async let small = loop.send(first)
+        _ = await receiver.requests(4)
+        gate.open()
+        #expect(await [one, two, other, small].allSatisfy(\.isSuccess))
+        #expect(await loop.send(first, large).isSuccess)
+        #expect(receiver.requests.count == 5)
+    }
+
     @Test("a preview is the request that is sent, without its secrets")
     func preview() async throws {
         let receiver = try Receiver()

@@ -108,6 +108,7 @@ struct Server {
             var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: guardian)
             sending.capacity = min(descriptors.callbacks, memory.callbacks)
             sending.maxConnections = sending.capacity * 2
+            sending.maxRecipeBytes = memory.recipeBodies
             sending.source = settings.source
             sending.origin = settings.origin
             sending.proxies = ProxyRules(settings.callbackProxy, overrides: settings.callbackProxyOverrides)

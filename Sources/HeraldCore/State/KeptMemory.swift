@@ -118,9 +118,14 @@ extension WebhookDelegate {
         bytes += [tls.authorities, tls.pin, tls.clientCertificate, tls.clientKey].reduce(0) { sum, text in
             sum + (text.map { KeptMemory.bytes(of: $0) } ?? 0)
         }
-        bytes += settings.request.map { 64 + $0.text.count } ?? 0
+        bytes += settings.request?.keptBytes ?? 0
         return bytes + state.secrets.count * 256
     }
+}
+
+extension Recipe {
+    /// The text, the compiled form that a sender keeps for its targets, and a token.
+    fileprivate var keptBytes: Int { 8_192 + text.count * 8 }
 }
 
 extension ContentFilter {
