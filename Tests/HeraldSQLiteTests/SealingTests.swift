@@ -18,7 +18,7 @@ struct SealingTests {
     /// Values that must not be on the disk.
     private static let secrets = [
         "the signing secret", "the header's value", "whsec_in the answer", "the key of the certificate",
-        "?token=in-the-url",
+        "?token=in-the-url", "the secret of a recipe",
     ]
 
     private let webhook = WebhookDelegate(
@@ -27,6 +27,7 @@ struct SealingTests {
     ) {
         $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
         $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
+        $0.request = Recipe(stored: Array(#"{"auth":{"basic":{"password":"\#(SealingTests.secrets[5])"}}}"#.utf8))
     }
     private let answer = StoredAnswer(
         fingerprint: [1], status: 201, headers: [KeyValue("location", "/")], body: Array(SealingTests.secrets[2].utf8))

@@ -27,6 +27,7 @@ struct DelegateConformance {
         wanted.verification = .challenge
         wanted.httpVersion = .http2
         wanted.tls = TLSSettings(authorities: "ca: ä", pin: "p", clientCertificate: "c\n", clientKey: "k")
+        wanted.request = Recipe(stored: Array(#"{"method":"PUT","auth":{"basic":{"user":"ä","password":"p"}}}"#.utf8))
         let given = WebhookDelegate(
             2, start: 3, status: .paused, reason: "on request: ä",
             secrets: [
