@@ -190,4 +190,7 @@ class Browser:
         field.send_keys(text + (Keys.ENTER if enter else ""))
 
     def choose(self, name, value):
-        self.script(f"const field = document.getElementById('{name}'); field.value = '{value}'; field.dispatchEvent(new Event('change'));")
+        self.wait(lambda: self.script(
+            f"const field = document.getElementById('{name}'); if (!field) return false; field.value = '{value}';"
+            f"if (field.options && field.value !== '{value}') return false;"
+            "field.dispatchEvent(new Event('change')); return true;"), f"choosing {value} in {name}")

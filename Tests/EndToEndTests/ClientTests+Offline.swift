@@ -156,12 +156,12 @@ struct ClientOfflineTests {
         let changed = try await verify(["github", "--secret", secret, "--signature", signature], "Hello, World!\n")
         #expect(
             changed == (
-                .exited(1), "No signature is valid: the body was changed: it is right without the last newline."
+                .exited(1), "herald: No signature is valid: the body was changed: it is right without the last newline."
             ))
         let newline = try await verify(["github", "--secret", secret + "\n", "--signature", signature])
         #expect(newline.0 == .exited(1) && newline.1.contains("the secret begins or ends with white space"))
         let missing = try await verify(["stripe", "--secret", secret])
-        #expect(missing == (.exited(1), "The message is not signed: the header Stripe-Signature is missing."))
+        #expect(missing == (.exited(1), "herald: The message is not signed: the header Stripe-Signature is missing."))
         #expect(try await verify(["nobody", "--secret", "x"]).0 == .exited(64))
         #expect(try await verify(["github", "--secret", "x", "--timestamp", "1"]).0 == .exited(64))
     }

@@ -18,7 +18,7 @@ extension Command {
             Flag(
                 name: "scheme", placeholder: "NAME",
                 help:
-                    "Whose signature it is: \(Scheme.presets.map(\.name).joined(separator: ", ")). Default: standard.",
+                    "Whose signature it is: github, stripe, slack, svix, ... Another word lists all. Default: standard.",
                 values: Scheme.presets.map(\.name)),
             Flag(name: "url", placeholder: "URL", help: "The URL that the sender has, for square and twilio."),
             Flag(name: "headers", placeholder: "FILE", help: "The headers: \"name: value\" on each line."),

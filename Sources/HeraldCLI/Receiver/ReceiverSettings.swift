@@ -72,7 +72,8 @@ struct ReceiverFlag: CommandLineFlag, Sendable {
         },
         ReceiverFlag(
             name: "scheme", placeholder: "NAME",
-            help: "Whose signatures they are: \(Scheme.presets.map(\.name).joined(separator: ", ")). Default: standard."
+            help:
+                "Whose signatures they are: github, stripe, slack, svix, ... Another word lists all. Default: standard."
         ) {
             guard let scheme = Scheme.preset($0) else {
                 return "one of: " + Scheme.presets.map(\.name).joined(separator: ", ")

@@ -75,13 +75,27 @@ public struct WebhookSettings: Equatable, Sendable {
     public var httpVersion = HTTPVersion.http1
     /// Additional TLS settings of callbacks.
     public var tls: TLSSettings {
-        get { tlsBox.first ?? TLSSettings() }
-        set { tlsBox = newValue.isEmpty ? [] : [newValue] }
+        get { rare.first?.tls ?? TLSSettings() }
+        set { setRare { $0.tls = newValue } }
     }
-    /// One or none: few webhooks have any, and all would have its size.
-    private var tlsBox: [TLSSettings] = []
     /// How events become requests; `nil` for the plain request of the format.
-    public var request: Recipe?
+    public var request: Recipe? {
+        get { rare.first?.request }
+        set { setRare { $0.request = newValue } }
+    }
+    /// One or none: few webhooks have any of these settings, and all would have their size.
+    private var rare: [Rare] = []
+
+    private struct Rare: Equatable, Sendable {
+        var tls = TLSSettings()
+        var request: Recipe?
+    }
+
+    private mutating func setRare(_ set: (inout Rare) -> Void) {
+        var settings = rare.first ?? Rare()
+        set(&settings)
+        rare = settings == Rare() ? [] : [settings]
+    }
 
     /// The first five are close together, for a receiver that fails occasionally. An outage uses none of them up.
     package static let defaultRetrySchedule: [Double] = [
