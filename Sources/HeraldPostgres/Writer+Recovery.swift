@@ -136,12 +136,14 @@ extension Writer {
         AND EXISTS (SELECT 1 FROM delegates WHERE key = d.delegate AND deleted_at IS NULL)
         """
 
-    /// For other lanes: everything from their cursor to their position, looked up one by one.
+    /// For other lanes: everything from their cursor to their position, looked up one by one. Positions that are not in the log
+    /// are refused when the lanes are read, and must not keep the database busy until then.
     private static let decidedOfLanes = """
-        SELECT l.delegate, n FROM lanes l CROSS JOIN generate_series(l.cursor + 1, l.position) AS n
-        WHERE EXISTS (SELECT 1 FROM attempts a
+        SELECT l.delegate, n FROM lanes l
+        CROSS JOIN generate_series(greatest(l.cursor, 0), least(l.position, (SELECT max(sequence) FROM events))) AS n
+        WHERE n > l.cursor AND (EXISTS (SELECT 1 FROM attempts a
             WHERE a.event = n AND a.delegate = l.delegate AND a.status BETWEEN 200 AND 299)
-        OR EXISTS (SELECT 1 FROM waiting w WHERE w.event = n AND w.delegate = l.delegate)
+        OR EXISTS (SELECT 1 FROM waiting w WHERE w.event = n AND w.delegate = l.delegate))
         """
 
     /// And what was written since their position was.
