@@ -92,7 +92,7 @@ struct RecipeTarget {
         }
         var query = parts.count > 1 ? [String(parts[1])] : []
         for entry in plan.query {
-            query.append("\(FormText.encoded(entry.name))=\(try entry.value.render(roots, &budget))")
+            query.append("\(URLPart.encoded(entry.name))=\(try entry.value.render(roots, &budget))")
         }
         if !query.isEmpty { text += "?" + query.joined(separator: "&") }
         guard let url = try? CallbackURL(text), url.scheme == base.scheme, url.host == base.host, url.port == base.port
@@ -189,47 +189,5 @@ struct RecipeTarget {
 extension TemplateRoots {
     fileprivate convenience init(_ event: EventView, _ delegate: WebhookDelegate, attempt: Int? = nil) {
         self.init(event, delegate: delegate.id, metadata: delegate.settings.metadata, attempt: attempt)
-    }
-}
-
-/// The form of HTML pages, `application/x-www-form-urlencoded`.
-enum FormText {
-    static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                bytes.append(byte)
-            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    static func encoded(_ fields: [(name: String, value: String)]) -> String {
-        fields.map { "\(encoded($0.name))=\(encoded($0.value))" }.joined(separator: "&")
-    }
-
-    /// The members of an object of scalars.
-    static func fields(_ json: [UInt8]) throws(TemplateFailure) -> [(name: String, value: String)] {
-        guard let document = try? JSONDocument(parsing: json), document.root.kind == .object else {
-            throw TemplateFailure("/body", "must be an object to be sent as a form")
-        }
-        var fields: [(name: String, value: String)] = []
-        for (name, value) in document.root.members {
-            switch value.kind {
-            case .string: fields.append((name, value.string ?? ""))
-            case .number, .bool: fields.append((name, String(decoding: value.bytes, as: UTF8.self)))
-            case .null: fields.append((name, ""))
-            case .array, .object:
-                throw TemplateFailure(
-                    JSONPointer.child("/body", name), "must be a text, a number, true, false or null in a form")
-            }
-        }
-        return fields
     }
 }

@@ -43,7 +43,7 @@ struct RecipeTests {
         // The key is for schemes only.
         #expect(reset.status == 422)
         #expect(reset.errors == ["/secret"])
-        _ = try await herald.send("POST", "\(path)/secret/rotate", #"{"signature": "v1", "overlap_seconds": 0}"#)
+        _ = try await herald.send("POST", "\(path)/secret/rotate", #"{"signature": "v1"}"#)
         #expect(try await herald.send("PATCH", path, #"{"request": null}"#).status == 200)
         #expect(try await herald.get(path)["request"]?.isNull == true)
         #expect(!herald.process.text.contains("hush-hush"))

@@ -86,8 +86,8 @@ extension WebhookRules {
     func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
         switch write.action {
         case .register(var registration):
-            let secrets = Self.problems(of: [registration.secret], for: registration.settings)
-            let errors = problems(of: &registration.settings) + secrets
+            let problem = registration.secret.problem(for: registration.settings)
+            let errors = problems(of: &registration.settings) + (problem.map { [FieldError("/secret", $0)] } ?? [])
             if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
             return write.with(.register(registration))
         case .update(let id, let version, let change):
@@ -98,22 +98,16 @@ extension WebhookRules {
                     // Existing settings may be older than a rule. They stay valid until they are changed.
                     var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
                     if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
-                    if state.settings.request != old.settings.request || state.secrets != old.secrets {
-                        errors += Self.problems(of: state.secrets.map(\.secret), for: state.settings)
+                    // Older keys may be for the signatures of before, and sign no others.
+                    let newest = state.secrets.first?.secret
+                    if state.settings.request != old.settings.request || newest != old.secrets.first?.secret,
+                        let problem = newest?.problem(for: state.settings)
+                    {
+                        errors.append(FieldError("/secret", problem))
                     }
                     if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
                 })
         case .remove, .removeAll: return write
         }
-    }
-
-    /// Whether keys can sign the requests of a delegate.
-    private static func problems(of secrets: [SigningSecret], for settings: WebhookSettings) -> [FieldError] {
-        for secret in secrets {
-            if let problem = secret.problem(for: settings) {
-                return [FieldError("/secret", problem)]
-            }
-        }
-        return []
     }
 }

@@ -1,3 +1,5 @@
+import HeraldCrypto
+
 /// The request headers that a delegate may have: validated at the registration and before sending.
 package enum CallbackHeaderRules {
     /// Headers that the service sets, or that would change how the request is parsed.
@@ -6,16 +8,13 @@ package enum CallbackHeaderRules {
         "expect", "te", "trailer", "upgrade", "user-agent", "traceparent", "tracestate", "date", "accept-encoding",
     ]
     static let reservedPrefixes = ["proxy-", "webhook-", "herald-", "ce-"]
-    static let maxNameBytes = 64
     static let maxValueBytes = 4_096
     /// The bytes of all names and values of a delegate: open callbacks have memory for as many.
     static let maxBytes = 9_216
 
     /// Why a header is invalid.
     package static func problem(name: String, value: String) -> String? {
-        guard (1...maxNameBytes).contains(name.utf8.count), name.utf8.allSatisfy(isTokenByte) else {
-            return "must have a header name of 1 to \(maxNameBytes) letters, digits and !#$%&'*+-.^_`|~"
-        }
+        if let problem = HeaderName.problem(name) { return problem }
         let lower = name.lowercased()
         if reserved.contains(lower) || reservedPrefixes.contains(where: lower.hasPrefix) {
             return "is a header that can't be set; the service or HTTP itself uses it"
@@ -34,15 +33,5 @@ package enum CallbackHeaderRules {
             return "is shown with the recipe: a secret belongs into `headers`, or into `auth`"
         }
         return problem(name: name, value: "")
-    }
-
-    /// RFC 9110, 5.6.2.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 }

@@ -136,7 +136,7 @@ extension TemplateFunction.Escape {
         output.reserveCapacity(input.count + input.count / 8)
         for byte in input {
             switch (self, byte) {
-            case (.url, _): Self.appendPercentEncoded(byte, to: &output)
+            case (.url, _): URLPart.append(byte, to: &output)
             case (_, UInt8(ascii: "&")): output += "&amp;".utf8
             case (_, UInt8(ascii: "<")): output += "&lt;".utf8
             case (_, UInt8(ascii: ">")): output += "&gt;".utf8
@@ -146,21 +146,6 @@ extension TemplateFunction.Escape {
             }
         }
         return String(decoding: output, as: UTF8.self)
-    }
-
-    /// Keeps only the unreserved characters of RFC 3986, so that the result is one part of a URL.
-    static func appendPercentEncoded(_ byte: UInt8, to output: inout [UInt8]) {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            output.append(byte)
-        default:
-            func digit(_ value: UInt8) -> UInt8 {
-                value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
-            }
-            output += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
-        }
     }
 }
 

@@ -102,7 +102,7 @@ package struct TextTemplate: Sendable {
     }
 
     private func encoded(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.reduce(into: []) { TemplateFunction.Escape.appendPercentEncoded($1, to: &$0) }
+        bytes.reduce(into: []) { URLPart.append($1, to: &$0) }
     }
 }
 

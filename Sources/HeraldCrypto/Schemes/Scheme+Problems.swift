@@ -1,6 +1,5 @@
 extension Scheme {
     package static let maxTextBytes = 256
-    package static let maxHeaderNameBytes = 64
 
     /// All errors of the fields, each with a pointer below the scheme. Names of members are those of the HTTP API.
     package var problems: [(pointer: String, detail: String)] {
@@ -24,9 +23,7 @@ extension Scheme {
     }
 
     private static func problem(ofHeader name: String) -> String? {
-        guard (1...maxHeaderNameBytes).contains(name.utf8.count), name.utf8.allSatisfy(isTokenByte) else {
-            return "must be a header name of 1 to \(maxHeaderNameBytes) letters, digits and !#$%&'*+-.^_`|~"
-        }
+        if let problem = HeaderName.problem(name) { return problem }
         return framing.contains(name.lowercased()) ? "is a header that HTTP itself uses" : nil
     }
 
@@ -35,16 +32,6 @@ extension Scheme {
         "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade",
     ]
-
-    /// RFC 9110, 5.6.2.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-    }
 
     private var valueProblems: [(pointer: String, detail: String)] {
         guard value.utf8.count <= Self.maxTextBytes, value.utf8.allSatisfy({ (0x20...0x7e) ~= $0 }),

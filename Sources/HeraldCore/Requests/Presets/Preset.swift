@@ -25,3 +25,18 @@ package struct Preset: Sendable {
 /// An event as JSON in a text, for receivers whose messages are texts. `json` makes each part JSON.
 let eventAsText =
     #"{\"id\":{{ id | json }},\"type\":{{ type | json }},\"time\":{{ time | json }},\"subject\":{{ subject | json }},\"data\":{{ data | json }}}"#
+
+// Receivers that verify the signature of a provider: the body is the delegate's, and the headers are the provider's.
+extension Preset {
+    static let github = """
+        {"headers": {"X-GitHub-Event": "{{ type }}", "X-GitHub-Delivery": "{{ id }}"}, "sign": ["github"]}
+        """
+
+    static let stripe = """
+        {"sign": ["stripe"]}
+        """
+
+    static let svix = """
+        {"sign": ["svix"]}
+        """
+}

@@ -1,0 +1,19 @@
+/// The rule for names of headers: tokens of RFC 9110, 5.6.2.
+package enum HeaderName {
+    package static let maxBytes = 64
+
+    /// Why a name is invalid.
+    package static func problem(_ name: String) -> String? {
+        (1...maxBytes).contains(name.utf8.count) && name.utf8.allSatisfy(isTokenByte)
+            ? nil : "must be a header name of 1 to \(maxBytes) letters, digits and !#$%&'*+-.^_`|~"
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
