@@ -64,6 +64,35 @@ struct ClientConfigurationTests {
         #expect(try json.document()["settings"]?.plainText == "max_in_flight", "\(json.text)")
     }
 
+    @Test("of several webhooks with one URL, a file changes the most similar one, and adds those that are missing")
+    func neighbors() async throws {
+        let client = Client(try await HeraldProcess.start())
+        func file(_ rate: Int) -> String {
+            #"""
+            {"delegates": [
+              {"url": "https://one.example/", "events": ["user.*"], "request": {"preset": "slack", "body": {"text": "{{ type }}"}}},
+              {"url": "https://one.example/", "events": ["order.*"], "rate_limit": \#(rate)},
+              {"url": "https://one.example/", "events": ["user.*"], "rate_limit": 1}]}
+            """#
+        }
+        for arguments in [["--events", "user.*", "--rate-limit", "1"], ["--events", "order.*"]] {
+            let added = try await Client.run(
+                ["delegates", "add", "https://one.example/"] + arguments,
+                server: "http://127.0.0.1:\(client.herald.port)")
+            #expect(added.end == .exited(0), "\(added.text)")
+        }
+        let applied = try await client.run("apply", "-", input: file(5))
+        #expect(
+            applied.lines == [
+                "Created the delegate https://one.example/.", "Changed the delegate https://one.example/: rate_limit.",
+                "Unchanged: 1.",
+            ], "\(applied.text)")
+        #expect(try await client.run("apply", "-", input: file(5)).text == "Unchanged: 3.")
+        let changed = try await client.run("apply", "-", input: file(6))
+        #expect(changed.lines.first == "Changed the delegate https://one.example/: rate_limit.", "\(changed.text)")
+        #expect(try await client.run("delegates", "list", "--kind=webhook", "--json").json.count == 3)
+    }
+
     @Test("null resets a setting, once; the secret of a new webhook is shown if wanted")
     func resets() async throws {
         let client = Client(try await HeraldProcess.start())

@@ -14,8 +14,8 @@ extension Command {
     static let apply = Command(
         name: "apply", summary: "make a server have the configuration of a file",
         details: """
-            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL. Settings that the file
-            does not name stay, `null` resets one, and nothing is removed. Applying a file again does nothing. A new webhook has a secret:
+            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, and of several
+            with one URL the most similar one. Settings that the file does not name stay, `null` resets one, and nothing is removed. Applying a file again does nothing. A new webhook has a secret:
             --show-secrets prints it once, and `herald delegates rotate` replaces it. A request that is refused ends the command;
             what was done before it stays.
             """,
@@ -37,12 +37,16 @@ private enum ConfigurationCommands {
         var lists: [String] = []
         for kind in ConfigurationKind.all where managesApps || kind.name != ConfigurationKind.apps.name {
             // Each on a line of its own, so that a comparison of two files shows what differs.
-            let resources = try kind.current(client).map { resource in
+            var resources: [String] = []
+            var known: Set<String> = []
+            for resource in try kind.current(client) {
                 var json = JSONWriter()
                 json.object { object in
                     for (key, value) in kind.exported(resource) { object.member(key, RawJSON(value.bytes[...])) }
                 }
-                return "\n    " + String(decoding: Output.oneLine(json: json.bytes), as: UTF8.self)
+                let line = "\n    " + String(decoding: Output.oneLine(json: json.bytes), as: UTF8.self)
+                // Delegates with one URL may differ in nothing but what a file does not have.
+                if known.insert(line).inserted || !kind.isShared { resources.append(line) }
             }
             lists.append("  \"\(kind.name)\": [\(resources.joined(separator: ","))\(resources.isEmpty ? "" : "\n  ")]")
         }
@@ -68,17 +72,14 @@ private enum ConfigurationCommands {
         let client = try APIClient(call)
         var unchanged = 0
         for (kind, resources) in desired where !resources.isEmpty {
-            var known: [String: JSONValue] = [:]
-            for value in try kind.current(client) { known[value.text(kind.key)] = value }
-            for (key, value) in resources {
-                let step = Step(kind: kind, key: key, desired: value, current: known[key])
+            for step in Step.steps(kind, to: resources, from: try kind.current(client)) {
                 guard step.isNeeded else {
                     unchanged += 1
                     continue
                 }
                 try step.check()
-                let secret = call.has("dry-run") ? nil : try step.run(client)
-                try step.print(call, secret: call.has("show-secrets") ? secret : nil)
+                let answer = call.has("dry-run") ? nil : try step.run(client)
+                try step.print(call, secret: call.has("show-secrets") ? answer?.json["secret"]?.string : nil)
             }
         }
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
@@ -97,12 +98,45 @@ private struct Step {
     let kind: ConfigurationKind
     let key: String
     let desired: JSONValue
-    let current: JSONValue?
+    private(set) var current: JSONValue?
+
+    /// Pairs the resources of a file with those of the server that have the same key. Of several with one key, those pair first that
+    /// differ in the fewest settings.
+    static func steps(
+        _ kind: ConfigurationKind, to desired: [(key: String, value: JSONValue)], from current: [JSONValue]
+    ) -> [Step] {
+        let known = Dictionary(grouping: current) { $0.text(kind.key) }
+        var steps = desired.map { Step(kind: kind, key: $0.key, desired: $0.value, current: nil) }
+        for (key, places) in Dictionary(grouping: steps.indices, by: { steps[$0].key }) {
+            let candidates = known[key] ?? []
+            var pairs: [(place: Int, candidate: Int, differences: Int)] = []
+            for place in places {
+                for (index, candidate) in candidates.enumerated() {
+                    var step = steps[place]
+                    step.current = candidate
+                    pairs.append((place, index, step.differences.count))
+                }
+            }
+            var taken: Set<Int> = []
+            for pair in pairs.sorted(by: { $0.differences < $1.differences }) where steps[pair.place].current == nil {
+                guard taken.insert(pair.candidate).inserted else { continue }
+                steps[pair.place].current = candidates[pair.candidate]
+            }
+        }
+        return steps
+    }
 
     /// The settings of the file that the server has otherwise.
     private var differences: [String] {
         kind.settings.filter { name in
             guard let wanted = desired[name] else { return false }
+            if kind.merged.contains(name), wanted.kind == .object, let present = current?[name], present.kind == .object
+            {
+                return wanted.members.contains { member in
+                    let text = present[member.key]?.canonicalText ?? "null"
+                    return member.value.canonicalText != text
+                }
+            }
             let present = current?[name]?.canonicalText ?? "null"
             guard wanted.isNull else { return wanted.canonicalText != present }
             // It resets the setting. A default that is not described is the empty value.
@@ -121,17 +155,14 @@ private struct Step {
             exitCode: ExitCode.refused)
     }
 
-    /// - Returns: the secret of a new webhook.
-    func run(_ client: APIClient) throws(CommandError) -> String? {
+    func run(_ client: APIClient) throws(CommandError) -> APIClient.Answer {
         do throws(CommandError) {
             if let current {
-                _ = try client.send(kind.method, kind.path + [current.text(kind.id)], body: body(over: current))
-            } else if kind.method == "PUT" {
-                _ = try client.send("PUT", kind.path + [key], body: body(over: nil))
-            } else {
-                return try client.send("POST", kind.path, body: desired.bytes).json["secret"]?.string
+                return try client.send(kind.method, kind.path + [current.text(kind.id)], body: body(over: current))
             }
-            return nil
+            return kind.method == "PUT"
+                ? try client.send("PUT", kind.path + [key], body: body(over: nil))
+                : try client.send("POST", kind.path, body: desired.bytes)
         } catch {
             throw CommandError(
                 description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)

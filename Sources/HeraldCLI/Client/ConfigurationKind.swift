@@ -12,6 +12,10 @@ struct ConfigurationKind: Sendable {
     /// The member that identifies one.
     let key: String
     let settings: [String]
+    /// Several can have the same key.
+    var isShared = false
+    /// Settings that the server changes member by member.
+    var merged: [String] = []
     /// Settings that a change cannot have.
     var fixed: [String] = []
     /// The member that names one in a path: its key, or an id that the server made.
@@ -33,7 +37,8 @@ struct ConfigurationKind: Sendable {
         name: "delegates", word: "delegate", path: ["v1", "delegates"], key: "url",
         // The values of headers and TLS settings are secrets, which the API never shows.
         settings: WebhookField.all.map(\.name).filter { !["url", "headers", "tls"].contains($0) } + ["signature"],
-        fixed: ["signature"], id: "id", method: "PATCH", schema: "DelegateSettings")
+        isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH", schema: "DelegateSettings"
+    )
 
     static let all = [apps, eventTypes, delegates]
 
@@ -63,7 +68,7 @@ struct ConfigurationKind: Sendable {
     }
 
     /// - Returns: the resources of the file, by their keys, in order.
-    /// - Throws: if one is not an object with its key and known settings, or if a key is there twice.
+    /// - Throws: if one is not an object with its key and known settings, or if one is there twice.
     func desired(_ document: JSONValue) throws(CommandError) -> [(key: String, value: JSONValue)] {
         guard let list = document[name] else { return [] }
         guard list.kind == .array else { throw Self.wrong("\"\(name)\" must be an array") }
@@ -78,7 +83,11 @@ struct ConfigurationKind: Sendable {
                     "\(place) has the member \"\(unknown.key)\", which is no setting of a file: \(settings.joined(separator: ", "))"
                 )
             }
-            guard !found.contains(where: { $0.key == text }) else {
+            guard
+                !found.contains(where: {
+                    $0.key == text && (!isShared || $0.value.canonicalText == value.canonicalText)
+                })
+            else {
                 throw Self.wrong("\(place) is there twice: \(text)")
             }
             found.append((text, value))
