@@ -441,6 +441,10 @@ enum Schema {
         ALTER TABLE delegates ADD COLUMN request text COLLATE "C";
         """,
         Migration.Step(stringLiteral: pendingTables),
+        """
+        -- Several delegates may have one URL (WebhookSettings.repeats).
+        DROP INDEX delegates_by_url;
+        """,
         // Scheduled events are written once no node of a release is left that would not erase or publish them.
         .contraction(oldest: pending, "NULL;"),
     ]

@@ -341,5 +341,9 @@ enum Schema {
             bytes  INTEGER NOT NULL
         ) STRICT;
         """,
+        """
+        -- Several delegates may have one URL (WebhookSettings.repeats).
+        DROP INDEX delegates_by_url;
+        """,
     ]
 }

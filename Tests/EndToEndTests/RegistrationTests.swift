@@ -46,11 +46,12 @@ struct RegistrationTests {
             let answer = try await herald.get(path)
             #expect(!answer.text.contains("hush-hush") && !answer.text.contains(secret), "\(path)")
         }
-        for body in [#"{"description": "x"}"#, #"{"headers": {"X-Other": "y"}}"#] {
+        for body in [#"{"description": "x"}"#, #"{"headers": {"X-Other": "y", "Authorization": null}}"#] {
             let changed = try await herald.send("PATCH", "/v1/delegates/\(id)", body)
             #expect(!changed.text.contains("hush-hush") && !changed.text.contains(secret))
         }
-        let conflict = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/"}"#)
+        let conflict = try await herald.post(
+            "/v1/delegates", #"{"url": "http://127.0.0.1:9/", "headers": {"X-Other": "y"}, "max_in_flight": 2}"#)
         #expect(conflict.status == 409)
         #expect(!conflict.text.contains("hush-hush"))
         #expect(!herald.process.text.contains("hush-hush") && !herald.process.text.contains(secret))
@@ -70,6 +71,35 @@ struct RegistrationTests {
         #expect(other.errors == ["/url"])
         #expect(other.string("detail")?.contains(created.id) == true)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+    }
+
+    @Test("delegates with one URL each get their events in their own requests, also after a crash")
+    func neighbors() async throws {
+        var herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let url = receiver.url("/hook")
+        let chat = #""events": ["order.*"], "request": {"body": {"text": "{{ type }} for a chat"}}"#
+        var ids = [try await herald.register(url, #""events": ["order.*"]"#).id]
+        ids.append(try await herald.register(url, chat).id)
+        ids.append(try await herald.register(url, #""events": ["user.joined"], "format": "cloudevents""#).id)
+        for (fields, wanted) in [(#""events": ["order.*"]"#, 200), (chat, 200), (#""events": ["order.paid"]"#, 409)] {
+            let again = try await herald.post("/v1/delegates", #"{"url": "\#(url)", \#(fields)}"#)
+            #expect(again.status == wanted, "\(again.text)")
+        }
+        let change = try await herald.send("PATCH", "/v1/delegates/\(ids[1])", #"{"request": null}"#)
+        #expect(change.status == 409 && change.string("detail")?.contains(ids[0]) == true, "\(change.text)")
+        try await herald.kill()
+        herald = try await herald.restart()
+        try await herald.publish("order.paid")
+        try await herald.publish("user.joined")
+        let bodies = await receiver.requests(3).map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(bodies.count { $0 == #"{"text":"order.paid for a chat"}"# } == 1, "\(bodies)")
+        #expect(bodies.count { $0.hasPrefix(#"{"type":"order.paid","#) } == 1, "\(bodies)")
+        #expect(bodies.count { $0.hasPrefix(#"{"specversion":"1.0","#) } == 1, "\(bodies)")
+        // Those that are left do not hinder a new one.
+        _ = try await herald.send("DELETE", "/v1/delegates/\(ids[0])")
+        #expect(try await herald.send("PATCH", "/v1/delegates/\(ids[1])", #"{"request": null}"#).status == 200)
     }
 
     @Test("URLs are compared in libcurl's normalized form")

@@ -56,7 +56,8 @@ extension Webhooks {
     }
 
     /// Registers a webhook, or gives the one with this URL these settings: afterwards there is a webhook as described. An app that
-    /// knows its webhooks calls it at each start, also when their settings are other ones than before.
+    /// knows its webhooks calls it at each start, also when their settings are other ones than before. With several webhooks at one
+    /// URL it changes the one that sends the same requests for some of the same events; name their ids, or use `add`.
     ///
     /// A webhook that is changed keeps its id, its waiting deliveries and its status: a paused one stays paused.
     /// - Parameters:
@@ -66,7 +67,7 @@ extension Webhooks {
     ///     present one, or creates one.
     ///   - start: the first events that a new webhook gets.
     /// - Returns: the webhook; with its secret, if it is new.
-    /// - Throws: `HubError.invalid`, `.tooMany`, or that the hub can't write; with an id also `.notFound` and `.urlTaken`.
+    /// - Throws: `HubError.invalid`, `.tooMany`, `.urlTaken`, or that the hub can't write; with an id also `.notFound`.
     @discardableResult
     public func set(
         _ settings: WebhookSettings, id: Webhook.ID? = nil, secret: SigningSecret? = nil, start: EventPoint = .now

@@ -173,11 +173,11 @@ extension Problem {
             detail: "This path responds with \(offered), which the Accept header excludes.")
     }
 
-    /// - Parameter id: the delegate that has the URL.
+    /// - Parameter id: the delegate that sends the same requests.
     static func conflict(_ id: String) -> Problem {
         Problem(
             .conflict, status: 409,
-            detail: "The delegate \(id) has this URL and other settings. Change it with "
+            detail: "The delegate \(id) sends the same requests to this URL for some of these events. Change it with "
                 + "PATCH /v1/delegates/\(id), or delete it first.",
             items: [Item(place: .pointer("/url"), detail: "belongs to \(id)")])
     }

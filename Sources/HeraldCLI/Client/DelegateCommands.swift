@@ -23,7 +23,7 @@ extension Command {
                 name: "add", summary: "register a webhook",
                 details: """
                     Sends events that match to the URL from now on. Prints the secret that signs the callbacks; it is shown only once.
-                    The same URL with the same settings is the same delegate.
+                    The same URL with the same settings is the same delegate. Others with the URL get other events, or other requests.
                     """,
                 arguments: [Argument(name: "URL", help: "The URL to call.")],
                 flags: DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,

@@ -13,8 +13,8 @@ extension Problem {
                 ? "\(server) refuses the access key: it is unknown, has expired or was revoked. Give another one"
                 : "\(server) needs an access key. Give one") + " with --key-file FILE, or in HERALD_KEY."
         case "conflict":
-            "The URL is registered already, with other settings: \(delegate). `herald delegates change \(delegate)` changes "
-                + "them, `herald delegates remove \(delegate)` removes it."
+            "\(delegate) sends the same requests to this URL for some of these events. `herald delegates change \(delegate)` "
+                + "changes it, `herald delegates remove \(delegate)` removes it."
         case "no-lease":
             "There is no lease to renew. `herald delegates change \(delegate) --lease SECONDS` gives one."
         case "unverified":

@@ -1,4 +1,7 @@
 extension Registry {
+    /// Each is compared with those that are registered.
+    private static let maxOfURL = 100
+
     /// The start of a new delegate.
     struct NewDelegate {
         let key: DelegateKey
@@ -14,18 +17,21 @@ extension Registry {
         switch write.action {
         case .register(let registration):
             let (settings, secret) = (registration.settings, registration.secret)
-            if let existing = delegate(write.app, url: settings.url), registration.replacesSettings {
-                return changed(existing, new) { state, now throws(RegistryWrite.InvalidSettings) in
+            let neighbors = delegates(write.app, url: settings.url)
+            if registration.replacesSettings, let first = neighbors.first {
+                let replaced = neighbors.count == 1 ? first : neighbors.first { $0.settings.repeats(settings) }
+                guard let replaced else { return (.conflict(first), nil) }
+                return changed(replaced, new) { state, now throws(RegistryWrite.InvalidSettings) in
                     try state.replace(settings, registration.isOwnSecret ? secret : nil, now: now)
                 }
             }
-            if let existing = delegate(write.app, url: settings.url) {
+            if let existing = neighbors.first(where: { $0.settings == settings }) {
                 let newest = existing.state.secrets.first?.secret
-                let isSame =
-                    existing.settings == settings && newest?.scheme == secret.scheme
-                    && (!registration.isOwnSecret || newest == secret)
+                let isSame = newest?.scheme == secret.scheme && (!registration.isOwnSecret || newest == secret)
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
+            if let other = neighbors.first(where: { $0.settings.repeats(settings) }) { return (.conflict(other), nil) }
+            if neighbors.count >= Self.maxOfURL { return (.tooManyOfURL(limit: Self.maxOfURL), nil) }
             let delegate = WebhookDelegate(
                 app: write.app, key: new.key, id: new.makeID(),
                 state: .init(registered: settings, secret, now: new.time),
@@ -62,11 +68,32 @@ extension Registry {
         state.apply(.settingsChanged(from: old.settings), now: new.time)
         if state == old.state { return (.updated(old), nil) }
         state.forgetExpiredSecrets(now: new.time)
-        if let other = delegate(old.app, url: state.settings.url), other.key != old.key {
-            return (.conflict(other), nil)
-        }
+        if let refusal = refusal(of: state.settings, over: old) { return (refusal, nil) }
         let delegate = old.changed(to: state, at: new.time)
         return (.updated(delegate), .set(delegate))
+    }
+
+    /// Settings that decide about repetitions may change to such that repeat no other delegate with the URL.
+    private func refusal(of settings: WebhookSettings, over old: WebhookDelegate) -> RegistryWrite.Outcome? {
+        let neighbors = delegates(old.app, url: settings.url).filter { $0.key != old.key }
+        // Two processes of different releases may have made a repetition: it hinders no other change.
+        if let other = neighbors.first(where: { $0.settings.repeats(settings) && !$0.settings.repeats(old.settings) }) {
+            return .conflict(other)
+        }
+        return settings.url != old.settings.url && neighbors.count >= Self.maxOfURL
+            ? .tooManyOfURL(limit: Self.maxOfURL) : nil
+    }
+}
+
+extension WebhookSettings {
+    /// Whether a receiver would get an event twice in the same request if two webhooks had these settings.
+    ///
+    /// Two filters, or two subjects of which one begins like the other, are taken for different ones.
+    func repeats(_ other: WebhookSettings) -> Bool {
+        url == other.url && format == other.format && headers == other.headers && request == other.request
+            && (filter == nil || other.filter == nil || filter == other.filter)
+            && events.contains { pattern in other.events.contains { $0.overlaps(pattern) } }
+            && SubjectSelection(subjects).overlaps(SubjectSelection(other.subjects))
     }
 }
 

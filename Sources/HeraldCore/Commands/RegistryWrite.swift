@@ -19,7 +19,8 @@ package struct RegistryWrite: Sendable {
         package let secret: SigningSecret
         /// The client chose the secret, so a different one makes a different registration.
         package var isOwnSecret = false
-        /// A webhook with the URL gets these settings, and the secret if the client chose it; otherwise it is a conflict.
+        /// The webhook with the URL gets these settings, and the secret if the client chose it; of several with the URL, the one
+        /// that it would repeat.
         package var replacesSettings = false
         /// It gets events after this position; `nil` for future events.
         package var start: LogPosition?
@@ -36,12 +37,14 @@ package struct RegistryWrite: Sendable {
         case registered(WebhookDelegate)
         /// A delegate with this URL and these settings exists.
         case existed(WebhookDelegate)
-        /// The URL belongs to this other delegate.
+        /// This other delegate sends the same requests to the URL.
         case conflict(WebhookDelegate)
         case updated(WebhookDelegate)
         case removed([WebhookDelegate])
         /// The app has the maximum number of delegates.
         case tooMany(limit: Int)
+        /// The URL has the maximum number of delegates.
+        case tooManyOfURL(limit: Int)
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)
@@ -117,7 +120,8 @@ extension RegistryWrite: RequestCommand {
         let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: try transaction.head, time: now) {
             context.ids.next("dlg_", time: now)
         }
-        let (outcome, effect) = refusal(context) ?? context.committed.registry.decide(self, new)
+        let decision = context.committed.registry.decide(self, new)
+        let (outcome, effect) = refusal(of: decision.0, context).map { ($0, nil) } ?? decision
         if let effect { plan.effects.append(effect) }
         switch effect {
         case .set(let delegate):
@@ -138,13 +142,13 @@ extension RegistryWrite: RequestCommand {
     }
 
     /// An app that was deleted in the meantime, or that has the maximum number of delegates, gets no new ones.
-    private func refusal(_ context: WriteContext) -> (Outcome, WriteEffect?)? {
-        guard case .register(let registration) = action else { return nil }
-        guard let found = context.committed.apps[app] else { return (.notFound, nil) }
-        guard let limit = found.settings.maxDelegates, context.committed.registry.count(of: app) >= limit,
-            context.committed.registry.delegate(app, url: registration.settings.url) == nil
+    private func refusal(of outcome: Outcome, _ context: WriteContext) -> Outcome? {
+        guard case .register = action else { return nil }
+        guard let found = context.committed.apps[app] else { return .notFound }
+        guard case .registered = outcome, let limit = found.settings.maxDelegates,
+            context.committed.registry.count(of: app) >= limit
         else { return nil }
-        return (.tooMany(limit: limit), nil)
+        return .tooMany(limit: limit)
     }
 
     /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to the

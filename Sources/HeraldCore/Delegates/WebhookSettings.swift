@@ -38,7 +38,8 @@ public struct WebhookSettings: Equatable, Sendable {
         case http2 = "2"
     }
 
-    /// The URL to call: `http://` or `https://`, without user information and fragment. Unique among the webhooks.
+    /// The URL to call: `http://` or `https://`, without user information and fragment. Other webhooks may have it if none sends the
+    /// same requests for the same events.
     public var url: String
     /// The event types to send; 1 to 64 patterns.
     public var events: [EventPattern]

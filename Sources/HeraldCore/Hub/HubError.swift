@@ -88,7 +88,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .invalid(let errors): errors.text
         case .urlTaken(let id):
-            "The webhook \(id) has this URL already, with other settings. Change or remove it first."
+            "The webhook \(id) sends such requests to this URL already, for some of these events. Change or remove it first."
         case .tooMany(let why): why
         case .notFound(let what): what
         case .hasChanged: "The webhook has changed. Read it again, and repeat the change."
@@ -153,6 +153,7 @@ extension RegistryWrite.Outcome {
         case .removed(let webhooks): return webhooks
         case .conflict(let other): throw .urlTaken(id: other.id)
         case .tooMany(let limit): throw .tooMany("This app may have \(limit) webhooks. Remove some first.")
+        case .tooManyOfURL(let limit): throw .tooMany("A URL may have \(limit) webhooks. Remove some first.")
         case .notFound: throw .noWebhook(id)
         case .versionMismatch: throw .hasChanged
         case .invalid(let errors): throw .invalid(errors)

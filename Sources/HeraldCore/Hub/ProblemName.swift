@@ -5,7 +5,7 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case validation
     /// There is no such webhook, event or replay.
     case notFound = "not-found"
-    /// The URL is registered already, with other settings.
+    /// Another delegate sends the same requests to the URL, for some of the same events.
     case conflict
     /// A limit is reached.
     case tooMany = "too-many"

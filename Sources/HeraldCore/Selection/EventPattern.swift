@@ -37,6 +37,17 @@ public enum EventPattern: Hashable, Sendable {
         }
     }
 
+    /// Whether both match some type.
+    func overlaps(_ other: EventPattern) -> Bool {
+        switch (self, other) {
+        case (.exact(let type), _): other.matches(type)
+        case (_, .exact(let type)): matches(type)
+        case (.prefix(let prefix), .prefix(let second)): prefix.hasPrefix(second) || second.hasPrefix(prefix)
+        case (.any, .prefix(let prefix)), (.prefix(let prefix), .any): EventPattern.any.matches(prefix)
+        case (.any, .any): true
+        }
+    }
+
     /// The form of the HTTP API: `order.placed`, `order.*` or `*`.
     public var text: String {
         switch self {

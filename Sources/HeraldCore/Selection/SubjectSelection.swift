@@ -24,6 +24,11 @@ package struct SubjectSelection: Hashable, Sendable {
         return exact.contains(subject) || prefixes.contains { subject.begins(with: $0) }
     }
 
+    /// Whether both have a pattern in common, or one of them matches every event.
+    func overlaps(_ other: SubjectSelection) -> Bool {
+        patterns.isEmpty || other.patterns.isEmpty || !patterns.isDisjoint(with: other.patterns)
+    }
+
     /// The original patterns.
     var patterns: Set<String> { exact.union(prefixes.map { $0 + "*" }) }
 

@@ -9,7 +9,7 @@ package final class Registry: Sendable {
         /// In ascending order of their ids, which is that of their registration.
         var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
-        var byURL: [Address: DelegateKey] = [:]
+        var byURL: [Address: Owners] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
 
@@ -34,13 +34,43 @@ package final class Registry: Sendable {
 
         mutating func set(_ delegate: WebhookDelegate) {
             byKey[delegate.key] = delegate
-            byURL[Address(app: delegate.app, url: delegate.settings.url)] = delegate.key
+            let address = Address(delegate)
+            byURL[address] = byURL[address]?.with(delegate.key) ?? .one(delegate.key)
+        }
+
+        mutating func forgetAddress(of delegate: WebhookDelegate) {
+            let address = Address(delegate)
+            byURL[address] = byURL[address]?.without(delegate.key)
         }
     }
 
     private struct Address: Hashable {
         let app: AppKey
         let url: String
+
+        init(app: AppKey, url: String) { (self.app, self.url) = (app, url) }
+
+        init(_ delegate: WebhookDelegate) { self.init(app: delegate.app, url: delegate.settings.url) }
+    }
+
+    /// The delegates with one URL, in no order. Most URLs have one, which then takes no memory of its own.
+    private enum Owners {
+        case one(DelegateKey)
+        case several([DelegateKey])
+
+        var keys: [DelegateKey] {
+            switch self {
+            case .one(let key): [key]
+            case .several(let keys): keys
+            }
+        }
+
+        func with(_ key: DelegateKey) -> Owners { keys.contains(key) ? self : .several(keys + [key]) }
+
+        func without(_ key: DelegateKey) -> Owners? {
+            let others = keys.filter { $0 != key }
+            return others.count > 1 ? .several(others) : others.first.map { .one($0) }
+        }
     }
 
     /// A change of the registry.
@@ -76,8 +106,12 @@ package final class Registry: Sendable {
 
     package func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
 
-    func delegate(_ app: AppKey, url: String) -> WebhookDelegate? {
-        entries.withLock { entries in entries.byURL[Address(app: app, url: url)].flatMap { entries.byKey[$0] } }
+    /// The webhooks of an app with one URL, oldest first.
+    func delegates(_ app: AppKey, url: String) -> [WebhookDelegate] {
+        let found = entries.withLock { entries in
+            entries.byURL[Address(app: app, url: url)]?.keys.compactMap { entries.byKey[$0] } ?? []
+        }
+        return found.count > 1 ? found.sorted { $0.id < $1.id } : found
     }
 
     package var count: Int { entries.withLock { $0.sorted.count } }
@@ -110,7 +144,7 @@ package final class Registry: Sendable {
     func set(_ delegate: WebhookDelegate) {
         let old = entries.withLock { entries in
             let old = entries.byKey[delegate.key]
-            if let old { Self.forgetAddress(old, &entries) }
+            if let old { entries.forgetAddress(of: old) }
             Self.insert(delegate, &entries)
             return old
         }
@@ -121,8 +155,8 @@ package final class Registry: Sendable {
     /// The writer's thread.
     func remove(_ delegate: WebhookDelegate) {
         let old = entries.withLock { entries in
-            Self.forgetAddress(delegate, &entries)
             let old = entries.byKey.removeValue(forKey: delegate.key)
+            if let old { entries.forgetAddress(of: old) }
             let index = entries.index(of: delegate.id)
             guard entries.contains(delegate.id, at: index) else { return old }
             entries.sorted.remove(at: index)
@@ -144,12 +178,6 @@ package final class Registry: Sendable {
             entries.sorted.insert(delegate, at: index)
             entries.add(delegate)
         }
-    }
-
-    private static func forgetAddress(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        let address = Address(app: delegate.app, url: delegate.settings.url)
-        // Changes of other processes may come in another order than they were made: the URL may have a new owner.
-        if entries.byURL[address] == delegate.key { entries.byURL[address] = nil }
     }
 }
 

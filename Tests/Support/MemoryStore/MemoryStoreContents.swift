@@ -42,7 +42,6 @@ package struct MemoryContents {
     package var lastReplayID: Int64 = 0
     package var statistics: [SlotName: DeliveryStatistics] = [:]
     package var delegates: [DelegateKey: WebhookDelegate] = [:]
-    package var urls: [NameInApp: DelegateKey] = [:]
     package var deletedIDs: [DelegateKey: String] = [:]
     package var lastDelegateKey: DelegateKey = 0
     package var authStatus: [NameInApp: AuthStatus] = [:]
@@ -172,20 +171,11 @@ package struct MemoryContents {
     // MARK: Delegates
 
     package mutating func setDelegate(_ delegate: WebhookDelegate) {
-        forgetURL(of: delegate.key)
         delegates[delegate.key] = delegate
-        urls[NameInApp(app: delegate.app, name: delegate.settings.url)] = delegate.key
         lastDelegateKey = max(lastDelegateKey, delegate.key)
     }
 
-    private mutating func forgetURL(of key: DelegateKey) {
-        guard let delegate = delegates[key] else { return }
-        let name = NameInApp(app: delegate.app, name: delegate.settings.url)
-        if urls[name] == key { urls[name] = nil }
-    }
-
     package mutating func removeDelegate(_ key: DelegateKey) {
-        forgetURL(of: key)
         guard let delegate = delegates.removeValue(forKey: key) else { return }
         deletedIDs[key] = delegate.id
         lanes[key] = nil

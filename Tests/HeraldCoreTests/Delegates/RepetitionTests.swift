@@ -1,0 +1,116 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Several delegates with one URL")
+struct RepetitionTests {
+    private static let url = "https://receiver.example/"
+
+    private static func settings(
+        _ events: String..., subjects: [String] = [], filter: String? = nil,
+        change: (inout WebhookSettings) -> Void = { _ in }
+    ) throws -> WebhookSettings {
+        let parsed = try filter.map { try ContentFilter(json: $0) }
+        return .made(url) {
+            $0.events = events.map(EventPattern.init(unchecked:))
+            $0.subjects = subjects
+            $0.filter = parsed
+            change(&$0)
+        }
+    }
+
+    @Test("patterns overlap if some type matches both")
+    func patterns() {
+        for (first, second, wanted) in [
+            ("*", "*", true), ("*", "a.b", true), ("*", "a.*", true), ("*", "herald.*", false),
+            ("*", "herald.delegate.disabled", false), ("a.*", "a.b", true), ("a.*", "a.b.*", true),
+            ("a.*", "ab.*", false),
+            ("a.*", "a", false), ("a.b", "a.b", true), ("a.b", "a.c", false), ("herald.*", "herald.delegate.*", true),
+        ] {
+            let patterns = [first, second].map(EventPattern.init(unchecked:))
+            #expect(patterns[0].overlaps(patterns[1]) == wanted, "\(first) \(second)")
+            #expect(patterns[1].overlaps(patterns[0]) == wanted, "\(second) \(first)")
+        }
+    }
+
+    @Test("two webhooks are a repetition if some event would be sent twice in the same request")
+    func repetitions() throws {
+        let plain = try Self.settings("order.*", "user.joined")
+        let repetitions = [
+            try Self.settings("order.paid"), try Self.settings("*"), try Self.settings("a.b", "user.*"),
+            try Self.settings("order.*", subjects: ["user:1"]),
+            try Self.settings("*", filter: #"{"data": {"a": [1]}}"#),
+            try Self.settings("*") { ($0.rateLimit, $0.ordering, $0.description) = (1, .strict, "another") },
+        ]
+        let others = [
+            try Self.settings("order", "user.left"), try Self.settings("*") { $0.format = .cloudevents },
+            try Self.settings("*") { $0.headers = [KeyValue("X-A", "1")] }, try Self.settings("*") { $0.url += "2" },
+        ]
+        for (second, wanted) in repetitions.map({ ($0, true) }) + others.map({ ($0, false) }) {
+            #expect(plain.repeats(second) == wanted && second.repeats(plain) == wanted, "\(second)")
+        }
+        let users = try Self.settings("*", subjects: ["user:1", "order:*"], filter: #"{"data": {"a": [1]}}"#)
+        #expect(!users.repeats(try Self.settings("*", filter: #"{"data": {"a": [2]}}"#)))
+        #expect(!users.repeats(try Self.settings("*", subjects: ["user:2"])))
+        #expect(users.repeats(try Self.settings("*", subjects: ["user:2", "order:*"])))
+    }
+
+    @Test("a URL has at most 100, `set` changes the one that is meant, and a removed one is forgotten")
+    func many() async throws {
+        let bench = try HubBench()
+        func register(_ settings: WebhookSettings, replaces: Bool = false) async -> RegistryWrite.Outcome? {
+            var registration = RegistryWrite.Registration(settings: settings, secret: .test)
+            registration.replacesSettings = replaces
+            guard case .done(let outcome) = await bench.change(.register(registration)) else { return nil }
+            return outcome
+        }
+        var ids: [String] = []
+        for number in 1...100 {
+            guard case .registered(let made) = await register(try Self.settings("type.\(number)")) else {
+                Issue.record("\(number) was not registered")
+                return
+            }
+            ids.append(made.id)
+        }
+        guard case .tooManyOfURL(100) = await register(try Self.settings("another")) else {
+            Issue.record("more than 100")
+            return
+        }
+        guard case .conflict(let other) = await register(try Self.settings("another", "type.7")) else {
+            Issue.record("a repetition")
+            return
+        }
+        #expect(other.id == ids[6])
+        // Of several with the URL, the one that it would repeat.
+        guard case .updated(let changed) = await register(try Self.settings("type.8", "more"), replaces: true) else {
+            Issue.record("not replaced")
+            return
+        }
+        #expect(changed.id == ids[7] && changed.settings.events.count == 2)
+        // Which one is meant is not known.
+        guard case .conflict = await register(try Self.settings("another"), replaces: true) else {
+            Issue.record("replaced")
+            return
+        }
+        let widened = await bench.change(
+            .update(id: ids[0], ifVersion: nil) { state, _ in state.settings.events.append(.exact("type.2")) })
+        guard case .done(.conflict(let second)) = widened else {
+            Issue.record("\(widened)")
+            return
+        }
+        #expect(second.id == ids[1])
+        for id in ids.dropFirst() { _ = await bench.change(.remove(id: id, ifVersion: nil)) }
+        let registry = bench.hub.committed.registry
+        #expect(registry.delegates(.default, url: Self.url).map(\.id) == [ids[0]])
+        // The only one is the one with the URL, whatever it gets.
+        guard case .updated(let only) = await register(try Self.settings("another"), replaces: true) else {
+            Issue.record("not replaced")
+            return
+        }
+        #expect(only.id == ids[0])
+        _ = await bench.change(.remove(id: ids[0], ifVersion: nil))
+        #expect(registry.delegates(.default, url: Self.url).isEmpty)
+        await bench.stop()
+    }
+}
