@@ -7,7 +7,7 @@ extension Command {
             Command(
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            login, logout, open, export, apply,
+            login, logout, open, export, apply, importing,
             publish, trigger, listen, attempts, delegates, events, deliveries, stats, eventTypes, subjects, state, auth,
             keys,
             apps, audit, storage, nodes, verify,

@@ -27,13 +27,14 @@ final class APIClient {
     private static let limits = JSONLimits(depth: 80, values: 20_000_000, keyBytes: 65_536)
 
     /// The server of the flags, the environment, the profile, or the default.
-    convenience init(_ invocation: Invocation) throws(CommandError) {
+    /// - Parameter app: the app to act on; `nil` for that of the flags or the environment.
+    convenience init(_ invocation: Invocation, app: String? = nil) throws(CommandError) {
         let environment = Environment.current
         let profile = try Profile.chosen(invocation)
         try self.init(
             server: profile?.server ?? Self.namedServer(invocation) ?? Self.defaultServer,
             key: try Self.key(invocation["key-file"], environment) ?? profile?.key,
-            app: invocation["app"] ?? environment["HERALD_APP"],
+            app: app ?? invocation["app"] ?? environment["HERALD_APP"],
             tls: try ClientTLS(invocation))
         command = invocation.command
     }

@@ -1,6 +1,7 @@
 import HeraldAPI
 import HeraldCore
 import HeraldJSON
+import HeraldWebhooks
 
 /// A kind of resource that `herald export` writes and `herald apply` makes: its member in the file, its path in the API, and its settings.
 struct ConfigurationKind: Sendable {
@@ -41,6 +42,12 @@ struct ConfigurationKind: Sendable {
     )
 
     static let all = [apps, eventTypes, delegates]
+
+    /// A key as the server writes it.
+    func normalized(_ key: String) -> String {
+        guard name == Self.delegates.name, let url = try? CallbackURL(key) else { return key }
+        return url.text
+    }
 
     /// The settings in the description of the API that this program has.
     var defaults: JSONValue? {
@@ -101,6 +108,18 @@ struct ConfigurationKind: Sendable {
 }
 
 extension JSONValue {
+    /// An object.
+    static func made(_ body: (inout JSONObjectWriter) -> Void) throws(CommandError) -> JSONValue {
+        var json = JSONWriter()
+        json.object(body)
+        do throws(JSONError) {
+            return try JSONDocument(parsing: json.bytes, limits: JSONLimits(depth: 80, values: 1_000_000)).root
+        } catch {
+            throw CommandError(
+                description: "The configuration cannot be written as JSON: \(error).", exitCode: ExitCode.data)
+        }
+    }
+
     /// Equal for values that mean the same: the order of members and spaces do not count.
     var canonicalText: String {
         switch kind {

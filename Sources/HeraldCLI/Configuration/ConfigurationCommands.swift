@@ -1,0 +1,95 @@
+import HeraldJSON
+
+extension Command {
+    static let export = Command(
+        name: "export", summary: "print the configuration of a server: apps, event types and delegates, as JSON",
+        details: """
+            For `herald apply`. It has the webhooks and event types of one app, and with an admin key of `default` the other apps with their limits.
+            It is YAML, too. It has no secrets: no signing secrets, extra headers, keys and TLS settings.
+            """,
+        flags: Flags.connection,
+        examples: ["herald export > herald.json"],
+        action: .run(ConfigurationCommands.export))
+
+    static let apply = Command(
+        name: "apply", summary: "make a server have the configuration of a file",
+        details: """
+            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, and of several
+            with one URL the most similar one. Settings that the file does not name stay, `null` resets one, and nothing is removed.
+            Applying a file again does nothing. A new webhook has a secret:
+            --show-secrets prints it once, and `herald delegates rotate` replaces it. A request that is refused ends the command;
+            what was done before it stays.
+            """,
+        arguments: [Argument(name: "FILE", help: "As `herald export` prints it, JSON; - reads standard input.")],
+        flags: [
+            Flags.dryRun,
+            Flag(name: "show-secrets", help: "Print the secrets of new webhooks; they are shown only once."),
+        ] + Flags.client,
+        examples: [
+            "herald apply herald.json --dry-run", "herald export --profile test | herald apply - --profile production",
+        ],
+        action: .run(ConfigurationCommands.apply))
+}
+
+private enum ConfigurationCommands {
+    static func export(_ call: Invocation) throws(CommandError) {
+        let client = try APIClient(call)
+        let managesApps = try canManageApps(client)
+        var lists: [String] = []
+        for kind in ConfigurationKind.all where managesApps || kind.name != ConfigurationKind.apps.name {
+            // Each on a line of its own, so that a comparison of two files shows what differs.
+            var resources: [String] = []
+            var known: Set<String> = []
+            for resource in try kind.current(client) {
+                var json = JSONWriter()
+                json.object { object in
+                    for (key, value) in kind.exported(resource) { object.member(key, RawJSON(value.bytes[...])) }
+                }
+                let line = "\n    " + String(decoding: Output.oneLine(json: json.bytes), as: UTF8.self)
+                // Delegates with one URL may differ in nothing but what a file does not have.
+                if known.insert(line).inserted || !kind.isShared { resources.append(line) }
+            }
+            lists.append("  \"\(kind.name)\": [\(resources.joined(separator: ","))\(resources.isEmpty ? "" : "\n  ")]")
+        }
+        try Output.line("{\n\(lists.joined(separator: ",\n"))\n}")
+    }
+
+    static func apply(_ call: Invocation) throws(CommandError) {
+        let path = call.arguments[0]
+        let bytes = try Input.bytes(path == "-" ? path : "@" + path)
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 1_000_000))
+        } catch {
+            throw CommandError(description: "\(path) is not JSON: \(error).", exitCode: ExitCode.data)
+        }
+        let names = ConfigurationKind.all.map(\.name)
+        guard document.root.kind == .object, document.root.members.allSatisfy({ names.contains($0.key) }) else {
+            throw ConfigurationKind.wrong("it must be an object with some of " + names.joined(separator: ", "))
+        }
+        // The whole file is checked before anything is done.
+        var desired: [(ConfigurationKind, [(key: String, value: JSONValue)])] = []
+        for kind in ConfigurationKind.all { desired.append((kind, try kind.desired(document.root))) }
+        let client = try APIClient(call)
+        var unchanged = 0
+        for (kind, resources) in desired where !resources.isEmpty {
+            for step in ConfigurationStep.steps(kind, to: resources, from: try kind.current(client)) {
+                guard step.isNeeded else {
+                    unchanged += 1
+                    continue
+                }
+                try step.check()
+                let answer = call.has("dry-run") ? nil : try step.run(client)
+                try step.print(call, secret: call.has("show-secrets") ? answer?.json["secret"]?.string : nil)
+            }
+        }
+        if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
+    }
+
+    /// Whether the key sees all apps, and none is chosen.
+    private static func canManageApps(_ client: APIClient) throws(CommandError) -> Bool {
+        let session = try client.send("GET", ["v1", "session"]).json
+        let isAdmin = session["scopes"]?.elements.contains { $0.isString("admin") } == true
+        return client.app == nil && isAdmin && session.text("app") == "default"
+    }
+}

@@ -1,0 +1,118 @@
+import HeraldJSON
+
+/// One request that makes a server have what is desired.
+struct ConfigurationStep {
+    let kind: ConfigurationKind
+    let key: String
+    let desired: JSONValue
+    private(set) var current: JSONValue?
+
+    /// Pairs the resources of a file with those of the server that have the same key. Of several with one key, those pair first that
+    /// differ in the fewest settings.
+    static func steps(
+        _ kind: ConfigurationKind, to desired: [(key: String, value: JSONValue)], from current: [JSONValue]
+    ) -> [ConfigurationStep] {
+        let known = Dictionary(grouping: current) { $0.text(kind.key) }
+        func candidates(_ key: String) -> [JSONValue] { known[kind.normalized(key)] ?? [] }
+        var steps = desired.map { ConfigurationStep(kind: kind, key: $0.key, desired: $0.value, current: nil) }
+        for (key, places) in Dictionary(grouping: steps.indices, by: { steps[$0].key }) {
+            let candidates = candidates(key)
+            var pairs: [(place: Int, candidate: Int, differences: Int)] = []
+            for place in places {
+                for (index, candidate) in candidates.enumerated() {
+                    var step = steps[place]
+                    step.current = candidate
+                    pairs.append((place, index, step.differences.count))
+                }
+            }
+            var taken: Set<Int> = []
+            for pair in pairs.sorted(by: { $0.differences < $1.differences }) where steps[pair.place].current == nil {
+                guard taken.insert(pair.candidate).inserted else { continue }
+                steps[pair.place].current = candidates[pair.candidate]
+            }
+        }
+        return steps
+    }
+
+    /// The settings of the file that the server has otherwise.
+    private var differences: [String] {
+        kind.settings.filter { name in
+            guard let wanted = desired[name] else { return false }
+            if kind.merged.contains(name), wanted.kind == .object, let present = current?[name], present.kind == .object
+            {
+                return wanted.members.contains { member in
+                    let text = present[member.key]?.canonicalText ?? "null"
+                    return member.value.canonicalText != text
+                }
+            }
+            let present = current?[name]?.canonicalText ?? "null"
+            guard wanted.isNull else { return wanted.canonicalText != present }
+            // It resets the setting. A default that is not described is the empty value.
+            let reset = kind.defaults?[name]?["default"]?.canonicalText ?? "null"
+            return reset == "null" ? !["null", "{}", "[]", "\"\""].contains(present) : reset != present
+        }
+    }
+
+    var isNeeded: Bool { current == nil || !differences.isEmpty }
+
+    func check() throws(CommandError) {
+        guard current != nil, let fixed = differences.first(where: kind.fixed.contains) else { return }
+        throw CommandError(
+            description: "\(kind.word) \(key): \"\(fixed)\" cannot be changed, only chosen at its creation."
+                .printable(),
+            exitCode: ExitCode.refused)
+    }
+
+    func run(_ client: APIClient) throws(CommandError) -> APIClient.Answer {
+        do throws(CommandError) {
+            if let current {
+                return try client.send(kind.method, kind.path + [current.text(kind.id)], body: body(over: current))
+            }
+            return kind.method == "PUT"
+                ? try client.send("PUT", kind.path + [key], body: body(over: nil))
+                : try client.send("POST", kind.path, body: desired.bytes)
+        } catch {
+            throw CommandError(
+                description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
+        }
+    }
+
+    /// The differences; with PUT all settings, since it replaces them.
+    private func body(over current: JSONValue?) -> [UInt8] {
+        let isWhole = kind.method == "PUT"
+        let (changed, different) = (isWhole ? kind.settings : differences, Set(differences))
+        var json = JSONWriter()
+        json.object { object in
+            for name in changed {
+                let value = different.contains(name) || current == nil ? desired[name] : current?[name]
+                if let value, !(isWhole && value.isNull) { object.member(name, RawJSON(value.bytes[...])) }
+            }
+        }
+        return json.bytes
+    }
+
+    /// - Parameters:
+    ///   - app: named if it is not the one of the command.
+    ///   - secret: of a new webhook.
+    func print(_ call: Invocation, app: String? = nil, secret: String? = nil) throws(CommandError) {
+        let action = current == nil ? "create" : "change"
+        let changed = current == nil ? [] : differences
+        if call.has("json") {
+            var json = JSONWriter()
+            json.object {
+                $0.member("action", action)
+                $0.member("kind", kind.name)
+                $0.member("key", key)
+                $0.member("app", ifPresent: app)
+                $0.member("settings", changed)
+                $0.member("secret", ifPresent: secret)
+            }
+            return try Output.line(json: json.bytes)
+        }
+        let settings = changed.isEmpty ? "" : ": " + changed.joined(separator: ", ")
+        let place = app.map { " of the app \($0)" } ?? ""
+        let tense = call.has("dry-run") ? "Would \(action)" : action.prefix(1).uppercased() + action.dropFirst() + "d"
+        let shown = secret.map { " Its secret: \($0)" } ?? ""
+        try Output.line("\(tense) the \(kind.word) \(key)\(place)\(settings).\(shown)".printable())
+    }
+}

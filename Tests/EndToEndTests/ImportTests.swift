@@ -1,0 +1,134 @@
+import Glibc
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+/// Against a server that responds with the models of Svix's package from PyPI.
+@Suite(
+    "herald import", .timeLimit(.minutes(5)),
+    .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
+struct ImportTests {
+    private static let token = "testsk_a-token-of-a-test-server"
+    private static var python: String { (getenv("HERALD_VENV").map { String(cString: $0) } ?? "") + "/bin/python3" }
+
+    /// A running server of Svix, with its token in a file.
+    private final class Svix: Sendable {
+        let process: ChildProcess
+        let url: String
+        let folder = TemporaryFolder()
+        var arguments: [String] { ["import", "svix", "--from", url, "--token-file", folder.path + "/token"] }
+
+        init(_ arguments: String...) async throws {
+            _ = try folder.write("\(ImportTests.token)\n", to: "token")
+            let script = #filePath.replacing("EndToEndTests/ImportTests.swift", with: "Svix/server.py")
+            process = try ChildProcess(ImportTests.python, ["-B", script] + arguments)
+            url = "http://127.0.0.1:" + (try await eventually("the server's port") { [process] in process.lines.first })
+        }
+
+        deinit { process.signal(SIGKILL) }
+    }
+
+    @Test("apps, types, endpoints with their secrets and headers come, once; what has no counterpart is named")
+    func svix() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let svix = try await Svix("4", "3", receiver.url("/hook"))
+        let client = Client(try await HeraldProcess.start())
+        func run(_ more: String...) async throws -> Client.Result {
+            try await Client.run(svix.arguments + more, server: "http://127.0.0.1:\(client.herald.port)")
+        }
+        let dry = try await run("--dry-run")
+        #expect(dry.end == .exited(0), "\(dry.text)")
+        #expect(dry.lines.count { $0.hasPrefix("Would create the ") } == 24, "\(dry.text)")
+        #expect(try await client.herald.get("/v1/apps").data.count == 1)
+
+        let done = try await run()
+        #expect(done.end == .exited(0), "\(done.text)")
+        #expect(done.lines.count { $0.hasPrefix("Created the ") } == 24, "\(done.text)")
+        #expect(
+            done.text.contains("app tenant-0 (Svix's Tenant No. 0): endpoint http://LocalHost:80/2: channel eu"),
+            "\(done.text)")
+        #expect(done.text.contains("header Authorization: Svix does not show its value"), "\(done.text)")
+        // A name of what the uid has, of the title without one.
+        let names = try await client.herald.get("/v1/apps").data.compactMap { $0["name"]?.string }
+        #expect(Set(names) == ["default", "tenant-0", "tenant-1", "tenant-no-2", "tenant-3"])
+        #expect(try await run().lines.contains("Unchanged: 24."))
+
+        let delegates = try await client.run("delegates", "list", "--kind=webhook", "--app=tenant-0", "--json").json
+        try #require(delegates.map { $0.text("status") } == ["active", "paused", "active"])
+        #expect(delegates.map { $0["events"]?.plainText } == ["*", "user.joined, user.left", "order.paid"])
+        #expect(delegates[1]["rate_limit"]?.integer == 7 && delegates[1]["metadata"]?["number"]?.string == "1")
+        #expect(delegates[0].text("url") == "http://localhost/2")
+        let type = try await client.run("event-types", "show", "order.paid", "--app=tenant-0", "--json").document()
+        #expect(type["schema"]?["type"]?.string == "object" && type.text("check") == "off")
+
+        // The receiver verifies as before, with Svix's own library.
+        let published = try await client.run("publish", "order.paid", "--app=tenant-0", "--data", #"{"amount": 12.50}"#)
+        #expect(published.end == .exited(0), "\(published.text)")
+        let request = try #require(await receiver.requests(1).first)
+        #expect(String(decoding: request.body, as: UTF8.self) == #"{"amount": 12.50}"#)
+        #expect(request.header("x-tenant") == "0")
+        let script = """
+            import sys, svix, base64
+            headers = dict(zip(["svix-id", "svix-timestamp", "svix-signature"], sys.argv[1:]))
+            secret = "whsec_" + base64.b64encode(b"secret 00000000 00000000 of 32 b").decode()
+            svix.Webhook(secret).verify(sys.stdin.read(), headers)
+            print("verified")
+            """
+        let signature = ["svix-id", "svix-timestamp", "svix-signature"].map { request.header($0) ?? "" }
+        let verified = try await ChildProcess.run(Self.python, ["-c", script] + signature, input: request.body)
+        #expect(verified.text == "verified", "\(verified.text)")
+    }
+
+    @Test(
+        "an import that is killed again and again brings each endpoint exactly once",
+        arguments: [[0, 3, 17, 8, 24, 1], [1, 30, 2, 5, 40, 12]])
+    func kills(lines: [Int]) async throws {
+        let svix = try await Svix("2", "60")
+        let herald = try await HeraldProcess.start()
+        for count in lines {
+            let process = try ChildProcess(
+                try Binary.path(), svix.arguments,
+                environment: ["XDG_CONFIG_HOME": "/nonexistent", "HERALD_SERVER": "http://127.0.0.1:\(herald.port)"])
+            _ = try await eventually("\(count) lines, or the end") {
+                process.end != nil || process.lines.count { $0.hasPrefix("Created") } >= count ? true : nil
+            }
+            process.signal(SIGKILL)
+            _ = try await eventually("the end") { process.end }
+        }
+        let last = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+        #expect(last.end == .exited(0), "\(last.text)")
+        for app in ["tenant-0", "tenant-1"] {
+            let all = try await Client.run(
+                ["delegates", "list", "--all", "--kind=webhook", "--app", app, "--json"],
+                server: "http://127.0.0.1:\(herald.port)"
+            ).json
+            let numbers = all.compactMap { $0["metadata"]?["number"]?.string }
+            #expect(numbers.count == 60 && Set(numbers).count == 60, "\(app): \(numbers.sorted())")
+        }
+    }
+
+    @Test("a wrong token, a server that is away, and what Herald refuses are different errors")
+    func failures() async throws {
+        let svix = try await Svix("1", "3", "ftp://receiver.example/")
+        let herald = try await HeraldProcess.start()
+        let server = "http://127.0.0.1:\(herald.port)"
+        _ = try svix.folder.write("another-token-than-the-one", to: "token")
+        let wrong = try await Client.run(svix.arguments, server: server)
+        #expect(wrong.end == .exited(69) && wrong.text.contains("refuses the token of --token-file"), "\(wrong.text)")
+        _ = try svix.folder.write("\(Self.token)\n", to: "token")
+        let refused = try await Client.run(svix.arguments, server: server)
+        #expect(refused.end == .exited(1), "\(refused.text)")
+        #expect(refused.lines.contains("herald: 2 could not be imported."), "\(refused.text)")
+        #expect(refused.text.contains("delegate ftp://receiver.example/: "), "\(refused.text)")
+        // The others came.
+        #expect(
+            refused.lines.contains("Created the delegate http://LocalHost:80/2 of the app tenant-0."), "\(refused.text)"
+        )
+        let none = try await Client.run(["import", "svix"], server: server)
+        #expect(none.end == .exited(64) && none.text.contains("--from URL and --token-file FILE are needed"))
+    }
+}

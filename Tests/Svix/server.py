@@ -1,0 +1,102 @@
+"""A Svix server for tests: what `herald import svix` reads, in the JSON of the models of Svix's own package. Prints its port.
+
+    server.py APPLICATIONS ENDPOINTS [URL]    so many endpoints in each of so many applications; the first two of each have the URL
+"""
+import base64
+import datetime
+import http.server
+import json
+import re
+import sys
+import urllib.parse
+
+from svix import models
+
+TOKEN = "testsk_a-token-of-a-test-server"
+NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+applications, endpoints = map(int, sys.argv[1:3])
+hook = sys.argv[3] if len(sys.argv) > 3 else "http://127.0.0.1:9/hook"
+
+
+def application(number):
+    # The uid of the second has characters that a name of Herald has not; the third one has none.
+    uid = [f"tenant-{number}", f"Tenant {number}!", None][number % 3]
+    return models.ApplicationOut(
+        id=f"app_2nVd{number:08}", uid=uid, name=f"Tenant No. {number}", created_at=NOW, updated_at=NOW, metadata={})
+
+
+def endpoint(app, number):
+    # The first two have one URL and other types; libcurl writes the third URL otherwise.
+    url = [hook, hook, f"http://LocalHost:80/{number}"][min(number, 2)]
+    return models.EndpointOut(
+        id=f"ep_{app:04}{number:06}", url=url, description=f"Endpoint {number}", metadata={"number": str(number)},
+        event_types=[["order.paid"], ["user.joined", "user.left"], None][number % 3], channels=["eu"] if number == 2 else None,
+        throttle_rate=7 if number == 1 else None, disabled=number == 1, created_at=NOW, updated_at=NOW)
+
+
+def secret(app, number):
+    return "whsec_" + base64.b64encode(f"secret {app:08} {number:08} of 32 b".encode()[:32]).decode()
+
+
+TYPES = [
+    models.EventTypeOut(name="order.paid", description="Paid", deprecated=False, created_at=NOW, updated_at=NOW,
+                        schemas={"1": {"type": "string"}, "2": {"type": "object"}}),
+    models.EventTypeOut(name="user.joined", description="", deprecated=False, created_at=NOW, updated_at=NOW),
+]
+
+
+def page(items, query):
+    start, limit = int(query.get("iterator", 0)), min(int(query.get("limit", 50)), 250)
+    part = [json.loads(item.model_dump_json(by_alias=True)) for item in items[start:start + limit]]
+    end = start + len(part)
+    return {"data": part, "iterator": str(end), "prevIterator": None, "done": end >= len(items)}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Head and body in one packet.
+    wbufsize = 65536
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        status, answer = 200, self.answer(url.path, query)
+        if self.headers["Authorization"] != f"Bearer {TOKEN}":
+            status, answer = 401, {"code": "authentication_failed", "detail": "Invalid token."}
+        elif answer is None:
+            status, answer = 404, {"code": "not_found", "detail": "Entity not found"}
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer(self, path, query):
+        if path == "/api/v1/app":
+            return page([application(number) for number in range(applications)], query)
+        if path == "/api/v1/event-type":
+            return page(TYPES, query)
+        found = re.fullmatch(r"/api/v1/app/app_2nVd(\d+)/endpoint(?:/ep_\d{4}(\d{6})/(secret|headers))?", path)
+        if not found:
+            return None
+        app = int(found[1])
+        if found[2] is None:
+            return page([endpoint(app, number) for number in range(endpoints)], query)
+        number = int(found[2])
+        if found[3] == "secret":
+            return {"key": secret(app, number)}
+        return json.loads(models.EndpointHeadersOut(
+            headers={"X-Tenant": str(app)}, sensitive=["Authorization"] if number == 2 else []).model_dump_json(by_alias=True))
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
