@@ -14,16 +14,18 @@ struct ImportTests {
     private static let token = "testsk_a-token-of-a-test-server"
     private static var python: String { (getenv("HERALD_VENV").map { String(cString: $0) } ?? "") + "/bin/python3" }
 
-    /// A running server of Svix, with its token in a file.
-    private final class Svix: Sendable {
+    /// A running server of another service, with its token in a file.
+    private final class Foreign: Sendable {
+        let service: String
         let process: ChildProcess
         let url: String
         let folder = TemporaryFolder()
-        var arguments: [String] { ["import", "svix", "--from", url, "--token-file", folder.path + "/token"] }
+        var arguments: [String] { ["import", service, "--from", url, "--token-file", folder.path + "/token"] }
 
-        init(_ arguments: String...) async throws {
-            _ = try folder.write("\(ImportTests.token)\n", to: "token")
-            let script = #filePath.replacing("EndToEndTests/ImportTests.swift", with: "Svix/server.py")
+        init(_ service: String, _ arguments: String..., token: String = ImportTests.token) async throws {
+            self.service = service
+            _ = try folder.write("\(token)\n", to: "token")
+            let script = #filePath.replacing("EndToEndTests/ImportTests.swift", with: "Import/\(service)_server.py")
             process = try ChildProcess(ImportTests.python, ["-B", script] + arguments)
             url = "http://127.0.0.1:" + (try await eventually("the server's port") { [process] in process.lines.first })
         }
@@ -35,7 +37,7 @@ struct ImportTests {
     func svix() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }
-        let svix = try await Svix("4", "3", receiver.url("/hook"))
+        let svix = try await Foreign("svix", "4", "3", receiver.url("/hook"))
         let client = Client(try await HeraldProcess.start())
         func run(_ more: String...) async throws -> Client.Result {
             try await Client.run(svix.arguments + more, server: "http://127.0.0.1:\(client.herald.port)")
@@ -87,7 +89,7 @@ struct ImportTests {
         "an import that is killed again and again brings each endpoint exactly once",
         arguments: [[0, 3, 17, 8, 24, 1], [1, 30, 2, 5, 40, 12]])
     func kills(lines: [Int]) async throws {
-        let svix = try await Svix("2", "60")
+        let svix = try await Foreign("svix", "2", "60")
         let herald = try await HeraldProcess.start()
         for count in lines {
             let process = try ChildProcess(
@@ -111,9 +113,49 @@ struct ImportTests {
         }
     }
 
+    @Test("a project of Convoy: subscriptions become webhooks that sign as the project does")
+    func convoy() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let convoy = try await Foreign("convoy", receiver.url("/hook"), token: "CO.a-token-of-a-test-server")
+        let client = Client(try await HeraldProcess.start())
+        let arguments = convoy.arguments + ["--project", "01HPROJECT"]
+        let done = try await Client.run(arguments, server: "http://127.0.0.1:\(client.herald.port)")
+        #expect(done.end == .exited(0), "\(done.text)")
+        for line in [
+            "subscription sub-b: filter of the body: write a filter of the delegate",
+            "subscription sub-c: it has no endpoint with a URL",
+            "endpoint https://unused.example/hooks: it has no subscription",
+        ] {
+            #expect(done.lines.contains("app acme-s-shop (Convoy's Acme's Shop): \(line)"), "\(done.text)")
+        }
+        let again = try await Client.run(arguments, server: "http://127.0.0.1:\(client.herald.port)")
+        #expect(again.lines.contains("Unchanged: 4."), "\(again.text)")
+        let delegates = try await client.run("delegates", "list", "--kind=webhook", "--app=acme-s-shop", "--json").json
+        try #require(delegates.map { $0.text("status") } == ["paused", "active"])
+        #expect(
+            delegates[0]["request"]?["auth"]?["basic"]?["user"]?.string == "ada" && delegates[0].text("events") == "*")
+        #expect(delegates[1]["rate_limit"]?.compactText == "0.5" && delegates[1]["timeout_seconds"]?.integer == 10)
+        #expect(delegates[1]["metadata"]?["convoy_owner"]?.string == "acme")
+
+        _ = try await client.run("publish", "order.paid", "--app=acme-s-shop", "--data", #"{"amount": 12.50}"#)
+        let request = try #require(await receiver.requests(1).first)
+        #expect(
+            request.header("x-key") == "k3y" && String(decoding: request.body, as: UTF8.self) == #"{"amount": 12.50}"#)
+        let script = """
+            import base64, hmac, sys
+            moment, given = [part.split("=", 1)[1] for part in sys.argv[1].split(",")]
+            content = moment.encode() + b"," + sys.stdin.buffer.read()
+            print(base64.b64encode(hmac.digest(b"secret-text-of-convoy", content, "sha512")).decode() == given)
+            """
+        let signature = request.header("x-acme-signature") ?? ""
+        let verified = try await ChildProcess.run(Self.python, ["-c", script, signature], input: request.body)
+        #expect(verified.text == "True", "\(signature) \(verified.text)")
+    }
+
     @Test("a wrong token, a server that is away, and what Herald refuses are different errors")
     func failures() async throws {
-        let svix = try await Svix("1", "3", "ftp://receiver.example/")
+        let svix = try await Foreign("svix", "1", "3", "ftp://receiver.example/")
         let herald = try await HeraldProcess.start()
         let server = "http://127.0.0.1:\(herald.port)"
         _ = try svix.folder.write("another-token-than-the-one", to: "token")

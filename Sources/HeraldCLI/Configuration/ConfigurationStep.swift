@@ -38,18 +38,26 @@ struct ConfigurationStep {
     private var differences: [String] {
         kind.settings.filter { name in
             guard let wanted = desired[name] else { return false }
-            if kind.merged.contains(name), wanted.kind == .object, let present = current?[name], present.kind == .object
-            {
-                return wanted.members.contains { member in
-                    let text = present[member.key]?.canonicalText ?? "null"
-                    return member.value.canonicalText != text
-                }
+            if kind.merged.contains(name), let present = current?[name], present.kind == .object {
+                return !Self.contains(present, wanted)
             }
             let present = current?[name]?.canonicalText ?? "null"
             guard wanted.isNull else { return wanted.canonicalText != present }
             // It resets the setting. A default that is not described is the empty value.
             let reset = kind.defaults?[name]?["default"]?.canonicalText ?? "null"
             return reset == "null" ? !["null", "{}", "[]", "\"\""].contains(present) : reset != present
+        }
+    }
+
+    /// Whether a setting that is changed member by member has the wanted members already. Those that it does not show, because they
+    /// are secret, are in `auth`.
+    private static func contains(_ present: JSONValue, _ wanted: JSONValue, showsAll: Bool = true) -> Bool {
+        guard wanted.kind == .object, present.kind == .object else {
+            return wanted.canonicalText == present.canonicalText
+        }
+        return wanted.members.allSatisfy { member in
+            guard let value = present[member.key] else { return member.value.isNull || !showsAll }
+            return contains(value, member.value, showsAll: showsAll && member.key != "auth")
         }
     }
 

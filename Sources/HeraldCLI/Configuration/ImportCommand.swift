@@ -9,22 +9,40 @@ extension Command {
                 details: """
                     Makes an app of each application, a webhook of each endpoint with its secret and headers, and describes the event types
                     in each of the apps. Receivers see the requests that Svix sends: the payload as the body, signed with svix-id,
-                    svix-timestamp and svix-signature. Importing again changes what differs. Nothing is removed. What has no counterpart
-                    is listed on the standard error. The key of Herald must be an admin key of the app `default`.
+                    svix-timestamp and svix-signature.
+                    \(rules)
                     """,
-                flags: [
-                    Flag(name: "from", placeholder: "URL", help: "The Svix server, such as https://svix.example.com."),
-                    Flag(
-                        name: "token-file", placeholder: "FILE",
-                        help: "A file with the token of Svix's API in one line."),
-                    Flags.dryRun,
-                ] + Flags.client.filter { $0.name != "app" },
+                flags: Flag.foreign + [Flags.dryRun] + client,
                 examples: ["herald import svix --from https://svix.example.com --token-file token --dry-run"],
                 action: .run { call throws(CommandError) in
                     var work = try ConfigurationImport(call)
                     try work.run(try SvixServer(call))
-                })
+                }),
+            Command(
+                name: "convoy", summary: "import a project of a Convoy server",
+                details: """
+                    Makes an app of the project, a webhook of each subscription with the URL, the secret and the limits of its endpoint, and
+                    describes the event types. Receivers see the payload as the body, signed as the project signs.
+                    \(rules)
+                    """,
+                flags: Flag.foreign + [
+                    Flag(name: "project", placeholder: "ID", help: "The project to import."), Flags.dryRun,
+                ] + client,
+                examples: [
+                    "herald import convoy --from https://convoy.example.com --token-file token --project 01HMQ0VS2C --dry-run"
+                ],
+                action: .run { call throws(CommandError) in
+                    var work = try ConfigurationImport(call)
+                    try work.run(try ConvoyServer(call))
+                }),
         ]))
+
+    private static let rules = """
+        Importing again changes what differs; secrets and headers are those of the first time. Nothing is removed.
+        What has no counterpart is listed on the standard error. The key of Herald must be an admin key of the app `default`.
+        """
+    /// The app is that of the tenant.
+    private static let client = Flags.client.filter { $0.name != "app" }
 }
 
 /// Brings what another service has to a server, app by app: as `herald apply` does it with a file, and with secrets.
@@ -42,13 +60,14 @@ struct ConfigurationImport {
 
     /// Continues after what the server refuses: the rest does not depend on it.
     /// - Throws: if something was refused, at the end; at once if a server cannot be reached.
-    mutating func run(_ source: SvixServer) throws(CommandError) {
+    mutating func run(_ source: some ForeignService) throws(CommandError) {
         var names: Set<String> = []
         let types = try source.eventTypes()
         let known = Set(try ConfigurationKind.apps.current(client).map { $0.text("name") })
         for application in try source.apps() {
             let name = application.name(avoiding: &names)
-            let label = "app \(name) (\(application.label))"
+            let label =
+                "app \(name) (\(source.name)'s \(application.title.isEmpty ? application.id : application.title))"
             let app = try JSONValue.made { $0.member("name", name) }
             let endpoints = try source.endpoints(of: application) { line in
                 Output.message("\(label): \(line)\n")
@@ -97,7 +116,7 @@ struct ConfigurationImport {
     }
 
     /// Pauses the webhooks of endpoints that are disabled.
-    private func pause(_ endpoints: [SvixServer.Endpoint], _ client: APIClient, _ name: String) throws(CommandError) {
+    private func pause(_ endpoints: [ForeignEndpoint], _ client: APIClient, _ name: String) throws(CommandError) {
         guard endpoints.contains(where: \.isDisabled) else { return }
         let steps = ConfigurationStep.steps(
             .delegates, to: endpoints.map { ($0.url, $0.settings) },

@@ -1,59 +1,18 @@
-import HeraldHTTPClient
 import HeraldJSON
 
-/// Reads the configuration of a Svix server, by its HTTP API (https://api.svix.com/docs). Used by one thread.
-struct SvixServer {
-    /// A tenant.
-    struct Application {
-        let id: String
-        /// The id that the owner has chosen.
-        let uid: String?
-        let title: String
-
-        /// For people.
-        var label: String { "Svix's \(title.isEmpty ? id : title)" }
-
-        /// The name of the app: of the owner's id, or else of the title, what a name may have. Of two that are equal then, the second
-        /// one has a part of its id.
-        /// - Parameter taken: the names so far.
-        func name(avoiding taken: inout Set<String>) -> String {
-            let ending = "-" + Self.slug(String(id.suffix(8)))
-            var name = Self.slug(uid ?? title)
-            if name.isEmpty || name.hasPrefix("app_") || name == "default" { name = "svix" + ending }
-            if taken.contains(name) { name = name.prefix(64 - ending.utf8.count) + ending }
-            taken.insert(name)
-            return name
-        }
-
-        private static func slug(_ text: String) -> String {
-            let characters = text.lowercased().map { character in
-                character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
-            }
-            return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
-        }
-    }
-
-    struct Endpoint {
-        let url: String
-        /// The settings of the webhook, with what only its registration may have.
-        let settings: JSONValue
-        let isDisabled: Bool
-    }
-
+/// Reads the configuration of a Svix server, by its HTTP API (https://api.svix.com/docs).
+struct SvixServer: ForeignService {
     /// The most elements that a list of Svix gives at once.
     private static let pageSize = 250
-    private let client: APIClient
+    private let server: ForeignServer
 
-    init(_ call: Invocation) throws(CommandError) {
-        guard let url = call["from"], let file = call["token-file"] else {
-            throw CommandError(description: "--from URL and --token-file FILE are needed.")
-        }
-        client = try APIClient(server: url, key: try KeyFile.read(file), tls: try ClientTLS(call))
-    }
+    init(_ call: Invocation) throws(CommandError) { server = try ForeignServer("Svix", call) }
 
-    func apps() throws(CommandError) -> [Application] {
+    var name: String { server.name }
+
+    func apps() throws(CommandError) -> [ForeignApp] {
         try list(["app"]).map { app in
-            Application(id: app.text("id"), uid: app["uid"]?.string, title: app.text("name"))
+            ForeignApp(id: app.text("id"), uid: app["uid"]?.string, title: app.text("name"))
         }
     }
 
@@ -74,16 +33,15 @@ struct SvixServer {
         return found
     }
 
-    /// - Parameter report: gets what has no counterpart, a line for each.
-    func endpoints(of app: Application, _ report: (String) throws(CommandError) -> Void) throws(CommandError)
-        -> [Endpoint]
-    {
-        var found: [Endpoint] = []
+    func endpoints(
+        of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [ForeignEndpoint] {
+        var found: [ForeignEndpoint] = []
         for endpoint in try list(["app", app.id, "endpoint"]) {
             let (id, url) = (endpoint.text("id"), endpoint.text("url"))
             let path = ["app", app.id, "endpoint", id]
-            let secret = try get(path + ["secret"]).text("key")
-            let headers = try get(path + ["headers"])
+            let secret = try server.get(path + ["secret"]).text("key")
+            let headers = try server.get(path + ["headers"])
             for channel in endpoint["channels"].map({ Array($0.elements) }) ?? [] {
                 try report("endpoint \(url): channel \(channel.string ?? ""): select by subject or filter instead")
             }
@@ -107,7 +65,7 @@ struct SvixServer {
                     object.member("headers", RawJSON(values.bytes[...]))
                 }
             }
-            found.append(Endpoint(url: url, settings: settings, isDisabled: endpoint["disabled"]?.bool == true))
+            found.append(ForeignEndpoint(url: url, settings: settings, isDisabled: endpoint["disabled"]?.bool == true))
         }
         return found
     }
@@ -117,27 +75,12 @@ struct SvixServer {
         var found: [JSONValue] = []
         var iterator: String?
         while true {
-            let page = try get(path, query + [("limit", "\(Self.pageSize)"), ("iterator", iterator)])
-            guard let data = page["data"], data.kind == .array else { throw wrong("its response is not a list") }
+            let page = try server.get(path, query + [("limit", "\(Self.pageSize)"), ("iterator", iterator)])
+            guard let data = page["data"], data.kind == .array else { throw server.wrong("its response is not a list") }
             found += data.elements
             let next = page["iterator"]?.string
             guard page["done"]?.bool == false, let next, next != iterator else { return found }
             iterator = next
         }
-    }
-
-    private func get(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> JSONValue {
-        let response = try client.ask("GET", ["api", "v1"] + path, query: query)
-        switch response.status {
-        case 200: return try client.document(response.body).root
-        case 401, 403: throw wrong("it refuses the token of --token-file")
-        case 429, 500...:
-            throw wrong("its status is \(response.status). Repeat the command: it continues", ExitCode.temporary)
-        default: throw wrong("/\(path.joined(separator: "/")) has the status \(response.status)")
-        }
-    }
-
-    private func wrong(_ reason: String, _ exitCode: Int32 = ExitCode.unavailable) -> CommandError {
-        CommandError(description: "Svix's server \(client.server): \(reason).".printable(), exitCode: exitCode)
     }
 }

@@ -1,15 +1,14 @@
 """A Svix server for tests: what `herald import svix` reads, in the JSON of the models of Svix's own package. Prints its port.
 
-    server.py APPLICATIONS ENDPOINTS [URL]    so many endpoints in each of so many applications; the first two of each have the URL
+    svix_server.py APPLICATIONS ENDPOINTS [URL]    so many endpoints in each of so many applications; the first two of each have the URL
 """
 import base64
 import datetime
-import http.server
 import json
 import re
 import sys
-import urllib.parse
 
+import server
 from svix import models
 
 TOKEN = "testsk_a-token-of-a-test-server"
@@ -52,25 +51,8 @@ def page(items, query):
     return {"data": part, "iterator": str(end), "prevIterator": None, "done": end >= len(items)}
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # Head and body in one packet.
-    wbufsize = 65536
-
-    def do_GET(self):
-        url = urllib.parse.urlsplit(self.path)
-        query = dict(urllib.parse.parse_qsl(url.query))
-        status, answer = 200, self.answer(url.path, query)
-        if self.headers["Authorization"] != f"Bearer {TOKEN}":
-            status, answer = 401, {"code": "authentication_failed", "detail": "Invalid token."}
-        elif answer is None:
-            status, answer = 404, {"code": "not_found", "detail": "Entity not found"}
-        body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+class Handler(server.Handler):
+    token = TOKEN
 
     def answer(self, path, query):
         if path == "/api/v1/app":
@@ -89,14 +71,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return json.loads(models.EndpointHeadersOut(
             headers={"X-Tenant": str(app)}, sensitive=["Authorization"] if number == 2 else []).model_dump_json(by_alias=True))
 
-    def log_message(self, *_):
-        pass
 
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-
-server = Server(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
+server.serve(Handler)

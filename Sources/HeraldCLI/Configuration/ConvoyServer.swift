@@ -1,0 +1,161 @@
+import HeraldJSON
+
+/// Reads the configuration of a project of a Convoy server, by its HTTP API (https://docs.getconvoy.io/api-reference).
+struct ConvoyServer: ForeignService {
+    private static let pageSize = "100"
+    private let server: ForeignServer
+    private let project: JSONValue
+
+    init(_ call: Invocation) throws(CommandError) {
+        guard let id = call["project"] else { throw CommandError(description: "--project ID is needed.") }
+        server = try ForeignServer("Convoy", call)
+        guard let found = try server.get(["projects", id])["data"], found.text("uid") == id else {
+            throw server.wrong("it does not show the project \(id)")
+        }
+        project = found
+    }
+
+    var name: String { server.name }
+
+    func apps() -> [ForeignApp] { [ForeignApp(id: project.text("uid"), uid: nil, title: project.text("name"))] }
+
+    func eventTypes() throws(CommandError) -> [(key: String, value: JSONValue)] {
+        var found: [(key: String, value: JSONValue)] = []
+        // "*" stands for all.
+        for type in try server.get(path + ["event-types"])["data"].map({ Array($0.elements) }) ?? []
+        where !type.text("name").contains("*") && type["deprecated_at"]?.string == nil {
+            let described = try JSONValue.made { object in
+                object.member("type", type.text("name"))
+                object.member("description", type.text("description"))
+                if let schema = type["json_schema"], schema.kind == .object, schema.count > 0 {
+                    object.member("schema", RawJSON(schema.bytes[...]))
+                }
+            }
+            found.append((type.text("name"), described))
+        }
+        return found
+    }
+
+    /// A webhook for each subscription, with the URL, the secret and the limits of its endpoint.
+    func endpoints(
+        of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [ForeignEndpoint] {
+        var unused: [String: JSONValue] = [:]
+        var endpoints: [String: JSONValue] = [:]
+        for endpoint in try list("endpoints") {
+            endpoints[endpoint.text("uid")] = endpoint
+            unused[endpoint.text("uid")] = endpoint
+        }
+        var found: [ForeignEndpoint] = []
+        for subscription in try list("subscriptions") {
+            let label = "subscription \(subscription.text("name"))"
+            let id = subscription["endpoint_metadata"]?.text("uid") ?? ""
+            guard let endpoint = endpoints[id] else {
+                try report("\(label): it has no endpoint with a URL")
+                continue
+            }
+            unused[id] = nil
+            for name in ["headers", "query", "path", "body"] {
+                guard let part = subscription["filter_config"]?["filter"]?[name], part.kind == .object, part.count > 0
+                else {
+                    continue
+                }
+                try report("\(label): filter of the \(name): write a filter of the delegate")
+            }
+            if let function = subscription["function"]?.string, !function.isEmpty {
+                try report("\(label): function: write a template of the body")
+            }
+            for name in ["oauth2", "mtls_client_cert"] {
+                let value = endpoint[name] ?? endpoint["authentication"]?[name]
+                if let value, value.kind == .object {
+                    try report("endpoint \(endpoint.text("url")): \(name): set it for the delegate")
+                }
+            }
+            let settings = try self.settings(endpoint, subscription)
+            let isDisabled = !["active", ""].contains(endpoint.text("status"))
+            found.append(ForeignEndpoint(url: endpoint.text("url"), settings: settings, isDisabled: isDisabled))
+        }
+        for endpoint in unused.values.sorted(by: { $0.text("uid") < $1.text("uid") }) {
+            try report("endpoint \(endpoint.text("url")): it has no subscription")
+        }
+        return found
+    }
+
+    private func settings(_ endpoint: JSONValue, _ subscription: JSONValue) throws(CommandError) -> JSONValue {
+        let types = subscription["filter_config"]?["event_types"]
+        // The last one signs. Those that were replaced expire.
+        let secret = endpoint["secrets"].map { Array($0.elements) }?.last {
+            $0["expires_at"]?.string == nil && $0["deleted_at"]?.string == nil
+        }
+        let authentication = endpoint["authentication"]
+        let limit = Double(endpoint["rate_limit"]?.integer ?? 0)
+        let seconds = Double(max(endpoint["rate_limit_duration"]?.integer ?? 0, 1))
+        let request = try JSONValue.made { object in
+            object.member("body", "data")
+            object.member("sign", [scheme(isAdvanced: endpoint["advanced_signatures"]?.bool == true)])
+            if let basic = authentication?["basic_auth"], basic.kind == .object {
+                object.object("auth") { auth in
+                    auth.object("basic") {
+                        $0.member("user", basic.text("username"))
+                        $0.member("password", basic.text("password"))
+                    }
+                }
+            }
+        }
+        return try JSONValue.made { object in
+            object.member("url", endpoint.text("url"))
+            object.member(
+                "events", RawJSON((types.flatMap { $0.count > 0 ? $0.bytes : nil } ?? Array(#"["*"]"#.utf8))[...]))
+            object.member("description", endpoint.text("description"))
+            object.object("metadata") { metadata in
+                metadata.member("convoy_subscription", subscription.text("uid"))
+                let owner = endpoint.text("owner_id")
+                if !owner.isEmpty { metadata.member("convoy_owner", owner) }
+            }
+            if limit > 0 { object.member("rate_limit", limit / seconds) }
+            if let timeout = endpoint["http_timeout"]?.integer, (1...60).contains(timeout) {
+                object.member("timeout_seconds", timeout)
+            }
+            object.member("request", RawJSON(request.bytes[...]))
+            if let secret { object.member("secret", secret.text("value")) }
+            if let key = authentication?["api_key"], key.kind == .object, !key.text("header_name").isEmpty {
+                object.object("headers") { $0.member(key.text("header_name"), key.text("header_value")) }
+            }
+        }
+    }
+
+    /// How the project signs: its header, and the last of its versions.
+    private func scheme(isAdvanced: Bool) -> RawJSON {
+        let signature = project["config"]?["signature"]
+        let version = signature?["versions"].map { Array($0.elements) }?.last
+        let header = signature?.text("header") ?? ""
+        var json = JSONWriter()
+        json.object { object in
+            object.member("header", header.isEmpty ? "X-Convoy-Signature" : header)
+            object.member("algorithm", version?.text("hash") == "SHA512" ? "hmac-sha512" : "hmac-sha256")
+            object.member("encoding", version?.text("encoding") == "base64" ? "base64" : "hex")
+            object.member("content", isAdvanced ? "{timestamp},{body}" : "{body}")
+            object.member("value", isAdvanced ? "t={timestamp},v1={signature}" : "{signature}")
+        }
+        return RawJSON(json.bytes[...])
+    }
+
+    private var path: [String] { ["projects", project.text("uid")] }
+
+    /// All pages of a list.
+    private func list(_ name: String) throws(CommandError) -> [JSONValue] {
+        var found: [JSONValue] = []
+        var cursor: String?
+        while true {
+            let query = [("perPage", Self.pageSize), ("direction", "next"), ("next_page_cursor", cursor)]
+            let page = try server.get(path + [name], query)["data"]
+            guard let content = page?["content"], content.kind == .array || content.isNull else {
+                throw server.wrong("its response is not a list")
+            }
+            if content.kind == .array { found += content.elements }
+            let next = page?["pagination"]?["next_page_cursor"]?.string
+            guard page?["pagination"]?["has_next_page"]?.bool == true, let next, next != cursor else { return found }
+            cursor = next
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import HeraldHTTPClient
+import HeraldJSON
+
+/// A service whose configuration `herald import` brings to Herald.
+protocol ForeignService {
+    /// Its name, for people.
+    var name: String { get }
+    /// The tenants.
+    func apps() throws(CommandError) -> [ForeignApp]
+    /// The descriptions of event types, by their names.
+    func eventTypes() throws(CommandError) -> [(key: String, value: JSONValue)]
+    /// - Parameter report: gets what has no counterpart in Herald, a line for each.
+    func endpoints(
+        of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [ForeignEndpoint]
+}
+
+/// A tenant of another service.
+struct ForeignApp {
+    let id: String
+    /// The id that its owner has chosen.
+    let uid: String?
+    let title: String
+
+    /// The name of the app: of the owner's id, or else of the title, what a name may have. Of two that are equal then, the second
+    /// one has a part of its id.
+    /// - Parameter taken: the names so far.
+    func name(avoiding taken: inout Set<String>) -> String {
+        let ending = "-" + Self.slug(String(id.suffix(8)))
+        var name = Self.slug(uid ?? title)
+        if name.isEmpty || name.hasPrefix("app_") || name == "default" { name = "imported" + ending }
+        if taken.contains(name) { name = name.prefix(64 - ending.utf8.count) + ending }
+        taken.insert(name)
+        return name
+    }
+
+    private static func slug(_ text: String) -> String {
+        let characters = text.lowercased().map { character in
+            character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
+        }
+        return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+    }
+}
+
+/// An endpoint of another service, which becomes a webhook.
+struct ForeignEndpoint {
+    let url: String
+    /// The settings of the webhook, with what only its registration may have.
+    let settings: JSONValue
+    let isDisabled: Bool
+}
+
+/// The HTTP API of another service. Used by one thread.
+struct ForeignServer {
+    let name: String
+    private let client: APIClient
+
+    /// The server of `--from`, with the token of `--token-file`.
+    init(_ name: String, _ call: Invocation) throws(CommandError) {
+        guard let url = call["from"], let file = call["token-file"] else {
+            throw CommandError(description: "--from URL and --token-file FILE are needed.")
+        }
+        self.name = name
+        client = try APIClient(server: url, key: try KeyFile.read(file), tls: try ClientTLS(call))
+    }
+
+    func get(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> JSONValue {
+        let path = ["api", "v1"] + path
+        let response = try client.ask("GET", path, query: query)
+        switch response.status {
+        case 200: return try client.document(response.body).root
+        case 401, 403: throw wrong("it refuses the token of --token-file")
+        case 429, 500...:
+            throw wrong("its status is \(response.status). Repeat the command: it continues", ExitCode.temporary)
+        default: throw wrong("/\(path.joined(separator: "/")) has the status \(response.status)")
+        }
+    }
+
+    func wrong(_ reason: String, _ exitCode: Int32 = ExitCode.unavailable) -> CommandError {
+        CommandError(description: "\(name)'s server \(client.server): \(reason).".printable(), exitCode: exitCode)
+    }
+}
+
+extension Command.Flag {
+    /// The flags that every service has.
+    static let foreign = [
+        Command.Flag(name: "from", placeholder: "URL", help: "The server to import from."),
+        Command.Flag(name: "token-file", placeholder: "FILE", help: "A file with the token of its API in one line."),
+    ]
+}
