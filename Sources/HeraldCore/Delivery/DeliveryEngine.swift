@@ -115,15 +115,16 @@ final class DeliveryEngine {
     var abortDue: Int64? { starter.abortDue }
 
     /// Does what can be done now.
+    /// - Parameter head: later events wait for the next turn.
     /// - Returns: when there is more to do, in monotonic nanoseconds; `nil` if nothing is due before the sender reports
     ///   an outcome or is woken.
-    func turn() -> Int64? {
+    func turn(through head: LogPosition = .max) -> Int64? {
         timers.beginTurn()
         starter.beginTurn()
         starter.ageSlots()
         starter.abortWhenDue()
         fireTimers()
-        let routedAll = starter.isStopping || distributor.routeNewEvents(limit: Self.turnBudget)
+        let routedAll = starter.isStopping || distributor.routeNewEvents(through: head, limit: Self.turnBudget)
         let advancedAll = starter.isStopping || shards.turn()
         let startedAll = starter.startPending()
         ledger.gatherStatistics(isLast: starter.isStopping)

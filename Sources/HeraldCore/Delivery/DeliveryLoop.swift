@@ -13,8 +13,8 @@ final class DeliveryLoop: EventDelegate {
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeup: CoalescingWakeup
-    /// Whether the loop has active delegates. Stored before the loop reads the recent events: a publisher whose event
-    /// the loop did not read sees the new value.
+    /// Whether the loop has active delegates. Stored before the loop reads the end of the log once more: a publisher whose event
+    /// was not there then sees the new value.
     private let hasListeners = Atomic<Bool>(false)
     /// Number of events since the last wake. Used by the writer's thread only.
     private let unseen = Atomic<Int>(0)
@@ -134,10 +134,15 @@ final class DeliveryLoop: EventDelegate {
         while true {
             // Before the messages are read, so that any later message ends the poll.
             wakeup.rearm()
+            // The end of the log is read before the messages: a change of a delegate that came before one of these events is among
+            // them. A later event waits for the next turn, because a change that came before it may not be among them.
+            let head = recentEvents.head
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
             if state.isOver(open: engine.open, now: clock.monotonic()) { break }
-            var next = engine.turn()
+            var next = engine.turn(through: head)
+            // A publisher that has seen no listener wakes nobody.
+            if recentEvents.head > head { next = clock.monotonic() }
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.fence = engine.abortDue ?? .max
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }

@@ -31,10 +31,13 @@ final class EventDistributor {
 
     // MARK: New events
 
-    /// - Parameter limit: the maximum number of events.
-    /// - Returns: whether the end of the log was reached, or the next events must come from a page of the store.
-    func routeNewEvents(limit: Int) -> Bool {
-        guard let batch = log.news(limit: limit) else { return true }
+    /// - Parameters:
+    ///   - head: the last event to route.
+    ///   - limit: the maximum number of events.
+    /// - Returns: whether `head` or the end of the log was reached, or the next events must come from a page of the store.
+    func routeNewEvents(through head: LogPosition, limit: Int) -> Bool {
+        let count = min(head - log.routed, LogPosition(limit))
+        guard count > 0, let batch = log.news(limit: Int(count)) else { return true }
         route(batch)
         return batch.events.count < limit
     }

@@ -95,6 +95,47 @@ struct DeliveryLoopTests {
         #expect(sender.sleeps == 0)
     }
 
+    @Test("an event that is published after a delegate was removed is not sent to it, however the loop is held up")
+    func removal() async throws {
+        let sender = SleeplessSender()
+        let clock = ManualClock()
+        let recentEvents = RecentEvents(head: 0)
+        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
+        for key: DelegateKey in 1...2 { loop.post(.set(WebhookDelegate(key))) }
+        sender.script([
+            { _ in
+                clock.advance(nanoseconds: DeliveryEngine.maintenanceInterval)
+                return false
+            },
+            { _ in false },
+            { _ in
+                loop.stop(deadline: .max)
+                return true
+            },
+            { _ in true },
+        ])
+        let checkpoints = Recorder<Checkpoint>()
+        try loop.start(
+            name: "test", settled: 0, lanes: [],
+            services: .init(
+                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
+                submit: { checkpoint, answer in
+                    checkpoints.record(checkpoint)
+                    answer(true)
+                }, makeID: { "evt_call" },
+                // In the middle of a turn: its messages have been read, its events have not.
+                runMaintenance: {
+                    loop.post(.remove(1))
+                    recentEvents.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
+                    loop.published(EventBatch(first: 1, events: []))
+                }))
+        await offPool {
+            loop.waitUntilFlushed()
+            loop.close()
+        }
+        #expect(checkpoints.items.flatMap(\.attempts).map(\.delegate) == [2])
+    }
+
     @Test("a loop without delegates is woken once for many events, and at once when a request waits for one")
     func idleLoop() throws {
         func batch(_ count: Int) -> EventBatch {
