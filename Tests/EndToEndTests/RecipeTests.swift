@@ -147,4 +147,27 @@ struct RecipeTests {
         #expect(try await herald.send("POST", "/v1/delegates/\(created.id)/preview?event=evt_0").status == 404)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
+
+    @Test("a preview of a delegate shows the request after a change, which is merged and checked, and changes nothing")
+    func previewOfChange() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/hook", #""metadata": {"team": "web"}"#)
+        let path = "/v1/delegates/\(created.id)/preview"
+        let body = #"{"k": "{{ delegate.metadata.key }}", "t": "{{ delegate.metadata.team }}"}"#
+        let change =
+            #"{"url": "http://127.0.0.1:9/new", "metadata": {"key": "R1"}, "request": {"preset": "pagerduty", "body": \#(body)}}"#
+        let preview = try await herald.post(path, change)
+        #expect(preview.string("url") == "http://127.0.0.1:9/new", "\(preview.text)")
+        #expect(preview.string("body") == #"{"k":"R1","t":"web"}"#)
+        for (body, pointer) in [
+            (#"{"request": {"body": "{{ dat"}}"#, "/request/body"), (#"{"timeout_seconds": 0}"#, "/timeout_seconds"),
+            // Its key signs by HMAC.
+            (#"{"request": {"sign": ["discord"]}}"#, "/secret"), (#"{"start": "now"}"#, "/start"),
+        ] {
+            let refused = try await herald.post(path, body)
+            #expect(refused.status == 422 && refused.errors == [pointer], "\(body): \(refused.text)")
+        }
+        let shown = try await herald.get("/v1/delegates/\(created.id)")
+        #expect(shown["request"]?.isNull == true && shown.string("url") == "http://127.0.0.1:9/hook")
+    }
 }

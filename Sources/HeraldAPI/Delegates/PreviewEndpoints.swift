@@ -30,9 +30,24 @@ struct PreviewEndpoints: Sendable {
 
     private func preview(_ call: Call) throws(Problem) {
         let sample = try Sample(call)
-        try call.noBody()
         let delegate = try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
-        try answer(call, delegate, sample)
+        guard !call.request.body.isEmpty else { return try answer(call, delegate, sample) }
+        try answer(call, changed(delegate, DelegateInput.patch(call.json(), hub.rules)), sample)
+    }
+
+    /// The delegate as it would be after a change.
+    private func changed(
+        _ delegate: WebhookDelegate, _ change: DelegateInput.Change
+    ) throws(Problem) -> WebhookDelegate {
+        var state = delegate.state
+        do throws(RegistryWrite.InvalidSettings) {
+            try hub.rules.apply(change, to: &state, now: hub.clock.wall())
+        } catch {
+            throw .invalid(error.errors)
+        }
+        return WebhookDelegate(
+            app: delegate.app, key: delegate.key, id: delegate.id, state: state, start: delegate.start,
+            createdAt: delegate.createdAt, updatedAt: delegate.updatedAt, version: delegate.version)
     }
 
     private func answer(_ call: Call, _ delegate: WebhookDelegate, _ sample: Sample) throws(Problem) {

@@ -120,21 +120,29 @@ extension WebhookRules {
         case .update(let id, let version, let change):
             return write.with(
                 .update(id: id, ifVersion: version) { [self] state, now throws(RegistryWrite.InvalidSettings) in
-                    let old = state
-                    try change(&state, now)
-                    // Existing settings may be older than a rule. They stay valid until they are changed.
-                    var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
-                    if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
-                    // Older keys may be for the signatures of before, and sign no others.
-                    let newest = state.secrets.first?.secret
-                    if state.settings.request != old.settings.request || newest != old.secrets.first?.secret,
-                        let problem = newest?.problem(for: state.settings)
-                    {
-                        errors.append(FieldError("/secret", problem))
-                    }
-                    if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+                    try apply(change, to: &state, now: now)
                 })
         case .remove, .removeAll: return write
         }
+    }
+
+    /// Changes the state of a delegate, and validates the result. `now`: milliseconds since 1970 UTC.
+    package func apply(
+        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void,
+        to state: inout WebhookDelegate.State, now: Int64
+    ) throws(RegistryWrite.InvalidSettings) {
+        let old = state
+        try change(&state, now)
+        // Existing settings may be older than a rule. They stay valid until they are changed.
+        var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
+        if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
+        // Older keys may be for the signatures of before, and sign no others.
+        let newest = state.secrets.first?.secret
+        if state.settings.request != old.settings.request || newest != old.secrets.first?.secret,
+            let problem = newest?.problem(for: state.settings)
+        {
+            errors.append(FieldError("/secret", problem))
+        }
+        if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
     }
 }
