@@ -6,7 +6,8 @@ extension Command {
         details: "To use an app, use one of its keys, or an admin key and --app.",
         action: .group([
             Command(
-                name: "create", summary: "create an app", arguments: [name], flags: limits + Flags.client,
+                name: "create", summary: "create an app", arguments: [name],
+                flags: limits + PortalFlags.all + Flags.client,
                 examples: ["herald apps create shop --max-delegates 100 --events-per-second 200"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call.arguments[0])
@@ -17,8 +18,17 @@ extension Command {
                 flags: Flags.list + Flags.client,
                 action: .run(AppCommands.list)),
             Command(
-                name: "change", summary: "change the quotas or the name of an app", arguments: [name],
-                flags: [Flag(name: "name", placeholder: "NAME", help: "The new name.")] + limits + Flags.client,
+                name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    try Listing(call).print(try APIClient(call).send("GET", ["v1", "apps", call.arguments[0]]))
+                }),
+            Command(
+                name: "change", summary: "change the name, the quotas or the portal of an app",
+                details: "Changes only the settings that you give. The value \"default\" resets one.",
+                arguments: [name],
+                flags: [Flag(name: "name", placeholder: "NAME", help: "The new name.")] + limits + PortalFlags.all
+                    + Flags.client,
+                examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call["name"])
                     let answer = try APIClient(call).send("PATCH", ["v1", "apps", call.arguments[0]], body: body)
@@ -72,10 +82,12 @@ private enum AppCommands {
             let limit = call[flag] == "default" ? nil : try call.number(flag, 0...most)
             limits.append((flag.replacing("-", with: "_"), limit))
         }
+        let portal = try PortalFlags.json(call)
         var json = JSONWriter()
         json.object { app in
             app.member("name", ifPresent: name)
             for (member, limit) in limits { app.member(member, limit) }
+            if let portal { app.member("portal", portal) }
         }
         return json.bytes
     }

@@ -60,8 +60,8 @@ extension Command {
             Command(
                 name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
                 details: """
-                    For a delegate, or for a URL with the settings of a registration. Without --event and --type, the event is
-                    made up. Secrets are shown as ***.
+                    For a delegate, with changed settings if you give some, or for a URL with the settings of a registration.
+                    Without --event and --type, the event is made up. Secrets are shown as ***.
                     """,
                 arguments: [Argument(name: "ID|URL", help: "The delegate: dlg_..., or a URL to call.")],
                 flags: [
@@ -117,7 +117,19 @@ extension Command {
                         help: "Only those with this result: succeeded, failed.",
                         values: ["succeeded", "failed"]),
                     Flag(name: "event", placeholder: "ID", help: "Only those about this event."),
-                ] + Flags.list + Flags.client, action: .run(DelegateCommands.attempts)),
+                    Flag(
+                        name: "error", placeholder: "ERRORS",
+                        help: "Only those that failed so: timeout, 503, 5xx; or several, with commas."),
+                    Flag(
+                        name: "since", placeholder: "TIME",
+                        help: "Only those that began at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
+                        time: .past),
+                    Flag(
+                        name: "until", placeholder: "TIME", help: "Only those that began at this time or before.",
+                        time: .past),
+                ] + Flags.list + Flags.client,
+                examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
+                action: .run(DelegateCommands.attempts)),
             Command(
                 name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
@@ -267,8 +279,11 @@ private enum DelegateCommands {
     }
 
     static func attempts(_ call: Invocation) throws(CommandError) {
+        let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
         try Listing.print(
-            call, path(call, "attempts"), query: [("outcome", call["outcome"]), ("event", call["event"])],
+            call, path(call, "attempts"),
+            query: [("outcome", call["outcome"]), ("event", event)]
+                + ["error", "since", "until"].map { ($0, call[$0]) },
             none: "No attempts.", AttemptRow.table(.id("EVENT"))
         ) { AttemptRow.cells($0, about: $0.text("event")) }
     }
@@ -280,7 +295,14 @@ private enum DelegateCommands {
     static func preview(_ call: Invocation) throws(CommandError) {
         let target = call.arguments[0]
         let isURL = target.contains("://")
-        let body = isURL ? try DelegateField.body(call, .registration, url: target) : nil
+        if !isURL, let flag = DelegateField.registrationOnly.first(where: { call.has($0.name) }) {
+            throw CommandError(description: "--\(flag.name) is for a new delegate: give a URL, not an id.")
+        }
+        let hasChange = DelegateField.of(.change).contains { call.has($0.flag.name) }
+        let body =
+            isURL
+            ? try DelegateField.body(call, .registration, url: target)
+            : hasChange ? try DelegateField.body(call, .change) : nil
         let answer = try APIClient(call).send(
             "POST", isURL ? ["v1", "delegates", "preview"] : path(call, "preview"),
             query: [("event", call["event"]), ("type", call["type"])], body: body)

@@ -16,21 +16,26 @@ struct DelegateField: Sendable {
         case numbers
         /// One pair per flag, with this separator.
         case pairs(Character)
+        /// The text of a file.
+        case file
     }
 
     let flag: Command.Flag
     private let member: String
+    /// The name in an object that is the member.
+    private var part: String?
     private let form: Form
     private var use: Use?
 
     private init(
         _ name: String, _ placeholder: String?, _ help: String, _ form: Form, member: String? = nil,
-        only use: Use? = nil,
-        values: [String] = [], time: TimeDirection? = nil
+        part: String? = nil, only use: Use? = nil, values: [String] = [], time: TimeDirection? = nil
     ) {
         flag = Command.Flag(
-            name: name, placeholder: placeholder, help: help, values: values, time: time, member: member)
+            name: name, placeholder: placeholder, help: help, values: values, time: time,
+            member: part.map { "\(member ?? name)/\($0)" } ?? member)
         self.member = member ?? name.replacing("-", with: "_")
+        self.part = part
         self.form = form
         self.use = use
     }
@@ -46,9 +51,24 @@ struct DelegateField: Sendable {
         "preset", "NAME", "A recipe for the requests: slack, teams, github, sqs, ... --request adds to it.", .text,
         member: "request")
 
+    private static let tls = [
+        DelegateField(
+            "tls-ca", "FILE", "Certificate authorities (PEM) to trust for this receiver alone.", .file, member: "tls",
+            part: "ca"),
+        DelegateField(
+            "tls-pin", "TEXT", "The SHA-256 of the receiver's public key, in base64.", .text, member: "tls", part: "pin"
+        ),
+        DelegateField(
+            "tls-client-certificate", "FILE", "The certificate (PEM) that Herald shows to the receiver.", .file,
+            member: "tls", part: "client_certificate"),
+        DelegateField(
+            "tls-client-key", "FILE", "The private key (PEM) of --tls-client-certificate.", .file, member: "tls",
+            part: "client_key"),
+    ]
+
     /// The settings that a change can have, in the order of the API, and then what only a registration can have.
     private static let all =
-        WebhookField.all.compactMap(DelegateField.init) + [
+        WebhookField.all.compactMap(DelegateField.init) + tls + [
             preset,
             DelegateField(
                 "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
@@ -58,7 +78,7 @@ struct DelegateField: Sendable {
             signature,
         ]
 
-    /// The flag of a setting; `nil` for one that no flag sets.
+    /// The flag of a setting; `nil` for one with several flags.
     private init?(_ field: WebhookField) {
         // A number of seconds is a flag without its unit, which the placeholder says.
         let isTime = field.name.hasSuffix("_seconds")
@@ -84,18 +104,32 @@ struct DelegateField: Sendable {
             case .metadata: self.init(name, "KEY=VALUE", field.help, .pairs("="))
             case .headers: self.init("header", "NAME:VALUE", field.help, .pairs(":"), member: field.name)
             case .retrySchedule: self.init(name, "LIST", field.help, .numbers)
-            case .tls: return nil
+            case .tls: return nil  // Self.tls
             }
         }
     }
 
     static func of(_ use: Use) -> [DelegateField] { all.filter { $0.use == nil || $0.use == use } }
 
+    /// The flags that only a registration can have.
+    static var registrationOnly: [Command.Flag] {
+        all.filter { $0.use == .registration }.map(\.flag) + [secretFile]
+    }
+
     /// The request's body for the flags.
     static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
         var members: [(String, RawJSON)] = []
-        for field in of(use) where field.flag.name != preset.flag.name {
+        for field in of(use) where field.flag.name != preset.flag.name && field.part == nil {
             if let json = try field.json(call) { members.append((field.member, json)) }
+        }
+        var parts: [(String, RawJSON)] = []
+        for field in tls {
+            if let name = field.part, let json = try field.json(call) { parts.append((name, json)) }
+        }
+        if !parts.isEmpty {
+            var json = JSONWriter()
+            json.object { object in for (name, value) in parts { object.member(name, value) } }
+            members.append(("tls", RawJSON(json.bytes[...])))
         }
         if let name = call[preset.flag.name] {
             let index = members.firstIndex { $0.0 == preset.member }
@@ -151,6 +185,7 @@ struct DelegateField: Sendable {
         }
         switch form {
         case .text: json.string(text)
+        case .file: json.string(String(decoding: try Input.file(text), as: UTF8.self))
         case .number: json.value(try number(text))
         case .json: return try Input.json(text, "--" + flag.name)
         case .yes: json.bool(true)

@@ -53,6 +53,10 @@ extension Problem {
     private func subject(_ place: String) -> String {
         guard !place.isEmpty else { return "What was given" }
         guard let member = place.split(separator: "/").first.map(String.init) else { return place }
+        // A flag for a part of a member, such as /tls/ca.
+        if let flag = command?.flags.first(where: { flag in flag.member.map { "/" + $0 == place } ?? false }) {
+            return "--\(flag.name)"
+        }
         let inside = place.hasPrefix("/") ? place.dropFirst(member.utf8.count + 1) : ""
         let name =
             command?.flags.first { $0.stands(for: member) }.map { "--\($0.name)" }
