@@ -43,6 +43,7 @@ package final class HeraldService: RequestHandler, CallServices {
     let seal: NumberSeal
     let deadlines: ReadDeadlines
     let publicURL: PublicURL
+    let refusals: RefusalTrace?
     private let pool: WorkPool
     private let originRules: Mutex<OriginRules>
 
@@ -50,6 +51,7 @@ package final class HeraldService: RequestHandler, CallServices {
         self.hub = hub
         deadlines = ReadDeadlines(hub: hub)
         publicURL = configuration.publicURL
+        refusals = RefusalTrace(hub)
         maxBodyBytes = configuration.maxBodyBytes
         pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
         originRules = Mutex(OriginRules(configuration.corsOrigins))
@@ -120,7 +122,13 @@ package final class HeraldService: RequestHandler, CallServices {
     func refusal(_ problem: Problem, _ head: RequestHead, _ peer: PeerAddress) -> Response {
         var response = answer(counted(problem, from: peer))
         response.headers += originFields(for: head)
+        refusals?.record(head, route(of: head), response.status)
         return response
+    }
+
+    private func route(of head: RequestHead) -> String? {
+        guard case .found(let route, _)? = try? table.match(head.method, head.pathBytes) else { return nil }
+        return route.template
     }
 
     /// Monitoring must work even if too many other requests are waiting.

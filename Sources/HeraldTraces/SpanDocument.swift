@@ -39,17 +39,14 @@ struct SpanDocument {
         message.fixed64(7, UInt64(max(0, span.startedAt)))
         message.fixed64(8, UInt64(max(0, ended.endedAt)))
         switch ended.work {
-        case .publish(let status, let events, let eventID, let bytes):
-            message.head("POST /v1/events", Kind.server.rawValue)
-            message.attribute(9, "http.request.method", "POST")
-            message.attribute(9, "http.route", "/v1/events")
-            message.attribute(9, "http.response.status_code", status)
+        case .publish(let request, let events, let eventID, let bytes):
+            write(request, &message)
             message.attribute(9, "http.request.body.size", bytes)
             message.attribute(9, "messaging.system", "herald")
             message.attribute(9, "messaging.operation.name", "publish")
             message.attribute(9, "messaging.batch.message_count", events)
             if let eventID { message.attribute(9, "messaging.message.id", eventID) }
-            if status >= 500 { message.failed(String(status)) }
+        case .refusal(let request): write(request, &message)
         case .commit(let events):
             message.head("commit", Kind.isInternal.rawValue)
             message.attribute(9, "messaging.system", "herald")
@@ -60,6 +57,15 @@ struct SpanDocument {
             write(attempt, &message)
         }
         message.fixed32(16, 1)  // sampled
+    }
+
+    /// A request that was served. By the semantic conventions one that the client caused to fail (4xx) is no error.
+    private static func write(_ request: SpanWork.Request, _ message: inout ProtobufWriter) {
+        message.head([request.method, request.route].compactMap(\.self).joined(separator: " "), Kind.server.rawValue)
+        message.attribute(9, "http.request.method", request.method)
+        if let route = request.route { message.attribute(9, "http.route", route) }
+        message.attribute(9, "http.response.status_code", request.status)
+        if request.status >= 500 { message.failed(String(request.status)) }
     }
 
     /// The URL itself is left out, because it may contain a secret.

@@ -52,6 +52,8 @@ final class SpanQueue: Sendable {
     }
 
     func add(_ span: EndedSpan) {
+        // Refused requests need no key: they leave half of the queue to the others.
+        let limit = if case .refusal = span.work { self.limit / 2 } else { self.limit }
         let mustWake = state.withLock { state in
             guard state.spans.count < limit else {
                 state.counts.dropped += 1

@@ -125,6 +125,72 @@ struct TraceTests {
         #expect(collector.requestCount == 0)
     }
 
+    @Test("a refused request has a span below the client's, with its status; one that the client caused is no error")
+    func refusedRequests() async throws {
+        let collector = try Receiver { _ in .status(200) }
+        defer { collector.close() }
+        let herald = try await Self.start(collector)
+        let requests = [
+            ("POST", "/v1/events", "{", "POST /v1/events", 400),
+            ("POST", "/v1/events", #"{"type": 1}"#, "POST /v1/events", 422),
+            ("GET", "/v1/delegates/none", "", "GET /v1/delegates/{id}", 404), ("GET", "/v1/none", "", "GET", 404),
+            ("PUT", "/v1/auth/7", #"{"status": "gone"}"#, "PUT /v1/auth/{user_id}", 422),
+            ("POST", "/v1/delegates", #"{"url": "ftp://x"}"#, "POST /v1/delegates", 422),
+            ("DELETE", "/v1/events", "", "DELETE", 405),
+        ]
+        for (number, (method, path, body, _, status)) in requests.enumerated() {
+            let parent = "00-\(Self.trace)-\(Self.id(number + 1))-01"
+            let answer = try await herald.send(method, path, body, ["traceparent": parent])
+            #expect(answer.status == status, "\(answer.text)")
+        }
+        // Successful ones that publish nothing have none.
+        _ = try await herald.get("/v1/delegates")
+        #expect(try await herald.stop() == .exited(0))
+        let spans = try await Self.spans(collector)
+        #expect(spans.count == requests.count)
+        for (number, (method, _, _, name, status)) in requests.enumerated() {
+            let span = try #require(spans.first { $0["parent"]?.string == Self.id(number + 1) })
+            let attributes = span["attributes"]
+            #expect(span["name"]?.string == name && span["trace"]?.string == Self.trace && span["kind"]?.integer == 2)
+            #expect(attributes?["http.request.method"]?.string == method)
+            #expect(attributes?["http.response.status_code"]?.integer == Int64(status))
+            #expect(attributes?["error.type"] == nil && span["status"]?.integer == 0)
+            #expect((attributes?["http.route"]?.string ?? "") == name.dropFirst(method.count + 1))
+        }
+    }
+
+    @Test("setting an auth status or the app state is a span like a publication, and its attempts belong to it")
+    func states() async throws {
+        let collector = try Receiver { _ in .status(200) }
+        defer { collector.close() }
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        let herald = try await Self.start(collector)
+        _ = try await herald.register(receiver.url(), #""events": ["auth.*", "app_state.*"]"#)
+        let parent = "00-\(Self.trace)-\(Self.id(1))-01"
+        let login = try await herald.send("PUT", "/v1/auth/7", #"{"status": "logged_in"}"#, ["traceparent": parent])
+        #expect(login.status == 200, "\(login.text)")
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
+        // Nothing is published.
+        #expect(try await herald.send("PUT", "/v1/app-state?if_changed=true", #"{"state": "idle"}"#).status == 200)
+        _ = await receiver.requests(2)
+        #expect(try await herald.stop() == .exited(0))
+        let spans = try await Self.spans(collector)
+        func named(_ name: String) -> [JSONDocument] { spans.filter { $0["name"]?.string == name } }
+        let auth = try #require(named("PUT /v1/auth/{user_id}").first)
+        #expect(auth["parent"]?.string == Self.id(1) && auth["trace"]?.string == Self.trace)
+        #expect(auth["attributes"]?["messaging.message.id"]?.string == login.string("event_id"))
+        #expect(auth["attributes"]?["http.response.status_code"]?.integer == 200)
+        let states = named("PUT /v1/app-state")
+        #expect(states.compactMap { $0["attributes"]?["messaging.batch.message_count"]?.integer } == [1, 0])
+        let state = try #require(states.first)
+        let commits = Set(named("commit").map { $0["parent"]?.string })
+        #expect(commits.isSuperset(of: [auth["span"]?.string, state["span"]?.string]))
+        let attempts = named("POST")
+        #expect(attempts.contains { $0["parent"]?.string == Self.id(1) && $0["trace"]?.string == Self.trace })
+        #expect(attempts.contains { $0["parent"]?.string == state["span"]?.string })
+    }
+
     @Test("a collector that fails, or never responds, delays no delivery; the spans arrive once it works")
     func failing() async throws {
         let isMended = Flag()

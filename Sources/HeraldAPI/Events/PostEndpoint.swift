@@ -82,17 +82,9 @@ final class PostEndpoint: Sendable {
         let form = CloudEventInput.Form(head)
         let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
         let input = try parser.parse(body) { posted throws(Problem) in
-            try PostInput(posted, as: form, context(call, head, trace), checks)
+            try PostInput(posted, as: form, EventInput.Context(call, hub, trace), checks)
         }
         return (input, body)
-    }
-
-    private func context(_ call: Call, _ head: RequestHead, _ trace: PublicationTrace?) -> EventInput.Context {
-        let parent = head.value(of: "traceparent")
-        var attributes = TraceParent.attributes(
-            parent, state: parent == nil ? nil : head.value(of: "tracestate"))
-        if attributes.isEmpty, let trace { attributes = [trace.attribute] }
-        return EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes)
     }
 
     // MARK: Dry run
@@ -180,8 +172,9 @@ private final class Posting: Sendable {
     }
 
     private func send(_ response: Response) {
-        call.send(response)
-        trace?.end(response.status, drafts, call)
+        guard let trace else { return call.send(response) }
+        call.responder.send(call.completed(response))
+        trace.end(response.status, drafts, call)
     }
 }
 

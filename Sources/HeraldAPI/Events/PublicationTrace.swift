@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldRuntime
 
 /// The span of a request that publishes events.
 struct PublicationTrace: Sendable {
@@ -34,7 +35,20 @@ struct PublicationTrace: Sendable {
         tracer.end(
             span,
             .publish(
-                status: status, events: drafts.count, eventID: drafts.count == 1 ? drafts[0].event.id : nil,
+                .init(method: call.request.head.method.rawValue, route: call.template, status: status),
+                events: drafts.count, eventID: drafts.count == 1 ? drafts[0].event.id : nil,
                 bytes: call.request.body.count))
+    }
+}
+
+extension EventInput.Context {
+    /// The events of a request, with the trace that its headers name, or else with its own span.
+    init(_ call: Call, _ hub: Hub, _ trace: PublicationTrace?) {
+        let head = call.request.head
+        let parent = head.value(of: "traceparent")
+        var attributes = TraceParent.attributes(
+            parent, state: parent == nil ? nil : head.value(of: "tracestate"))
+        if attributes.isEmpty, let trace { attributes = [trace.attribute] }
+        self.init(app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes)
     }
 }

@@ -17,6 +17,7 @@ protocol CallServices: AnyObject, Sendable {
     var seal: NumberSeal { get }
     var deadlines: ReadDeadlines { get }
     var publicURL: PublicURL { get }
+    var refusals: RefusalTrace? { get }
     /// The CORS headers of the response.
     func originFields(for head: RequestHead) -> [Response.Field]
     /// Counts an invalid key or link.
@@ -30,8 +31,11 @@ final class Call: Sendable {
     let responder: Responder
     let requestID: String
     private let admission: any Admission
+    /// When it began, if refusals are traced; nanoseconds of the monotonic clock.
+    private let began: Int64
 
     init(_ admission: any Admission, _ request: Request, _ responder: Responder, requestID: String) {
+        began = admission.services.refusals?.now ?? 0
         self.admission = admission
         self.request = request
         self.responder = responder
@@ -59,7 +63,9 @@ final class Call: Sendable {
 
     /// - Parameter caching: the `Cache-Control` of a response to GET.
     func send(_ response: Response, caching: String = "no-store") {
+        let status = response.status
         responder.send(completed(response, caching: caching))
+        if status >= 400 { admission.services.refusals?.record(request.head, template, status, since: began) }
     }
 
     /// The response with the headers that every response has.

@@ -56,14 +56,14 @@ struct StateEndpoints: Sendable {
             } else if type == "auth.logged_in" {
                 data.object("user") { $0.member("id", userID) }
             }
-        } then: { event throws(Problem) in
+        } then: { event, trace throws(Problem) in
             guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
                 throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
             }
             let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
-            publish(call, draft) {
+            publish(call, draft, trace) {
                 guard let status = hub.committed.auth.status(call.app, userID: userID) else { return nil }
                 return (status.version, { $0.members(of: status) })
             } otherwise: { () throws(Problem) in
@@ -143,11 +143,11 @@ struct StateEndpoints: Sendable {
         guard let state = document["state"], errors.isEmpty else { throw .invalid(errors) }
         try posted(call, "app_state.changed") {
             $0.member("state", state)
-        } then: { event throws(Problem) in
+        } then: { event, trace throws(Problem) in
             let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
-            publish(call, draft) {
+            publish(call, draft, trace) {
                 guard let state = hub.committed.appState.state(call.app) else { return nil }
                 return (state.eventID, { $0.members(of: state) })
             } otherwise: { () throws(Problem) in
@@ -162,8 +162,9 @@ struct StateEndpoints: Sendable {
     /// schema.
     private func posted(
         _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void,
-        then finish: @escaping @Sendable (EventDraft) throws(Problem) -> Void
+        then finish: @escaping @Sendable (EventDraft, PublicationTrace?) throws(Problem) -> Void
     ) throws(Problem) {
+        let trace = PublicationTrace(hub.tracer, call.request.head)
         var json = JSONWriter()
         json.object {
             $0.member("type", type)
@@ -177,10 +178,10 @@ struct StateEndpoints: Sendable {
             throw .malformedJSON(error)
         }
         var errors: [FieldError] = []
-        let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
+        let context = EventInput.Context(call, hub, trace)
         let draft = EventInput.read(document.root, context, &errors)
         guard let draft, errors.isEmpty else { throw Self.invalid(errors) }
-        guard let description = checks.description(for: draft.event) else { return try finish(draft) }
+        guard let description = checks.description(for: draft.event) else { return try finish(draft, trace) }
         try checks.pool.run(call) { [checks] budget throws(Problem) in
             try checks.violations(of: document["data"], at: "/data", description, within: &budget)
         } then: { [checks] violations throws(Problem) in
@@ -188,7 +189,7 @@ struct StateEndpoints: Sendable {
                 checks.count(description.check)
                 if description.check == .enforce { throw Self.invalid(violations) }
             }
-            try finish(draft)
+            try finish(draft, trace)
         }
     }
 
@@ -202,12 +203,12 @@ struct StateEndpoints: Sendable {
 
     /// Posts the event and sends the new value with its `ETag`.
     private func publish(
-        _ call: Call, _ draft: EventDraft,
+        _ call: Call, _ draft: EventDraft, _ trace: PublicationTrace?,
         current: @escaping @Sendable () -> (String, (inout JSONObjectWriter) -> Void)?,
         otherwise: @escaping @Sendable () throws(Problem) -> Void
     ) {
         hub.publish(
-            Publication(app: call.app, drafts: [draft]) { result in
+            Publication(app: call.app, drafts: [draft], span: trace?.span) { result in
                 guard case .done(let posted) = result else {
                     if case .refused(let refusal) = result { call.send(Problem(refusal.error)) }
                     return
@@ -215,6 +216,8 @@ struct StateEndpoints: Sendable {
                 if posted.contains(where: { $0.disposition == .preconditionFailed }) {
                     return call.send(.preconditionFailed)
                 }
+                // A refused request has another span.
+                trace?.end(200, posted.contains { $0.disposition == .accepted } ? [draft] : [], call)
                 if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
                 do throws(Problem) {
                     try otherwise()

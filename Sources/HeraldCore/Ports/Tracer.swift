@@ -39,10 +39,25 @@ package final class OpenSpan: Sendable {
 /// The work of a span.
 package enum SpanWork: Sendable {
     /// A request that publishes events. `eventID`: of the only event.
-    case publish(status: Int, events: Int, eventID: String?, bytes: Int)
+    case publish(Request, events: Int, eventID: String?, bytes: Int)
+    /// A request that was refused.
+    case refusal(Request)
     /// A transaction that has stored the events of a request. `events`: all events of the transaction.
     case commit(events: Int)
     case attempt(Attempt)
+
+    package struct Request: Sendable {
+        package let method: String
+        /// The path as in OpenAPI; `nil` if there is none.
+        package let route: String?
+        package let status: Int
+
+        package init(method: String, route: String?, status: Int) {
+            self.method = method
+            self.route = route
+            self.status = status
+        }
+    }
 
     package struct Attempt: Sendable {
         package let delegate: WebhookDelegate
