@@ -102,13 +102,39 @@ def its_users_see_its_name_color_and_language(page, _):
 
 def no_text_of_the_pages_is_left_in_english(page, _):
     """Those that the portal shows most: each is in the table."""
-    for place, words in {"": "Braucht Aufmerksamkeit", "delegates": "Neuer Empfänger", "delegates/" + page.delegate: "Aufgegeben", "events": "Jedes Ergebnis",
+    for place, words in {"": "Braucht Aufmerksamkeit", "delegates": "Neuer Empfänger", "delegates/new": "Anfrage und Vorschau", "delegates/" + page.delegate: "Aufgegeben", "events": "Jedes Ergebnis",
                          "events/" + page.event: "An alle erneut zustellen", "deliveries": "Letzter Fehler", "types": "Beschreibung", "state": "Anmeldestatus"}.items():
         page.open("?portal=shop#/" + place)
         page.see(words)
         shown = page.text("main, dialog")
         for english in ("Needs attention", "Delegate", "Deliveries", "Attempts", "attempts", "ago", "Settings", "Published", "Newest", "State", "None", "delivery"):
             assert not any(english in line.split() for line in shown.splitlines()), (place, english, shown)
+
+
+def what_the_server_refuses_is_said_in_its_language(page, _):
+    """By the names of problems. A detail with values follows in English."""
+    page.open("?portal=shop#/events/evt_none")
+    page.wait(lambda: "Nicht gefunden:\nThere is no event" in page.text("main"))
+    page.open("?portal=shop#/delegates/new")
+    page.fill("field-url", "ftp://nowhere")
+    page.click("Eintragen")
+    page.wait(lambda: page.text("#error-url").startswith("Ungültig:\n"))
+    page.fill("field-url", "http://127.0.0.1:9/chat")
+    page.click("Anfrage und Vorschau")
+    page.choose("field-request", "pagerduty")
+    page.fill("field-request-routing_key", "R0123")
+    page.click("Vorschau")
+    page.wait(lambda: '"routing_key": "R0123"' in page.text("dialog"))
+    page.choose("field-request", "sqs")
+    page.click("Vorschau")
+    page.wait(lambda: "Die Anfrage ist nicht möglich." in page.text("dialog") and "/request/auth/aws/region" in page.text("dialog"))
+    page.check_accessibility()
+    # Why a delegate does not get an event, by the setting.
+    event = ask(page, "/v1/events", {"type": "user.created"}, app="shop")["id"]
+    page.open("?portal=shop#/events/" + event)
+    page.click("Warum hat ein Empfänger es nicht erhalten?")
+    page.fill("why", "orders", enter=True)
+    page.wait(lambda: "Kein Muster passt zum Typ." in page.text("main"))
 
 
 def its_pages_are_accessible(page, _):
@@ -154,7 +180,7 @@ if __name__ == "__main__":
         other = Elsewhere()
         for step in (
             an_app_is_dressed, its_users_see_its_name_color_and_language, no_text_of_the_pages_is_left_in_english, its_pages_are_accessible,
-            only_pages_that_it_names_may_frame_it, a_frame_does_not_show_the_session_of_a_key,
+            what_the_server_refuses_is_said_in_its_language, only_pages_that_it_names_may_frame_it, a_frame_does_not_show_the_session_of_a_key,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser, other)

@@ -225,6 +225,21 @@ struct SpecificationTests {
         }
     }
 
+    @Test("a portal in German has words for each problem, failure, status and state")
+    func german() throws {
+        let table = try Repository.text("Sources/HeraldAPI/Dashboard/Pages/german.js")
+        let schemas = try #require(specification["components"]?["schemas"])
+        let problems = try #require(schemas["Problem"]?["properties"]?["type"]?["x-extensible-enum"]).elements
+        let keys = problems.compactMap { $0.string.map { "problem " + $0.dropFirst("/problems/".utf8.count) } }
+        let failures = CallbackFailure.allCases.filter { $0 != .stopped }.map(\.rawValue)
+        let statuses = try #require(schemas["DelegateStatus"]?["enum"]).elements.compactMap(\.string)
+        let states = ["pending", "retrying", "delivered", "exhausted", "dropped"]
+        #expect(keys.count > 30 && statuses.count > 4)
+        for key in keys + (failures + statuses + states).map({ $0.replacing("_", with: " ") }) {
+            #expect(table.contains("\"\(key)\": \""), "\(key)")
+        }
+    }
+
     private func names(_ file: String, _ patterns: [Regex<(Substring, Substring)>]) throws -> [String] {
         let text = try Repository.text(file)
         return patterns.flatMap { text.matches(of: $0).map { String($0.1) } }

@@ -1,13 +1,15 @@
 // The only module that sends requests to the server: to the public API.
 
 import { read, stored, write } from "./json.js";
+import { named, t } from "./texts.js";
 
 /// An error response of the server (RFC 9457).
 export class Problem extends Error {
   constructor(document, status) {
-    super(document.detail ?? document.title ?? `The server responded with status ${status}.`);
+    const text = document.detail ?? document.title ?? t("The server responded with status {}.", status);
+    super(named("problem " + document.type?.split("/").at(-1), text));
     this.status = status;
-    this.errors = document.errors ?? [];
+    this.errors = (document.errors ?? []).map((each) => ({ ...each, detail: named("invalid", each.detail) }));
     this.requestID = document.request_id;
   }
 }
@@ -97,7 +99,7 @@ export const api = {
 
   /// One page of at most 200 delegates.
   delegates: (filter = {}) => get("v1/delegates" + query({ limit: 200, ...filter })),
-  delegate: (id) => send("GET", delegate(id), undefined, {}, { filter: stored }),
+  delegate: (id) => send("GET", delegate(id), undefined, {}, { filter: stored, request: stored }),
   register: (settings) => send("POST", "v1/delegates", settings),
   change: (id, patch, etag) => send("PATCH", delegate(id), patch, etag ? { "If-Match": etag } : {}),
   remove: (id) => send("DELETE", delegate(id)),
@@ -105,6 +107,8 @@ export const api = {
   resume: (id) => post(delegate(id) + "/resume"),
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
   test: (id) => post(delegate(id) + "/test"),
+  /// - Parameter id: of the delegate that the settings change; none for a new one.
+  preview: (id, settings, filter) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), settings),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
   replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
   replays: (id) => get(delegate(id) + "/replays"),

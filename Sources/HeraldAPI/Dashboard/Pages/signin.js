@@ -18,7 +18,7 @@ export async function whenSignedIn(start) {
     try {
       if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });
     } catch (error) {
-      notice(error.status === 401 ? "This link has expired. Ask for another one." : error.message);
+      notice(error.status === 401 ? "This link has expired. Request a new one." : error.message);
     }
   }
   const session = await api.session();

@@ -19,5 +19,13 @@ export function t(text, ...values) {
   return values.length === 0 ? found : found.replaceAll("{}", () => values.shift());
 }
 
+/// A text of the server, which has a name: its words in another language, with the server's own below them. Words that end
+/// with a full stop need no more.
+/// - Parameter key: such as `problem conflict`.
+export function named(key, text) {
+  const found = Object.hasOwn(table, key) ? table[key] : null;
+  return !found || found === text ? text : found.endsWith(".") || !text ? found : `${found}:\n${text}`;
+}
+
 /// A number, with one digit after the point at most.
 export const digits = (value) => numbers.format(value);
