@@ -71,6 +71,13 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
+    @Test("a recipe is chosen, written, previewed and changed, by keyboard alone", .enabled(if: Self.hasBrowser))
+    func recipes() async throws {
+        let herald = try await HeraldProcess.start()
+        try await drive("recipes.py", "http://127.0.0.1:\(herald.port)", "http://127.0.0.1:9")
+        #expect(herald.process.end == nil)
+    }
+
     @Test("event types, keys, apps, changes and storage are shown and changed", .enabled(if: Self.hasBrowser))
     func operators() async throws {
         let herald = try await HeraldProcess.start()

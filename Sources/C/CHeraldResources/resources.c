@@ -114,6 +114,9 @@ static const unsigned char pages_js[] = {
 static const unsigned char post_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/post.js"
 };
+static const unsigned char recipe_js[] = {
+#embed "../../HeraldAPI/Dashboard/Pages/recipe.js"
+};
 static const unsigned char replay_js[] = {
 #embed "../../HeraldAPI/Dashboard/Pages/replay.js"
 };
@@ -191,6 +194,7 @@ static const struct herald_resource resources[] = {
     FILE_NAMED("overview.js", overview_js),
     FILE_NAMED("pages.js", pages_js),
     FILE_NAMED("post.js", post_js),
+    FILE_NAMED("recipe.js", recipe_js),
     FILE_NAMED("replay.js", replay_js),
     FILE_NAMED("scheduled.js", scheduled_js),
     FILE_NAMED("secret.js", secret_js),

@@ -197,8 +197,9 @@ export function drawer(id, changed, signal) {
         else edited.showErrors(error.errors ?? [], error.message);
       }
     } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));
-    const wasOpen = settings.querySelector("details")?.open ?? false;
-    settings.replaceChildren(h("details", { class: "settings", open: wasOpen }, h("summary", null, "Settings"), form));
+    const open = [...settings.querySelectorAll("details")].map((each) => each.open);
+    settings.replaceChildren(h("details", { class: "settings" }, h("summary", null, "Settings"), form));
+    settings.querySelectorAll("details").forEach((each, index) => { each.open = open[index] ?? false; });
     settings.append(h("p", { class: "muted small" }, "Changed ", moment(delegate.updated_at), ", registered ", moment(delegate.created_at), "."));
   }
 }

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
+import { Recipe } from "./recipe.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
 const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: (list) => list.join("\n") };
@@ -39,7 +40,7 @@ const fields = [
   { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line.", more: true },
   { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
   { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents"), more: true },
-  { name: "request", title: "Request recipe", type: json, rows: 4, hint: 'JSON: {"preset": "slack"}; empty: the plain callback.', more: true },
+  { name: "request", isRecipe: true },
   { name: "signature", title: "Signature", type: choice("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", more: true, only: "new" },
   { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", more: true, only: "new" },
   { name: "replay_current_state", title: "Send the current state first", type: flag, more: true, only: "new" },
@@ -52,17 +53,18 @@ export class Fields {
   /// - Parameter delegate: the delegate to edit; none for a new one.
   constructor(delegate) {
     this.#delegate = delegate;
-    const used = fields.filter((field) => !delegate || field.only !== "new");
+    const used = fields.filter((field) => !field.isRecipe && (!delegate || field.only !== "new"));
     this.general = h("p", { class: "error", role: "alert", hidden: true });
     this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
     this.more = h("details", { class: "more" }, h("summary", null, "More settings"),
       h("div", { class: "fields" }, used.filter((field) => field.more).map((field) => this.#row(field))));
-    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more);
+    this.recipe = new Recipe(delegate, () => this.read());
+    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more, this.recipe.element);
   }
 
   /// Whether a delegate still has the initial settings of the form.
   isOf(delegate) {
-    return ["header_names", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
+    return ["header_names", "request", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
   }
 
   #input(field) {
@@ -72,7 +74,7 @@ export class Fields {
       : field.rows ? h("textarea", { ...properties, rows: field.rows, spellcheck: "false" })
         : h("input", { ...properties, type: "text", autocomplete: "off", spellcheck: "false" });
     const value = this.#delegate?.[field.name];
-    if (value !== null && value !== undefined) input.value = field.type.write(value);
+    if (value !== null && value !== undefined && value.text !== "null") input.value = field.type.write(value);
     this.#first.set(field.name, input.value);
     return input;
   }
@@ -100,7 +102,9 @@ export class Fields {
         return null;
       } else result[field.name] = this.#patched(field, field.type.read(value));
     }
-    return result;
+    const wrong = this.recipe.add(result);
+    if (wrong) this.showErrors([wrong]);
+    return wrong ? null : result;
   }
 
   /// Members of an object are merged one by one, so removed ones have to be named.
@@ -122,6 +126,7 @@ export class Fields {
     for (const error of errors) {
       const [, name, entry] = (error.pointer ?? "").split("/");
       const words = entry !== undefined && /^\d+$/.test(entry) ? t("Entry {} {}", Number(entry) + 1, error.detail) : error.detail;
+      if (this.recipe.has(error.pointer ?? "")) continue;
       if (this.inputs.has(name)) texts.set(name, [...(texts.get(name) ?? []), words]);
       else general.push(`${name ? name + " " : ""}${error.detail}`);
     }
@@ -134,9 +139,10 @@ export class Fields {
       if (words) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
-    const first = [...this.inputs].find(([name]) => texts.has(name));
+    const invalid = this.recipe.showErrors(errors);
+    const first = [...this.inputs].find(([name]) => texts.has(name))?.[1] ?? invalid;
     if (!first) return;
-    if (this.more.contains(first[1])) this.more.open = true;
-    first[1].focus();
+    for (const each of [this.more, this.recipe.element]) if (each.contains(first)) each.open = true;
+    first.focus();
   }
 }
