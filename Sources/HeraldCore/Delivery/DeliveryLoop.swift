@@ -141,7 +141,7 @@ final class DeliveryLoop: EventDelegate {
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
             if state.isOver(open: engine.open, now: clock.monotonic()) { break }
             var next = engine.turn(through: head)
-            // A publisher that has seen no listener wakes nobody.
+            // A publisher that has seen no listener wakes no loop.
             if recentEvents.head > head { next = clock.monotonic() }
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.fence = engine.abortDue ?? .max
