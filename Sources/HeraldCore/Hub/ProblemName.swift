@@ -49,7 +49,7 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .validation: "Some fields are not valid"
         case .notFound: "Not found"
-        case .conflict: "The URL is registered already"
+        case .conflict: "Another delegate sends the same requests"
         case .tooMany: "The limit is reached"
         case .preconditionFailed: "The resource has changed"
         case .noLease: "There is no lease to renew"
