@@ -62,6 +62,9 @@ package final class HeraldService: RequestHandler, CallServices {
         let seal = NumberSeal(hub.secret)
         self.seal = seal
         let checks = SchemaChecks(hub, pool, maxSize: configuration.maxSchemas)
+        hub.submissions.use { [checks] draft, data, reader, budget throws(StoreError) in
+            try checks.violations(of: draft, data, reader, within: &budget)
+        }
         let streams = Streams(hub, seal)
         let metrics = Metrics(
             hub: hub, checks: checks, streams: streams, wrongKeys: access.wrongKeys, version: configuration.version,

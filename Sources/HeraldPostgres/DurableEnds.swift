@@ -9,6 +9,14 @@ extension StoreEnds {
             coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0)
         """)
 
+    /// Also whether programs have published events with SQL.
+    static let withSubmissions = Statement(
+        """
+        SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
+            coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0),
+            EXISTS (SELECT 1 FROM submissions)
+        """)
+
     /// - Parameter row: a row of `statement`.
     init(_ row: Row?) throws(StoreError) {
         self.init(

@@ -67,8 +67,12 @@ final class Reader: StoreReader, SharedReader {
 /// Reads what others have changed.
 extension Reader {
     func ends(isFresh: Bool) throws(StoreError) -> StoreEnds {
-        if isFresh { try settle(try StoreEnds(try run(Request(StoreEnds.statement)).first)) }
-        return durable.ends
+        guard isFresh else { return durable.ends }
+        let row = try run(Request(StoreEnds.withSubmissions)).first
+        try settle(try StoreEnds(row))
+        var ends = durable.ends
+        ends.hasSubmissions = row?.flag(2) ?? false
+        return ends
     }
 
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet] {
@@ -217,6 +221,16 @@ extension Reader {
             parameters.add(min(end, durable.position))
             parameters.add(limit)
         }.map { row throws(StoreError) in EventSize(try row.natural(0, "position"), bytes: Int(row.figure(1))) }
+    }
+}
+
+/// Reads events from SQL.
+extension Reader {
+    func submissions(limit: Int, maxBytes: Int) throws(StoreError) -> [Submission] {
+        try run(SubmissionQueries.list) { parameters in
+            parameters.add(limit)
+            parameters.add(maxBytes)
+        }.map { row throws(StoreError) in try Submission(row) }
     }
 }
 

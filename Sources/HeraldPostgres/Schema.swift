@@ -22,7 +22,7 @@ enum Schema {
     /// The version that the first migration makes. No release has made a schema of a lower one.
     static let first = 5
     /// The version from which on events can be scheduled.
-    static let pending = 9
+    static let pending = 11
 
     /// The version that a list of migrations makes.
     static func version(after migrations: [Migration.Step] = migrations) -> Int { first + migrations.count - 1 }
@@ -445,6 +445,7 @@ enum Schema {
         -- Several delegates may have one URL (WebhookSettings.repeats).
         DROP INDEX delegates_by_url;
         """,
+        Migration.Step(stringLiteral: submissionTables),
         // Scheduled events are written once no node of a release is left that would not erase or publish them.
         .contraction(oldest: pending, "NULL;"),
     ]

@@ -345,5 +345,20 @@ enum Schema {
         -- Several delegates may have one URL (WebhookSettings.repeats).
         DROP INDEX delegates_by_url;
         """,
+        """
+        -- Events that were published with SQL, in a database that has moved here, and were not valid.
+        CREATE TABLE pending_refused (
+            key        INTEGER PRIMARY KEY,
+            app        INTEGER NOT NULL,
+            id         TEXT NOT NULL,
+            type       TEXT NOT NULL,
+            subject    TEXT,
+            time       INTEGER NOT NULL,
+            data       BLOB NOT NULL,
+            deliver_at INTEGER,
+            reason     TEXT NOT NULL,
+            refused_at INTEGER NOT NULL
+        ) STRICT;
+        """,
     ]
 }

@@ -10,12 +10,14 @@ package enum SharedStatement: CaseIterable, Sendable {
     case delivery(DeliveryStatement)
     case log(LogStatement)
     case pending(PendingStatement)
+    case refusal(RefusalStatement)
 
     package static let allCases: [SharedStatement] =
         RegistryStatement.allCases.map { SharedStatement.registry($0) }
         + DeliveryStatement.allCases.map { SharedStatement.delivery($0) }
         + LogStatement.allCases.map { SharedStatement.log($0) }
         + PendingStatement.allCases.map { SharedStatement.pending($0) }
+        + RefusalStatement.allCases.map { SharedStatement.refusal($0) }
 
     /// The index in `allCases`.
     package var index: Int {
@@ -27,6 +29,9 @@ package enum SharedStatement: CaseIterable, Sendable {
         case .pending(let statement):
             RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
                 + statement.rawValue
+        case .refusal(let statement):
+            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
+                + PendingStatement.allCases.count + statement.rawValue
         }
     }
 
@@ -38,6 +43,7 @@ package enum SharedStatement: CaseIterable, Sendable {
             case .delivery(let statement): statement.text(dialect)
             case .log(let statement): statement.text(dialect)
             case .pending(let statement): statement.text(dialect)
+            case .refusal(let statement): statement.text(dialect)
             }
         return String(text.map { $0 == "?" ? dialect.mark : $0 })
     }

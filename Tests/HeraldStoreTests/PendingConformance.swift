@@ -139,4 +139,43 @@ struct PendingConformance {
         let rows = try fixture.store.makeReader().rows(of: [.pending(other), .pending(AppKey(rawValue: 3))])
         #expect(rows.pending == [counts[1]])
     }
+
+    @Test(
+        "refused events are kept with their reason, newest first, until they are removed", arguments: StoreKind.allCases
+    )
+    func refused(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func refused(_ id: String, _ subject: String?, _ app: AppKey) -> RefusedEvent {
+            RefusedEvent(
+                Submission(
+                    key: 0, app: app, id: id, type: "a.b", subject: subject, time: 5, data: [255, 0],
+                    deliverAt: subject == nil ? nil : 7),
+                reason: "why \(id)", refusedAt: 9)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for event in [
+                refused("a", "s", .default), refused("b", nil, .default), refused("c", "s", other),
+                refused("d", "t", .default),
+            ] {
+                try transaction.addRefused(event)
+            }
+            #expect(try transaction.removeSubmissions([1, 2]).isEmpty)
+            #expect(try transaction.removeSubmissions(about: nil, app: .default, limit: 9) == 0)
+        }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.submissions(limit: 9, maxBytes: 99).isEmpty)
+        let found = try reader.refused(.default, before: .max, limit: 2)
+        #expect(found.map(\.submission.id) == ["d", "b"] && found.map(\.reason) == ["why d", "why b"])
+        #expect(found.map(\.submission.deliverAt) == [7, nil] && found[0].submission.data == [255, 0])
+        let rest = try reader.refused(.default, before: found[1].submission.key, limit: 2)
+        #expect(rest.map(\.submission.id) == ["a"] && rest[0].submission.subject == "s" && rest[0].refusedAt == 9)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.removeRefused(about: "s", app: .default, limit: 9) == 1)
+            #expect(try transaction.removeRefused(about: nil, app: .default, limit: 1) == 1)
+            #expect(try transaction.removeRefused(about: nil, app: .default, limit: 9) == 1)
+        }
+        #expect(try fixture.store.makeReader().refused(.default, before: .max, limit: 9).isEmpty)
+        #expect(try fixture.store.makeReader().refused(other, before: .max, limit: 9).map(\.submission.id) == ["c"])
+    }
 }

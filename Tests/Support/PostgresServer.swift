@@ -133,7 +133,13 @@ public final class PostgresServer: Sendable {
     /// Runs SQL as a superuser, and returns what it prints: fields separated by `|`.
     @discardableResult
     public func sql(_ text: String, _ url: String) throws -> String {
-        try run("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url])
+        try sql(each: [text], url)
+    }
+
+    /// Runs texts in one session, each in a transaction of its own unless it has others.
+    @discardableResult
+    public func sql(each texts: [String], _ url: String) throws -> String {
+        try run("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"] + texts.flatMap { ["-c", $0] } + [url])
     }
 
     // MARK: Going away

@@ -79,10 +79,33 @@ final class SchemaChecks: Sendable {
     func violations(
         of data: JSONValue?, at pointer: String, _ description: EventTypeSummary, within budget: inout WorkBudget
     ) throws(Problem) -> [FieldError] {
-        guard let schema = try schema(of: description, within: &budget), let data = data ?? null?.root else {
-            return []
+        let read = { [hub] () throws(HubError) in
+            try hub.readAndWait { reader throws(StoreError) in
+                try reader.eventTypes([description.type], app: description.app).first
+            }
         }
+        let found: JSONSchema?
+        do throws(HubError) {
+            found = try schema(of: description, within: &budget, read)
+        } catch {
+            throw Problem(error)
+        }
+        guard let schema = found, let data = data ?? null?.root else { return [] }
         return schema.violations(of: data, within: &budget).map { FieldError(pointer + $0.pointer, $0.detail) }
+    }
+
+    /// The violations for which an event from SQL is refused. A reader's thread.
+    func violations(
+        of draft: EventDraft, _ data: JSONValue, _ reader: any StoreReader, within budget: inout WorkBudget
+    ) throws(StoreError) -> [FieldError] {
+        guard let description = description(for: draft.event),
+            let schema = try schema(
+                of: description, within: &budget,
+                { () throws(StoreError) in try reader.eventTypes([description.type], app: description.app).first })
+        else { return [] }
+        let found = schema.violations(of: data, within: &budget).map { FieldError("/data" + $0.pointer, $0.detail) }
+        if !found.isEmpty, !budget.isSpent { count(description.check) }
+        return description.check == .enforce ? found : []
     }
 
     /// Counts events that did not match, when their request is complete.
@@ -95,17 +118,13 @@ final class SchemaChecks: Sendable {
     }
 
     /// Compiled once for each version of the type's description, as long as the cache has room. The text is in the store.
-    private func schema(of version: EventTypeSummary, within budget: inout WorkBudget) throws(Problem) -> JSONSchema? {
+    private func schema<Failure: Error>(
+        of version: EventTypeSummary, within budget: inout WorkBudget,
+        _ read: () throws(Failure) -> EventTypeRecord?
+    ) throws(Failure) -> JSONSchema? {
         if let known = compiled.withLock({ $0.find(version) }) { return known }
         guard budget.spend(Self.readSteps) else { return nil }
-        let record: EventTypeRecord?
-        do throws(HubError) {
-            record = try hub.readAndWait { reader throws(StoreError) in
-                try reader.eventTypes([version.type], app: version.app).first
-            }
-        } catch {
-            throw Problem(error)
-        }
+        let record = try read()
         // It compiled when the type was described.
         guard let record, let text = record.schema,
             let document = try? JSONDocument(parsing: text, limits: EventTypeInput.limits),

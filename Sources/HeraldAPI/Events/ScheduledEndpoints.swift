@@ -17,7 +17,10 @@ struct ScheduledEndpoints: Sendable {
     private static let parameters = ["state", "subject", "limit", "cursor"]
 
     func list(_ call: Call, _ query: Query) throws(Problem) {
-        guard query["state"] == "scheduled" else { throw .invalidParameter("state", "must be scheduled") }
+        if query["state"] == "refused" { return try listRefused(call, query) }
+        guard query["state"] == "scheduled" else {
+            throw .invalidParameter("state", "must be scheduled or refused")
+        }
         let others = query.names.filter { !Self.parameters.contains($0) }
         guard others.isEmpty else {
             throw .validation(
@@ -48,6 +51,23 @@ struct ScheduledEndpoints: Sendable {
             let key = call.seal.number(parts[1], .pendingEvent, of: call.app)
         else { throw .noCursor }
         return PendingQuery.Position(dueAt: time, key: key)
+    }
+
+    /// The events from SQL that were committed and are not valid, newest first.
+    private func listRefused(_ call: Call, _ query: Query) throws(Problem) {
+        let others = query.names.filter { !["state", "limit", "cursor"].contains($0) }
+        guard others.isEmpty else {
+            throw .validation(
+                others.map { .init(place: .parameter($0), detail: "can't be combined with state=refused") })
+        }
+        let limit = try query.limit()
+        let before = try call.cursor(query, .refusedEvent)
+        try call.answer(from: hub) { reader in
+            let found = try reader.refused(call.app, before: before ?? .max, limit: limit + 1)
+            call.send(
+                page: found, query, limit: limit, cursor: { call.sealed($0.submission.key, .refusedEvent) }
+            ) { event, json in json.members(of: event) }
+        }
     }
 
     // MARK: Changing
@@ -108,6 +128,22 @@ extension JSONObjectWriter {
     mutating func members(of pending: PendingEvent) {
         members(of: pending.event)
         members(ofSchedule: pending.dueAt)
+    }
+
+    fileprivate mutating func members(of refused: RefusedEvent) {
+        let submission = refused.submission
+        member("id", submission.id)
+        member("type", submission.type)
+        member("subject", submission.subject)
+        member("time", .timestamp(submission.time))
+        object("attributes") { _ in }
+        // It may not be valid.
+        member("data", RawJSON(Array("null".utf8)[...]))
+        member("raw_data", String(decoding: submission.data, as: UTF8.self))
+        member("state", "refused")
+        if let time = submission.deliverAt { member("deliver_at", .timestamp(time)) }
+        member("reason", refused.reason)
+        member("refused_at", .timestamp(refused.refusedAt))
     }
 
     /// The state and the time of an event that is not in the log yet.

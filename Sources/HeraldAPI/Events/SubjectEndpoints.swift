@@ -45,7 +45,7 @@ private struct Erasing: Sendable {
     /// The first steps: no scheduled event becomes one of the log behind the search.
     func eraseScheduled(_ erased: Erasure) {
         submit(.erasePending(subject), isFirst: false, erased) { sum, step in
-            if step.scheduled == DeliveryWrite.scheduledOfStep { return eraseScheduled(sum) }
+            if step.scheduled > 0 { return eraseScheduled(sum) }
             readOn(after: 0, sum)
         }
     }

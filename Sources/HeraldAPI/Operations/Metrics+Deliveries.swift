@@ -57,6 +57,9 @@ extension Metrics {
             "herald_pending_late_seconds",
             "How late the next scheduled event is; 0 on a node that does not publish them.",
             .init(value: Double(hub.committed.pending.lateness(hub.clock.wall())) / 1000))
+        page.counter(
+            "herald_pending_refused_total", "Events from SQL that were committed and are not valid.",
+            .init(value: hub.submissions.refused))
         page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
             .init(value: settled.map { max(0, head - $0) } ?? 0))

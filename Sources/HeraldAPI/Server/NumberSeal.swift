@@ -13,7 +13,7 @@ struct NumberSeal: Sendable {
     /// The meaning of a number.
     enum Kind: UInt64 {
         case event = 1
-        case delegate, attempt, replay, auditEntry, pendingEvent
+        case delegate, attempt, replay, auditEntry, pendingEvent, refusedEvent
     }
 
     private static let rounds: UInt64 = 6

@@ -58,7 +58,7 @@ extension Command {
                 flags: [
                     Flag(name: "delegate", placeholder: "ID", help: "Only to this delegate, also if it does not match.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
-            tail, scheduled, reschedule, cancel,
+            tail, scheduled, reschedule, cancel, refused,
         ]))
 
     private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")

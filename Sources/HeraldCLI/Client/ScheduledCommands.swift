@@ -15,6 +15,18 @@ extension Command {
             ) { EventRow.cells($0, time: $0.text("deliver_at")) }
         })
 
+    static let refused = Command(
+        name: "refused", summary: "list the events from SQL that were committed and are not valid, newest first",
+        flags: Flags.list + Flags.client,
+        action: .run { call throws(CommandError) in
+            try Listing.print(
+                call, ["v1", "events"], query: [("state", "refused")], none: "No events.",
+                Table(.time("REFUSED"), "ID", .text("TYPE"), .text("SUBJECT"), .text("REASON"))
+            ) { event in
+                ["refused_at", "id", "type", "subject", "reason"].map { Table.Cell(event.text($0)) }
+            }
+        })
+
     static let reschedule = Command(
         name: "reschedule", summary: "change the time of a scheduled event", arguments: [id],
         flags: [

@@ -132,6 +132,11 @@ struct Server {
                     ["position": String(position), "then": "stop the server and run `herald check`"]
                 }
             }
+            hub.submissions.observe { event in
+                log.write(.warning, "event from SQL refused: GET /v1/events?state=refused has it") {
+                    ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]
+                }
+            }
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.committed.registry.delegates.addDelegate(delegateLog)
             storageLog = StorageLog(log, place: place)

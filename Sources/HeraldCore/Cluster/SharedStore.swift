@@ -12,6 +12,7 @@ final class SharedStore: Cluster {
     private var shards: ShardManager?
     /// When changes are read without a request, in monotonic nanoseconds.
     var nextFollow: Int64 = 0
+    private var foundSubmissions = false
 
     /// - Parameter lastChange: the last change that memory includes.
     init(after lastChange: Int64, shards: ShardManager?, freshness: Freshness, clock: Clock) {
@@ -34,6 +35,7 @@ final class SharedStore: Cluster {
         let isFresh = isDue || isAwaited
         if isFresh { nextFollow = now + Int64(interval) * 1_000_000 }
         let ends = try reader.get().ends(isFresh: isFresh)
+        foundSubmissions = foundSubmissions || ends.hasSubmissions
         if ends.change > changes.known {
             // A delegate is known before the events that it is to get, which saves it reading them.
             _ = try follow(reader, apply: apply)
@@ -65,6 +67,11 @@ final class SharedStore: Cluster {
         let name = Int64.random(in: .min ... .max)
         try transaction.record(effects.flatMap(\.changes), name: name)
         return (head, name)
+    }
+
+    func hasFoundSubmissions() -> Bool {
+        defer { foundSubmissions = false }
+        return foundSubmissions
     }
 
     func hasDecided() { changes.committed() }

@@ -8,6 +8,8 @@ struct SingleProcess: Cluster {
         isRequested: Bool, isAwaited: Bool, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
     ) -> LogPosition? { nil }
 
+    func hasFoundSubmissions() -> Bool { false }
+
     func shareDelegates() {}
 
     func beforeDeciding(

@@ -148,7 +148,10 @@ extension AppWrite: RequestCommand {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))
         }
-        let events = try transaction.removePending(of: app.key, limit: Self.eventsOfStep)
+        let events = max(
+            try transaction.removePending(of: app.key, limit: Self.eventsOfStep),
+            try transaction.removeSubmissions(about: nil, app: app.key, limit: Self.eventsOfStep),
+            try transaction.removeRefused(about: nil, app: app.key, limit: Self.eventsOfStep))
         plan.isPartial =
             max(delegates.count, types.count) == Self.objectsOfStep || events == Self.eventsOfStep
         if plan.isPartial { return }

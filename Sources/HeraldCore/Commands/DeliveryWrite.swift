@@ -17,8 +17,8 @@ package struct DeliveryWrite: Sendable {
         /// left, for the next step.
         case erase([LogPosition])
         case eraseSubject(String, after: String)
-        /// The first step of an erasure: removes the scheduled events of a subject. The next step is the same while the outcome
-        /// has `scheduledOfStep` of them.
+        /// The first step of an erasure: removes the events of a subject that are not in the log. The next step is the same while
+        /// the outcome has some.
         case erasePending(String)
     }
 
@@ -46,7 +46,7 @@ package struct DeliveryWrite: Sendable {
     /// The number of responses that one step searches.
     private static let answersOfStep = 256
     /// The number of scheduled events that one step removes.
-    package static let scheduledOfStep = 100
+    private static let scheduledOfStep = 100
     /// The maximum number of replays of one delegate.
     package static let maxReplays = 8
 
@@ -178,11 +178,14 @@ extension DeliveryWrite: RequestCommand {
     ) throws(StoreError) -> Erasure {
         var erasure = Erasure()
         let found = try transaction.pending(about: subject, app: app, limit: Self.scheduledOfStep)
-        if found.isEmpty { return erasure }
-        try transaction.removePending(found.map(\.key))
-        let bytes = found.reduce(0) { $0 + Int64($1.event.storedBytes) }
-        try context.countPending(app, events: -found.count, bytes: -bytes, transaction, &plan)
-        erasure.scheduled = found.count
+        if !found.isEmpty {
+            try transaction.removePending(found.map(\.key))
+            let bytes = found.reduce(0) { $0 + Int64($1.event.storedBytes) }
+            try context.countPending(app, events: -found.count, bytes: -bytes, transaction, &plan)
+        }
+        erasure.scheduled =
+            try found.count + transaction.removeSubmissions(about: subject, app: app, limit: Self.scheduledOfStep)
+            + transaction.removeRefused(about: subject, app: app, limit: Self.scheduledOfStep)
         return erasure
     }
 

@@ -48,6 +48,11 @@ package struct EventDraft: Sendable {
         isChecked = true
     }
 
+    /// A copy of the draft, whose id may be in the log or not.
+    func with(mayExist: Bool) -> EventDraft {
+        EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
+    }
+
     /// A copy of the draft with the conditions of a family. They do not change the event.
     package func with(_ family: Family) -> EventDraft {
         isChecked

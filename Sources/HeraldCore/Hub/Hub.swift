@@ -38,6 +38,8 @@ public final class Hub: Sendable {
     private let retention: RetentionTask
     private let keyUse: KeyUseTask
     private let volumes: VolumeTask
+    /// Moves events that programs have published with SQL into the log.
+    package let submissions: SubmissionTask
     private let rates: EventRates
     private let threads: HubThreads
     private let node: LocalNode
@@ -94,16 +96,23 @@ public final class Hub: Sendable {
             loops: loops.count, tell: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
         volumes = VolumeTask(loops.map(\.board.volumes), intake: intake, clock: clock)
+        node = LocalNode(
+            sharing, committed: committed, intake: intake, readers: readers, loops: loops,
+            maxRows: configuration.loop.waitingDeliveries / 2)
+        submissions = SubmissionTask(
+            readers: readers, intake: intake, clock: clock, isResponsible: { [node] in node.runsMaintenance },
+            after: { [loops] milliseconds, body in
+                // A watch without an event can only expire.
+                let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
+                loops[0].post(.expire(timer, at: clock.monotonic() + Int64(milliseconds) * 1_000_000))
+            })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
             attempts: attemptRoom, tracer: tracer,
             hooks: .init(
                 changed: observer.take,
-                followed: { [rates] in rates.follow($0.events) }, published: volumes.count,
+                followed: { [rates] in rates.follow($0.events) }, published: volumes.count, submitted: submissions.run,
                 onDurabilityLost: onDurabilityLost))
-        node = LocalNode(
-            sharing, committed: committed, intake: intake, readers: readers, loops: loops,
-            maxRows: configuration.loop.waitingDeliveries / 2)
         keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, node: node, clock: clock)

@@ -44,6 +44,8 @@ package struct StoreEnds: Equatable, Sendable {
     package var event: LogPosition
     /// The number of the last set of changes, 0 before the first.
     package var change: Int64
+    /// Programs have published events with SQL, which wait for a node.
+    package var hasSubmissions = false
 
     package init(event: LogPosition, change: Int64) {
         self.event = event

@@ -17,6 +17,9 @@ protocol Cluster {
         isRequested: Bool, isAwaited: Bool, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
     ) throws(StoreError) -> LogPosition?
 
+    /// Whether the last read of the store has found events from SQL; at most once for each read.
+    func hasFoundSubmissions() -> Bool
+
     /// Acquires and releases delegates, when it is due and memory includes what others have changed. Outside transactions.
     func shareDelegates()
 

@@ -27,6 +27,8 @@ package final class LogWriter: Sendable {
         let followed: @Sendable (EventBatch) -> Void
         /// Called with the events that this process has appended, after the commit.
         var published: @Sendable (EventBatch) -> Void = { _ in }
+        /// Called when programs have published events with SQL.
+        var submitted: @Sendable () -> Void = {}
         /// Called if the store can't determine what is on disk: the process has to end.
         let onDurabilityLost: @Sendable (StoreError) -> Void
     }
@@ -85,6 +87,7 @@ package final class LogWriter: Sendable {
         }
         checkStorage(&state)
         followOthers(&state)
+        if state.cluster.hasFoundSubmissions() { hooks.submitted() }
         state.cluster.shareDelegates()
         if batch.isEmpty {
             copyLogOfErasures(&state)

@@ -14,7 +14,7 @@ extension WriteContext {
         }
         let now = publication.schedules ? clock.wall() : 0
         let later = publication.schedules ? publication.drafts.count { $0.deliverAt ?? 0 > now } : 0
-        var refused = refusal(of: publication, plan)
+        var refused = refusal(of: publication.drafts, app: publication.app, plan)
         if refused == nil { refused = try refusal(ofScheduling: later, of: publication.app, transaction, plan) }
         if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
@@ -112,14 +112,12 @@ extension WriteContext {
     }
 
     /// Why an app may not store more, including the bytes that this transaction adds.
-    func refusal(of publication: Publication, _ plan: WritePlan) -> WriteRefusal? {
-        guard committed.apps.limitsBytes, let limit = committed.apps[publication.app]?.settings.maxStoredBytes else {
-            return nil
-        }
-        let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
+    /// - Parameter more: bytes that it adds besides, and are not counted yet.
+    func refusal(of drafts: [EventDraft], app: AppKey, more: Int64 = 0, _ plan: WritePlan) -> WriteRefusal? {
+        guard committed.apps.limitsBytes, let limit = committed.apps[app]?.settings.maxStoredBytes else { return nil }
+        let new = drafts.reduce(0) { $0 + $1.event.storedBytes }
         let used =
-            committed.usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
-            + pendingCount(of: publication.app, plan).bytes
-        return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
+            committed.usage.total(of: app).bytes + plan.added[app, default: 0] + pendingCount(of: app, plan).bytes
+        return used + more + Int64(new) > limit ? .quotaExceeded(limit: limit) : nil
     }
 }

@@ -18,6 +18,14 @@ package final class PostgresMoveEnd: MoveEnd {
             throw MoveError(kind: .input, description: "There is no Herald database in \(label).")
         }
         try lock()
+        let waiting = try writer.run(Request(SubmissionQueries.count)).integer
+        guard waiting == 0 else {
+            throw MoveError(
+                kind: .damage,
+                description:
+                    "\(waiting) events that programs have published with SQL wait in \(label). Let a server of it "
+                    + "publish them first, and stop the programs.")
+        }
         // So that all last attempts are in `heads`.
         guard try soon({ try endRounds() }) else { throw MoveError.busy("A server", label) }
     }
@@ -117,7 +125,8 @@ package final class PostgresMoveEnd: MoveEnd {
 
     /// The tables that only this store has, or has in another form than `MovedTables`.
     private static let own: Set = [
-        "meta", "changes", "nodes", "shards", "moves", "attempts_ahead", "rounds", "partitions", "move",
+        "meta", "changes", "nodes", "shards", "moves", "attempts_ahead", "rounds", "partitions", "move", "publishers",
+        "submissions",
     ]
 
     package func unknownTables() throws -> [String] {

@@ -99,3 +99,37 @@ extension MemoryReader {
 
     func nextPending() -> Int64? { store.read { $0.schedule.first?.dueAt } }
 }
+
+/// Refused events from SQL.
+extension MemoryTransaction {
+    func addRefused(_ event: RefusedEvent) {
+        change { contents in
+            let old = event.submission
+            let submission = Submission(
+                key: (contents.refused.last?.submission.key ?? 0) + 1, app: old.app, id: old.id, type: old.type,
+                subject: old.subject, time: old.time, data: old.data, deliverAt: old.deliverAt)
+            contents.refused.append(
+                RefusedEvent(submission, reason: event.reason, refusedAt: event.refusedAt))
+        }
+    }
+
+    func removeRefused(about subject: String?, app: AppKey, limit: Int) -> Int {
+        change { contents in
+            let found = contents.refused.lazy.map(\.submission)
+                .filter { $0.app == app && (subject == nil || $0.subject == subject) }.prefix(limit).map(\.key)
+            let keys = Set(found)
+            contents.refused.removeAll { keys.contains($0.submission.key) }
+            return keys.count
+        }
+    }
+}
+
+extension MemoryReader {
+    func refused(_ app: AppKey, before key: Int64, limit: Int) -> [RefusedEvent] {
+        store.read { contents in
+            Array(
+                contents.refused.reversed().filter { $0.submission.app == app && $0.submission.key < key }.prefix(limit)
+            )
+        }
+    }
+}

@@ -56,6 +56,7 @@ package struct MemoryContents {
     package var pending: [Int64: PendingEvent] = [:]
     package var pendingKeys: [NameInApp: Int64] = [:]
     package var lastPending: Int64 = 0
+    package var refused: [RefusedEvent] = []
     package var pendingCounts: [AppKey: PendingCount] = [:]
     package var apps: [AppKey: App] = [:]
     package var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)

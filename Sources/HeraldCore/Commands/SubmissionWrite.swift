@@ -1,0 +1,71 @@
+import HeraldRuntime
+
+/// Publishes events from SQL that were validated, and keeps those that are not valid. Removing them and appending them to the log
+/// is one deciding transaction, so each is published exactly once.
+package struct SubmissionWrite: StoreCommand {
+    enum Entry: Sendable {
+        case valid(EventDraft)
+        case refused(String)
+    }
+
+    let entries: [(submission: Submission, entry: Entry)]
+    /// Called once, on the writer's thread, with the events that were refused; `nil` if the transaction has failed.
+    let completion: @Sendable ([RefusedEvent]?) -> Void
+
+    package static var admission: CommandAdmission { .always }
+
+    package func perform(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) {
+        let removed = try transaction.removeSubmissions(entries.map(\.submission.key))
+        var refused: [RefusedEvent] = []
+        var ids: Set<String> = []
+        var scheduled: [AppKey: WriteContext.Scheduled] = [:]
+        let now = context.clock.wall()
+        for (submission, entry) in entries {
+            // Another node was faster, or the app was deleted.
+            guard let isInLog = removed[submission.key], context.committed.apps[submission.app] != nil else { continue }
+            let isRepeated = !ids.insert("\(submission.app.rawValue) \(submission.id)").inserted
+            var reason: String?
+            switch entry {
+            case .refused(let found): reason = found
+            case .valid(let draft):
+                reason = try publish(
+                    draft, mayExist: isInLog || isRepeated, now, context, &scheduled[submission.app, default: .init()],
+                    transaction, &plan)
+            }
+            guard let reason else { continue }
+            let event = RefusedEvent(submission, reason: reason, refusedAt: now)
+            try transaction.addRefused(event)
+            refused.append(event)
+        }
+        for (app, added) in scheduled where added.events > 0 {
+            try context.countPending(
+                app, events: added.events, bytes: added.bytes, earliest: added.earliest, transaction, &plan)
+        }
+        plan.answers.append { [refused, completion] in completion(refused) }
+    }
+
+    /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate.
+    private func publish(
+        _ draft: EventDraft, mayExist: Bool, _ now: Int64, _ context: WriteContext,
+        _ scheduled: inout WriteContext.Scheduled, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> String? {
+        let draft = draft.with(mayExist: mayExist || draft.deliverAt ?? 0 > now)
+        let app = draft.event.app
+        if let refusal = context.refusal(of: [draft], app: app, more: scheduled.bytes, plan) {
+            return refusal.description
+        }
+        guard let dueAt = draft.deliverAt, dueAt > now else {
+            _ = try context.post(draft, transaction, &plan)
+            return nil
+        }
+        if let refusal = try context.refusal(ofScheduling: scheduled.events + 1, of: app, transaction, plan) {
+            return refusal.description
+        }
+        _ = try context.schedule(draft, at: dueAt, &scheduled, transaction, &plan)
+        return nil
+    }
+
+    package func refuse(_ refusal: WriteRefusal) { completion(nil) }
+}

@@ -1,0 +1,52 @@
+import HeraldCore
+import HeraldStore
+
+/// Events that programs publish with `herald.publish`, until a node moves them into the log.
+enum SubmissionQueries {
+    static let columns = "key, app, id, type, subject, time, data, deliver_at"
+
+    /// At most $1, and no more once their data has $2 bytes.
+    static let list = Statement(
+        """
+        SELECT \(columns) FROM (
+            SELECT *, sum(octet_length(data)) OVER (ORDER BY key ROWS UNBOUNDED PRECEDING) - octet_length(data)
+                AS bytes_before FROM (SELECT * FROM submissions ORDER BY key LIMIT $1) AS oldest) AS sized
+        WHERE bytes_before < $2::bigint ORDER BY key
+        """)
+    static let remove = Statement(
+        """
+        DELETE FROM submissions WHERE key = ANY($1::bigint[]) RETURNING key,
+            EXISTS (SELECT 1 FROM events WHERE events.app = submissions.app AND events.id = submissions.id)
+        """)
+    static let removeAbout = Statement(
+        """
+        DELETE FROM submissions WHERE key IN
+            (SELECT key FROM submissions WHERE app = $1 AND ($2::text IS NULL OR subject = $2::text) LIMIT $3)
+        """)
+    static let count = Statement("SELECT count(*) FROM submissions")
+}
+
+extension Submission {
+    init(_ row: Row) throws(StoreError) {
+        self.init(
+            key: try row.natural(0, "event from SQL"), app: try row.app(1), id: row.text(2), type: row.text(3),
+            subject: row.optionalText(4), time: try row.time(5), data: row.bytes(6),
+            deliverAt: row.isNull(7) ? nil : try row.time(7))
+    }
+}
+
+extension Transaction {
+    func removeSubmissions(_ keys: [Int64]) throws(StoreError) -> [Int64: Bool] {
+        let rows = try run(SubmissionQueries.remove) { parameters in parameters.add(keys) { $0 } }
+        let found = try rows.map { row throws(StoreError) in (try row.natural(0, "event from SQL"), row.flag(1)) }
+        return Dictionary(found) { $1 }
+    }
+
+    func removeSubmissions(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int {
+        try run(SubmissionQueries.removeAbout) { parameters in
+            parameters.add(app.rawValue)
+            parameters.add(subject)
+            parameters.add(limit)
+        }.changed
+    }
+}

@@ -1,0 +1,75 @@
+package import HeraldCore
+
+/// Shared statements of refused events.
+package enum RefusalStatement: Int, CaseIterable, Sendable {
+    case add, trim, list, removeAbout, removeOfApp
+
+    func text(_ dialect: SQLDialect) -> String {
+        switch self {
+        case .add:
+            """
+            INSERT INTO pending_refused (\(RefusedEvent.columns))
+            VALUES ((SELECT coalesce(max(key), 0) + 1 FROM pending_refused), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            """
+        case .trim:
+            """
+            DELETE FROM pending_refused WHERE key <= (SELECT max(key) FROM pending_refused) - \(RefusedEvent.maxCount)
+            """
+        case .list:
+            """
+            SELECT \(RefusedEvent.columns) FROM pending_refused WHERE app = ?1 AND key < ?2 ORDER BY key DESC LIMIT ?3
+            """
+        case .removeAbout:
+            """
+            DELETE FROM pending_refused WHERE key IN
+                (SELECT key FROM pending_refused WHERE app = ?1 AND subject = ?2 LIMIT ?3)
+            """
+        case .removeOfApp:
+            "DELETE FROM pending_refused WHERE key IN (SELECT key FROM pending_refused WHERE app = ?1 LIMIT ?2)"
+        }
+    }
+}
+
+extension RefusedEvent {
+    package static let columns = "key, app, id, type, subject, time, data, deliver_at, reason, refused_at"
+
+    package init(_ row: some ResultRow) throws(StoreError) {
+        let submission = Submission(
+            key: try row.natural(0, "refused event"), app: try row.app(1), id: row.text(2), type: row.text(3),
+            subject: row.optionalText(4), time: try row.time(5), data: row.bytes(6),
+            deliverAt: row.isNull(7) ? nil : try row.time(7))
+        self.init(submission, reason: row.text(8), refusedAt: try row.time(9))
+    }
+}
+
+/// Keeps refused events.
+extension SharedTransaction {
+    package func addRefused(_ event: RefusedEvent) throws(StoreError) {
+        let submission = event.submission
+        try record(
+            .refusal(.add),
+            [
+                .integer(submission.app.rawValue), .text(submission.id), .text(submission.type),
+                submission.subject.map { .text($0) } ?? .null, .integer(submission.time), .blob(submission.data),
+                submission.deliverAt.map { .integer($0) } ?? .null, .text(event.reason), .integer(event.refusedAt),
+            ])
+        try record(.refusal(.trim), [])
+    }
+
+    package func removeRefused(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int {
+        guard let subject else {
+            return try change(.refusal(.removeOfApp), [.integer(app.rawValue), .integer(Int64(limit))])
+        }
+        return try change(
+            .refusal(.removeAbout), [.integer(app.rawValue), .text(subject), .integer(Int64(limit))])
+    }
+}
+
+/// Reads refused events.
+extension SharedReader {
+    package func refused(_ app: AppKey, before key: Int64, limit: Int) throws(StoreError) -> [RefusedEvent] {
+        try rows(.refusal(.list), [.integer(app.rawValue), .integer(key), .integer(Int64(limit))]) {
+            row throws(StoreError) in try RefusedEvent(row)
+        }
+    }
+}
