@@ -109,6 +109,8 @@ struct ScheduledTests {
             let body = "[" + events.joined(separator: ",") + "]"
             #expect(try await herald.post("/v1/events", body, header).status == 202)
         }
+        // Of each: its id, a type, a subject, and `null`.
+        #expect(try await herald.get("/v1/apps/shop").integer("stored_bytes") == 410 + 130 * 6)
         let receipt = try await herald.send("DELETE", "/v1/subjects/s")
         #expect(receipt.integer("scheduled_events") == 130 && receipt.integer("events") == 0)
         #expect(try await herald.get("/v1/events?state=scheduled").data.isEmpty)

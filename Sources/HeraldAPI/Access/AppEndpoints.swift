@@ -23,7 +23,7 @@ struct AppEndpoints: Sendable {
     /// Newest first; `default` is the last.
     private func list(_ call: Call) throws(Problem) {
         try call.send(newestFirst: hub.committed.apps.all, ids: "app_", id: \.id) {
-            $1.members(of: $0, hub.committed.usage)
+            $1.members(of: $0, hub.committed)
         }
     }
 
@@ -31,7 +31,7 @@ struct AppEndpoints: Sendable {
         _ = try call.query()
         let id = call.parameters[0]
         guard let app = hub.committed.apps.find(id) else { throw .noApp(id) }
-        call.send(etag: String(app.version)) { $0.members(of: app, hub.committed.usage) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub.committed) }
     }
 
     // MARK: Writing
@@ -82,7 +82,7 @@ struct AppEndpoints: Sendable {
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
         var json = JSONWriter(capacity: 256)
-        json.object { $0.members(of: app, hub.committed.usage) }
+        json.object { $0.members(of: app, hub.committed) }
         let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
         return Response(status: status, headers: fields + headers, body: json.bytes)
     }
@@ -97,8 +97,8 @@ extension JSONObjectWriter {
         member("language", portal.language.rawValue)
     }
 
-    fileprivate mutating func members(of app: App, _ usage: LogUsage) {
-        let stored = usage.total(of: app.key)
+    fileprivate mutating func members(of app: App, _ committed: CommittedState) {
+        let (stored, pending) = (committed.usage.total(of: app.key), committed.pending.count(of: app.key))
         member("id", app.id)
         member("name", app.settings.name)
         member("max_delegates", app.settings.maxDelegates)
@@ -114,7 +114,7 @@ extension JSONObjectWriter {
                 }
             }
         }
-        member("stored_bytes", stored.bytes)
+        member("stored_bytes", stored.bytes + pending.bytes)
         member("stored_events", stored.events)
         member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))
         member("updated_at", app.updatedAt == 0 ? nil : Timestamp(milliseconds: app.updatedAt))
