@@ -48,6 +48,32 @@ struct EmbeddingTests {
         await hub.stop(grace: .seconds(5))
     }
 
+    @Test("an event with a delivery date is scheduled, moved, cancelled, and published at its date")
+    func scheduling() async throws {
+        let hub = try await hub()
+        let date = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 3_600).rounded(.down))
+        var event = try NewEvent("trial.ending", ["n": 1], subject: "user:42")
+        event.deliveryDate = date
+        let scheduled = try await hub.publish(event)
+        #expect(scheduled.disposition == .scheduled && scheduled.scheduledDate == date && hub.head == 0)
+        event.deliveryDate = date.addingTimeInterval(-60)
+        let other = try await hub.publish(event)
+        let list = try await hub.scheduledEvents(about: "user:42").elements
+        #expect(list.map(\.event.id) == [other.event.id, scheduled.event.id])
+        #expect(list.map(\.date) == [date.addingTimeInterval(-60), date])
+        try await hub.cancelScheduledEvent(other.event.id)
+        #expect(
+            try await hub.reschedule(scheduled.event.id, to: Date(timeIntervalSince1970: 1)).event.id
+                == scheduled.event.id)
+        try await eventually("it is published") { hub.head == 1 }
+        #expect(try await hub.scheduledEvents().elements.isEmpty)
+        event.deliveryDate = Date().addingTimeInterval(367 * 86_400)
+        await #expect(throws: HubError.self) { try await hub.publish(event) }
+        event.deliveryDate = Date(timeIntervalSince1970: 5)
+        #expect(try await hub.publish(event).disposition == .accepted && hub.head == 2)
+        await hub.stop(grace: .zero)
+    }
+
     @Test("a sequence returns the events of the log in order, from disk and from memory, until the hub stops")
     func sequence() async throws {
         let first = try await hub()
