@@ -8,7 +8,9 @@ extension Command {
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
             login, logout, open, export, apply, importing,
-            publish, trigger, listen, attempts, delegates, events, deliveries, stats, eventTypes, subjects, state, auth,
+            publish, trigger, drain, listen, attempts, delegates, events, deliveries, stats, eventTypes, subjects,
+            state,
+            auth,
             keys,
             apps, audit, storage, nodes, verify,
             Command(

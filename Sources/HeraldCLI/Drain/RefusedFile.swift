@@ -1,0 +1,60 @@
+import Glibc
+import HeraldJSON
+import HeraldStore
+
+/// The file of refused events: JSON lines with the reason. An event may be in it twice after a crash.
+struct RefusedFile {
+    private let path: String
+    private let file: Int32
+
+    init(_ path: String) throws(CommandError) {
+        self.path = path
+        file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        if file < 0 { throw Self.failure(path, ExitCode.cannotCreate) }
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> CommandError {
+        CommandError(
+            description: "\(path) cannot be written: \(String(cString: strerror(errno))).".printable(), exitCode: code)
+    }
+
+    /// Appends events, and flushes them to the disk.
+    func append(_ events: [(entry: OutboxEntry, refusal: Refusal)]) throws(CommandError) {
+        var bytes: [UInt8] = []
+        for (entry, refusal) in events { bytes += Self.line(entry, refusal) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.failure(path, ExitCode.inputOutput) }
+            rest = rest.dropFirst(count)
+        }
+        if fdatasync(file) != 0, errno != EINVAL { throw Self.failure(path, ExitCode.inputOutput) }
+    }
+
+    private static func line(_ entry: OutboxEntry, _ refusal: Refusal) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { object in
+            object.member("id", refusal.id)
+            object.member("reason", refusal.reason)
+            switch entry {
+            case .row(let texts):
+                object.object("row") { row in
+                    for part in OutboxPart.allCases {
+                        row.member(
+                            part.rawValue, ifPresent: texts[part].map { String(decoding: $0, as: UTF8.self) })
+                    }
+                }
+            case .message(_, let text): object.member("message", String(decoding: text, as: UTF8.self))
+            }
+        }
+        return json.bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+/// Why Herald does not publish an event.
+struct Refusal {
+    /// `nil` if it has none.
+    let id: String?
+    let reason: String
+}

@@ -1,0 +1,115 @@
+import CHeraldSQLite
+import Glibc
+import HeraldCore
+package import HeraldStore
+
+/// A table of a program in an SQLite database. Rows are not locked while their events are published: programs keep writing, and
+/// several drains publish duplicates, which the log refuses by their ids.
+package final class SQLiteOutbox: Outbox {
+    package let label: String
+    package var warning: String? { nil }
+    private let table: OutboxTable
+    private var statements: (connection: Connection, read: Statement, settle: Statement)?
+    /// The ids of the rows that were returned, as they are stored.
+    private var found: [ColumnValue] = []
+
+    /// - Throws: `.unusable` if the columns have no id.
+    package init(path: String, _ table: OutboxTable) throws(OutboxError) {
+        label = path
+        self.table = table
+        guard table.columns.contains(where: { $0.part == .id }) else { throw .unusable("A column must have the id.") }
+    }
+
+    package func next(limit: Int) throws(OutboxError) -> [OutboxEntry] {
+        found = []
+        return try run { () throws(StoreError) in
+            let read = try prepared().read
+            read.bind(1, Int64(limit))
+            return try read.rows { row in
+                found.append(row.value(0))
+                var texts: [OutboxPart: [UInt8]] = [:]
+                for (column, (part, _)) in table.columns.enumerated() where !row.isNull(Int32(column) + 1) {
+                    texts[part] = row.bytes(Int32(column) + 1)
+                }
+                return OutboxEntry.row(texts)
+            }
+        }
+    }
+
+    package func settle(_ count: Int) throws(OutboxError) {
+        let settled = found.prefix(count)
+        found = []
+        if settled.isEmpty { return }
+        try run { () throws(StoreError) in
+            let (connection, _, settle) = try prepared()
+            try connection.transaction { () throws(StoreError) in
+                for id in settled {
+                    settle.bind(1, id)
+                    try settle.run()
+                }
+            }
+        }
+    }
+
+    package func release() { found = [] }
+
+    private func run<Result>(_ body: () throws(StoreError) -> Result) throws(OutboxError) -> Result {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            statements = nil
+            switch error {
+            case .unavailable(let reason), .inputOutput(let reason): throw .unavailable(reason)
+            case .full: throw .unavailable("the disk is full")
+            // Another connection has locked it for longer than `busyMilliseconds`.
+            case .failed(let reason) where reason.contains("locked"): throw .unavailable(reason)
+            case .failed(let reason): throw .unusable("\(label): \(reason).")
+            default: throw .unusable(error.description)
+            }
+        }
+    }
+
+    private func prepared() throws(StoreError) -> (connection: Connection, read: Statement, settle: Statement) {
+        if let statements { return statements }
+        // SQLite opens no symbolic link here.
+        guard let resolved = realpath(label, nil) else {
+            throw .notWritable(path: label, reason: String(cString: strerror(errno)))
+        }
+        defer { free(resolved) }
+        let connection = try Connection(path: String(cString: resolved), .readWrite)
+        _ = try connection.text("PRAGMA busy_timeout = \(Connection.busyMilliseconds)")
+        try check(connection)
+        let name = table.quotedName
+        let columns = table.columns.map { OutboxTable.quoted($0.column) }
+        let id = table.columns.first { $0.part == .id }.map { OutboxTable.quoted($0.column) } ?? "rowid"
+        var isOpen = "true"
+        var change = "DELETE FROM \(name)"
+        if case .mark(let column) = table.disposal {
+            isOpen = "\(OutboxTable.quoted(column)) IS NULL"
+            change = "UPDATE \(name) SET \(OutboxTable.quoted(column)) = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+        }
+        let opened = (
+            connection,
+            try Statement(
+                connection,
+                """
+                SELECT \(([id] + columns).joined(separator: ", ")) FROM \(name)
+                WHERE \(isOpen) ORDER BY \(OutboxTable.quoted(table.order)) LIMIT ?1
+                """),
+            try Statement(connection, "\(change) WHERE \(id) IS ?1 AND \(isOpen)")
+        )
+        statements = opened
+        return opened
+    }
+
+    private func check(_ connection: Connection) throws(StoreError) {
+        let statement = try Statement(connection, "SELECT name FROM pragma_table_xinfo(?1, ?2)")
+        statement.bind(1, table.name)
+        statement.bind(2, table.schema ?? "main")
+        let names = Set(try statement.rows { $0.text(0) })
+        guard !names.isEmpty else { throw .failed(reason: "there is no table \(table.quotedName)") }
+        if let missing = table.allColumns.first(where: { !names.contains($0) }) {
+            throw .failed(reason: "the table \(table.quotedName) has no column \(OutboxTable.quoted(missing))")
+        }
+    }
+}
