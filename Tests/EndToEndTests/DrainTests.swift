@@ -194,6 +194,8 @@ final class DrainTests {
         }
         try insert(1)
         _ = try await herald.get("/v1/events") { $0.data.count == 1 }
+        // A crash before that would repeat the event, as a duplicate.
+        try await eventually("the row is deleted") { try own.sql("SELECT count(*) FROM outbox", url).hasPrefix("0") }
         try own.crash()
         try insert(2)
         _ = try await herald.get("/v1/events") { $0.data.count == 2 }

@@ -39,9 +39,11 @@ struct TransactionPageTests {
         _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
         let key = try await herald.post("/v1/keys", #"{"name": "drain", "app": "shop", "scopes": ["publish"]}"#).string(
             "key")
+        // Of the role `herald`, tables without a schema would be those of Herald's schema.
+        let inPublic = "SET search_path = public"
         try server.sql(
             each: [
-                "CREATE ROLE shop_role LOGIN", "CREATE ROLE drain_role LOGIN",
+                inPublic, "CREATE ROLE shop_role LOGIN", "CREATE ROLE drain_role LOGIN",
                 "CREATE TABLE orders (id int PRIMARY KEY, paid boolean NOT NULL)",
                 "GRANT SELECT, UPDATE ON orders TO shop_role",
                 "INSERT INTO orders SELECT n, false FROM generate_series(1000, 1005) AS n",
@@ -49,7 +51,7 @@ struct TransactionPageTests {
         let blocks = try Self.blocks()
         let statements = blocks.filter { $0.language == "sql" }.map(\.text)
         for text in statements.filter({ !$0.hasPrefix("BEGIN") }) {
-            try server.sql(each: text.split(separator: ";\n").map(String.init), url)
+            try server.sql(each: [inPublic] + text.split(separator: ";\n").map(String.init), url)
         }
         for text in statements.filter({ $0.hasPrefix("BEGIN") }) {
             try server.sql(each: ["SET SESSION AUTHORIZATION shop_role", text], url)
@@ -91,7 +93,7 @@ struct TransactionPageTests {
         let log = try await herald.get("/v1/events", ["Herald-App": "shop"]).data.reversed()
         #expect(log.map { $0.text("subject") } == expected + ["order:1004", "order:1005"])
         #expect(log.allSatisfy { $0.text("type") == "order.paid" && $0["data"]?["amount"]?.compactText == "12.5" })
-        #expect(try server.sql("SELECT count(*) FROM orders WHERE paid", url).hasPrefix("\(expected.count + 2)"))
+        #expect(try server.sql("SELECT count(*) FROM public.orders WHERE paid", url).hasPrefix("\(expected.count + 2)"))
     }
 }
 
