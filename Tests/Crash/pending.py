@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -69,9 +70,15 @@ class Drain:
         self.start()
 
     def start(self):
+        self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            self.command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.errors)
         processes.add(self.process)
+
+    def text(self):
+        """What it has reported."""
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
 
     def end(self, number):
         self.process.send_signal(number)
@@ -85,10 +92,11 @@ def attack(database, count, seed, outcome):
     url = database.create("shop")
     ports = [free_port() for _ in range(NODES)]
     nodes = [Herald(url, port=port).expect() for port in ports]
-    database.ask("SELECT pg_create_logical_replication_slot('herald_slot', 'pgoutput')", "shop")
     subprocess.run(
         [program("psql"), "-h", "127.0.0.1", "-p", str(database.port), "-U", "herald", "-d", "shop", "-Xq", "-v", "ON_ERROR_STOP=1"],
         input=PROGRAM, text=True, check=True, stdout=subprocess.DEVNULL)
+    # After the publication, which it looks up in the catalog of its own time.
+    database.ask("SELECT pg_create_logical_replication_slot('herald_slot', 'pgoutput')", "shop")
     drains = [
         Drain(url, ports[0], "--table", "outbox", "--order", "rank", "--columns", "id,type,data"),
         Drain(url, ports[1], "--messages", "herald_slot")]
@@ -117,9 +125,16 @@ def attack(database, count, seed, outcome):
         return int(database.ask(text, "shop") or -1)
 
     commits = number("SELECT count(*) FROM done")
+    def ended():
+        for drain in drains:
+            if drain.process.poll() is not None:
+                outcome.fail(f"a drain ended by itself with {drain.process.returncode}: {drain.text()}")
+                return True
+        return False
+
     wait_for(
         "all that was committed is published",
-        lambda: number("SELECT (SELECT count(*) FROM herald.submissions) + (SELECT count(*) FROM outbox)") == 0
+        lambda: ended() or number("SELECT (SELECT count(*) FROM herald.submissions) + (SELECT count(*) FROM outbox)") == 0
         and number("SELECT count(*) FROM herald.events WHERE type = 'work.unnamed'") >= commits, 120, 0.3)
     for kind, prefix in NAMED.items():
         events = f"SELECT id FROM herald.events WHERE type = '{kind}'"

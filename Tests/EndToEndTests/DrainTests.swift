@@ -300,6 +300,16 @@ final class DrainTests {
         let others = ids.filter { $0.hasPrefix("pg-") }
         #expect(others.count == committed.count && others == others.sorted())
 
+        // A crash takes the slot back to where it was at the last checkpoint. A drain that survives it repeats, and continues.
+        let survivor = try start(source, herald.port)
+        try own.sql("CALL emit(601, 900)", url)
+        _ = try await herald.get("/v1/events/own899") { $0.status == 200 }
+        try own.crash()
+        try own.sql("CALL emit(901, 903)", url)
+        _ = try await herald.get("/v1/events/own902") { $0.status == 200 }
+        survivor.signal(SIGTERM)
+        #expect(try await survivor.ended() == .exited(0), "\(survivor.text)")
+
         // A refused one stays, or goes to a file.
         try own.sql("SELECT pg_logical_emit_message(true, 'herald', '[1]')", url)
         #expect(try await drain(herald, source + ["--once"]).end == .exited(65))

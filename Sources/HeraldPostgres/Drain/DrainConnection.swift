@@ -50,8 +50,11 @@ final class DrainConnection {
     }
 
     private func connected() throws(PostgresError) -> PostgresSession {
-        if let session, session.isAlive { return session }
-        session = nil
+        if let session {
+            if session.isAlive { return session }
+            // Its transaction is lost, too: the caller has to begin again.
+            throw .lost("the connection was closed")
+        }
         let opened = try PostgresSession(
             [
                 ("application_name", "herald drain"), ("keepalives_idle", "10"), ("tcp_user_timeout", "30000"),

@@ -13,7 +13,7 @@ package final class MessageSlot: Outbox {
     private var isChecked = false
     /// For each entry of the last `next`: where the slot may advance once it is published; `nil` within a transaction.
     private var ends: [UInt64?] = []
-    /// Where the slot was advanced to by this process.
+    /// Where the slot is, as this connection has read or moved it. A crash of the server may take it back.
     private var confirmed: UInt64 = 0
 
     /// The prefix of the messages that are events.
@@ -42,8 +42,8 @@ package final class MessageSlot: Outbox {
     package func next(limit: Int) throws(OutboxError) -> [OutboxEntry] {
         ends = []
         if !isChecked { try check() }
-        let end = UInt64(bitPattern: try connection.run([Request(Self.position)])[0].integer)
-        let rows = try connection.run([
+        let end = UInt64(bitPattern: try run([Request(Self.position)])[0].integer)
+        let rows = try run([
             Request(Self.peek) {
                 $0.add(slot as String?)
                 $0.add(limit)
@@ -83,13 +83,23 @@ package final class MessageSlot: Outbox {
 
     private func advance(to position: UInt64) throws(OutboxError) {
         guard position > confirmed else { return }
-        _ = try connection.run([
+        _ = try run([
             Request(Self.advance) {
                 $0.add(slot as String?)
                 $0.add(Self.text(position) as String?)
             }
         ])
         confirmed = position
+    }
+
+    /// The slot is checked again on the next connection.
+    private func run(_ requests: [Request]) throws(OutboxError) -> [Rows] {
+        do throws(OutboxError) {
+            return try connection.run(requests)
+        } catch {
+            isChecked = false
+            throw error
+        }
     }
 
     /// The id of an event at a position, the same after each crash.
@@ -114,7 +124,7 @@ package final class MessageSlot: Outbox {
         """)
 
     private func check() throws(OutboxError) {
-        let rows = try connection.run([
+        let rows = try run([
             Request(Self.describe) {
                 $0.add(slot as String?)
                 $0.add(publication as String?)
