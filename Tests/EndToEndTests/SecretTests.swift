@@ -139,7 +139,7 @@ struct SecretTests {
             ("POST", "/v1/session", #"{"key": "\#(key.text.dropLast())x"}"#, page),
             ("GET", "/v1/events", "", ["Authorization": "Bearer \(key.text)x"]),
             ("GET", "/v1/events?key=\(key.text)", "", [:]), ("GET", "/\(key.text)", "", [:]),
-            ("POST", "/v1/delegates", #"{"url": "\#(receiver.url("/good?token=\(Self.inQuery)"))"}"#, [:]),
+            ("POST", "/v1/delegates", #"{"url": "\#(receiver.url("/broken?token=\(Self.inQuery)"))"}"#, [:]),
         ]
         for (method, path, body, headers) in refused {
             let answer = try await herald.send(method, path, body.isEmpty ? nil : body, headers)
