@@ -13,10 +13,9 @@ struct ConfigurationStep {
         _ kind: ConfigurationKind, to desired: [(key: String, value: JSONValue)], from current: [JSONValue]
     ) -> [ConfigurationStep] {
         let known = Dictionary(grouping: current) { $0.text(kind.key) }
-        func candidates(_ key: String) -> [JSONValue] { known[kind.normalized(key)] ?? [] }
         var steps = desired.map { ConfigurationStep(kind: kind, key: $0.key, desired: $0.value, current: nil) }
-        for (key, places) in Dictionary(grouping: steps.indices, by: { steps[$0].key }) {
-            let candidates = candidates(key)
+        for (key, places) in Dictionary(grouping: steps.indices, by: { kind.normalized(steps[$0].key) }) {
+            let candidates = known[key] ?? []
             var pairs: [(place: Int, candidate: Int, differences: Int)] = []
             for place in places {
                 for (index, candidate) in candidates.enumerated() {

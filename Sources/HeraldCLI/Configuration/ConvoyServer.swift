@@ -40,12 +40,8 @@ struct ConvoyServer: ForeignService {
     func endpoints(
         of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
     ) throws(CommandError) -> [ForeignEndpoint] {
-        var unused: [String: JSONValue] = [:]
-        var endpoints: [String: JSONValue] = [:]
-        for endpoint in try list("endpoints") {
-            endpoints[endpoint.text("uid")] = endpoint
-            unused[endpoint.text("uid")] = endpoint
-        }
+        let endpoints = Dictionary(try list("endpoints").map { ($0.text("uid"), $0) }) { $1 }
+        var unused = endpoints
         var found: [ForeignEndpoint] = []
         for subscription in try list("subscriptions") {
             let label = "subscription \(subscription.text("name"))"
