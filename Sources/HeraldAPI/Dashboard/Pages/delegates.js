@@ -10,6 +10,8 @@ import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
 const pageSize = 100;
+/// A longer list is not read again by itself.
+const freshPages = 5;
 /// Whether the drawer of a delegate is over the list, which is not read then.
 const isCovered = () => document.querySelector("dialog.drawer") !== null;
 const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
@@ -19,6 +21,8 @@ export function delegates(root, { parameter, signal }) {
   let next = null;
   // The pages that the user has opened, including the first one.
   let pages = 1;
+  // Counts searches.
+  let turn = 0;
   const statistics = new Map();
   const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: again });
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
@@ -39,13 +43,11 @@ export function delegates(root, { parameter, signal }) {
     }
     show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
       h("p", { class: "muted", role: "status" }, next ? t("The first {}", plural(found.length, "delegate")) : plural(found.length, "delegate")),
-      next && h("button", { type: "button", "data-key": "more", onclick: () => {
-        pages += 1;
-        refresh();
-      } }, "More delegates"));
+      next && h("button", { type: "button", "data-key": "more", onclick: more }, "More delegates"));
   }
 
   function again() {
+    turn += 1;
     pages = 1;
     refresh();
   }
@@ -66,20 +68,37 @@ export function delegates(root, { parameter, signal }) {
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.last_hour.latency_ms.p95)));
   }
 
+  const fail = (error) => show(list, h("p", { class: "error" }, error.message));
   // The server searches and sorts: the browser has only the pages that are shown.
+  const read = (cursor) => api.delegates({ search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize, cursor });
+
   const refresh = keep(async () => {
-    if (found.length > 0 && isCovered()) return;
-    const filter = { search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize };
+    if (found.length > 0 && (isCovered() || pages > freshPages)) return;
     const isFirst = found.length === 0;
+    const [mine, wanted] = [turn, pages];
     let [all, cursor] = [[], null];
-    for (let page = 0; page < pages && (page === 0 || cursor); page += 1) {
-      const answer = await api.delegates({ ...filter, cursor });
+    for (let page = 0; page < wanted && (page === 0 || cursor); page += 1) {
+      const answer = await read(cursor);
       [all, cursor] = [[...all, ...answer.data], answer.next_cursor];
     }
+    if (turn !== mine || pages !== wanted) return;
     [found, next] = [all, cursor];
     draw();
     if (isFirst) countUp();
-  }, 3000, signal, (error) => show(list, h("p", { class: "error" }, error.message)));
+  }, 3000, signal, fail);
+
+  async function more() {
+    const [mine, cursor] = [turn, next];
+    try {
+      const answer = await read(cursor);
+      if (turn !== mine || cursor !== next) return;
+      pages += 1;
+      [found, next] = [[...found, ...answer.data], answer.next_cursor];
+      draw();
+    } catch (error) {
+      fail(error);
+    }
+  }
 
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
