@@ -5,26 +5,20 @@ import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { t } from "./texts.js";
 import { keep } from "./live.js";
+import { pages } from "./pages.js";
 import { state, name, address, count, duration, plural, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
 const pageSize = 100;
-/// A longer list is not read again by itself.
-const freshPages = 5;
 /// Whether the drawer of a delegate is over the list, which is not read then.
 const isCovered = () => document.querySelector("dialog.drawer") !== null;
 const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 
 export function delegates(root, { parameter, signal }) {
   let found = [];
-  let next = null;
-  // The pages that the user has opened, including the first one.
-  let pages = 1;
-  // Counts searches.
-  let turn = 0;
   const statistics = new Map();
-  const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: again });
+  const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: () => refresh() });
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
   const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
   const sort = select("sort", "Sort", { status: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
@@ -33,23 +27,17 @@ export function delegates(root, { parameter, signal }) {
     h("div", { class: "filters", role: "search" }, search, kind, status, sort), list);
 
   function select(id, label, options) {
-    return h("select", { id, "aria-label": label, onchange: again }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
+    return h("select", { id, "aria-label": label, onchange: () => refresh() }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
   }
 
-  function draw() {
+  function draw(all, next) {
+    const isFirst = found.length === 0 && all.length > 0;
+    found = all;
+    if (isFirst) countUp();
     const isFiltered = search.value.trim() || kind.value || status.value;
-    if (!isFiltered && !next && found.every((each) => each.kind === "in_memory")) {
-      return show(list, teach(), found.length > 0 && table(found));
-    }
-    show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
-      h("p", { class: "muted", role: "status" }, next ? t("The first {}", plural(found.length, "delegate")) : plural(found.length, "delegate")),
-      next && h("button", { type: "button", "data-key": "more", onclick: more }, "More delegates"));
-  }
-
-  function again() {
-    turn += 1;
-    pages = 1;
-    refresh();
+    if (!isFiltered && !next && found.every((each) => each.kind === "in_memory")) return [teach(), found.length > 0 && table(found)];
+    return [found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
+      h("p", { class: "muted", role: "status" }, next ? t("The first {}", plural(found.length, "delegate")) : plural(found.length, "delegate"))];
   }
 
   const table = (found) => h("table", null,
@@ -68,37 +56,14 @@ export function delegates(root, { parameter, signal }) {
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.last_hour.latency_ms.p95)));
   }
 
-  const fail = (error) => show(list, h("p", { class: "error" }, error.message));
   // The server searches and sorts: the browser has only the pages that are shown.
-  const read = (cursor) => api.delegates({ search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize, cursor });
-
-  const refresh = keep(async () => {
-    if (found.length > 0 && (isCovered() || pages > freshPages)) return;
-    const isFirst = found.length === 0;
-    const [mine, wanted] = [turn, pages];
-    let [all, cursor] = [[], null];
-    for (let page = 0; page < wanted && (page === 0 || cursor); page += 1) {
-      const answer = await read(cursor);
-      [all, cursor] = [[...all, ...answer.data], answer.next_cursor];
-    }
-    if (turn !== mine || pages !== wanted) return;
-    [found, next] = [all, cursor];
-    draw();
-    if (isFirst) countUp();
-  }, 3000, signal, fail);
-
-  async function more() {
-    const [mine, cursor] = [turn, next];
-    try {
-      const answer = await read(cursor);
-      if (turn !== mine || cursor !== next) return;
-      pages += 1;
-      [found, next] = [[...found, ...answer.data], answer.next_cursor];
-      draw();
-    } catch (error) {
-      fail(error);
-    }
-  }
+  const refresh = pages(list, signal, {
+    read: (cursor) => api.delegates({ search: search.value.trim(), kind: kind.value, status: status.value, sort: sort.value, limit: pageSize, cursor }),
+    draw,
+    older: "More delegates",
+    milliseconds: 3000,
+    isCovered,
+  });
 
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
@@ -106,7 +71,7 @@ export function delegates(root, { parameter, signal }) {
       if (signal.aborted || isCovered()) return;
       statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
     }
-    draw();
+    if (found.length > 0) refresh.redraw();
   }, 5000, signal);
 
   root.open = (id, isFirst = false) => {

@@ -4,28 +4,33 @@ import { h, show } from "./dom.js";
 import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
-/// read again: they would move while the user reads.
-/// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages.
-export function pages(root, signal, { read, draw, older, milliseconds = 10_000 }) {
-  let [found, next, isLonger] = [[], null, false];
-  const redraw = () => show(root, draw(found), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
+/// read again: they would move while the user reads. A page that comes after another one was read is dropped.
+/// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages, and `redraw` reads nothing.
+export function pages(root, signal, { read, draw, older, milliseconds = 10_000, isCovered = () => false }) {
+  let [found, next, isLonger, turn] = [[], null, false, 0];
+  const redraw = () => show(root, draw(found, next), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
 
   async function more() {
+    const mine = turn += 1;
     const page = await read(next);
+    if (turn !== mine) return;
     [found, next, isLonger] = [[...found, ...page.data], page.next_cursor, true];
     redraw();
   }
 
   const refresh = keep(async () => {
-    if (isLonger) return;
+    if (isLonger || (found.length > 0 && isCovered())) return;
+    const mine = turn;
     const page = await read(null);
+    if (turn !== mine) return;
     [found, next] = [page.data, page.next_cursor];
     redraw();
   }, milliseconds, signal, (error) => show(root, h("p", { class: "error", role: "alert" }, error.message)));
   return Object.assign(() => {
     isLonger = false;
+    turn += 1;
     refresh();
-  }, { isLonger: () => isLonger });
+  }, { isLonger: () => isLonger, redraw });
 }
 
 /// The head and the rows of a table.
