@@ -78,7 +78,8 @@ export function delegates(root, { parameter, signal }) {
     for (const dialog of document.querySelectorAll("dialog.drawer")) dialog.remove();
     if (id === "new") registration(refresh, signal);
     else if (id) drawer(id, refresh, signal);
-    else if (!isFirst) refresh();
+    // The user returns to the same rows.
+    else if (!isFirst && !refresh.isLonger()) refresh();
   };
   root.open(parameter, true);
 }
