@@ -147,7 +147,7 @@ enum CheckpointWrites {
         parameters.add(deliveries) { Int64($0.attempts) }
         parameters.add(deliveries) { $0.dueAt }
         parameters.add(deliveries) { Int64($0.state.rawValue) }
-        parameters.add(deliveries) { $0.isNamed ? 2 : $0.isReplay ? 1 : 0 }
+        parameters.add(deliveries) { $0.form }
         parameters.add(deliveries) { Int64($0.uncounted) }
     }
 

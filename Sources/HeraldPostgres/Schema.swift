@@ -23,6 +23,8 @@ enum Schema {
     static let first = 5
     /// The version from which on events can be scheduled.
     static let pending = 11
+    /// The version from which on there may be pull delegates.
+    static let pulls = 12
 
     /// The version that a list of migrations makes.
     static func version(after migrations: [Migration.Step] = migrations) -> Int { first + migrations.count - 1 }
@@ -446,7 +448,8 @@ enum Schema {
         DROP INDEX delegates_by_url;
         """,
         Migration.Step(stringLiteral: submissionTables),
-        // Scheduled events are written once no node of a release is left that would not erase or publish them.
-        .contraction(oldest: pending, "NULL;"),
+        Migration.Step(stringLiteral: leaseTables),
+        // Scheduled events and pull delegates are written once no node of a release is left that would not erase or publish them.
+        .contraction(oldest: pulls, "NULL;"),
     ]
 }

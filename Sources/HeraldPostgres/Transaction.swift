@@ -172,11 +172,16 @@ extension Transaction {
 extension Transaction {
     private static let oldest = Statement("SELECT oldest_version FROM meta")
 
-    func takesPending() throws(StoreError) -> Bool {
-        if writer.takesPending { return true }
-        let oldest = try run(Request(Self.oldest)).first?.integer(0) ?? 0
-        writer.takesPending = oldest >= Int64(Schema.pending)
-        return writer.takesPending
+    func takesPending() throws(StoreError) -> Bool { try oldestVersion() >= Schema.pending }
+
+    func takesPulls() throws(StoreError) -> Bool { try oldestVersion() >= Schema.pulls }
+
+    /// The oldest version that may use the schema. It never falls.
+    private func oldestVersion() throws(StoreError) -> Int {
+        if writer.oldestVersion < Schema.pulls {
+            writer.oldestVersion = Int(try run(Request(Self.oldest)).first?.integer(0) ?? 0)
+        }
+        return writer.oldestVersion
     }
 }
 

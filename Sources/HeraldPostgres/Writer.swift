@@ -41,7 +41,7 @@ final class Writer {
     private var mustEndRounds = false
     private var lacksPartition = false
     /// All nodes support scheduled events, which no later start changes.
-    var takesPending = false
+    var oldestVersion = 0
     /// A statement has waited for a lock in vain.
     private var lacksLock = false
 

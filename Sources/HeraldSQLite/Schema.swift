@@ -360,5 +360,23 @@ enum Schema {
             refused_at INTEGER NOT NULL
         ) STRICT;
         """,
+        """
+        -- How a delegate gets its events: DelegateKind. `ack_seconds` is for those that pull.
+        ALTER TABLE delegates ADD COLUMN kind TEXT NOT NULL DEFAULT 'webhook';
+        ALTER TABLE delegates ADD COLUMN ack_seconds INTEGER NOT NULL DEFAULT 60;
+        -- What consumers have pulled and not settled. `entries`: PullLease.encode. `first`: the first event without a row in
+        -- `waiting`, NULL if there is none.
+        CREATE TABLE leases (
+            delegate   INTEGER NOT NULL REFERENCES delegates (key),
+            id         TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            entries    BLOB NOT NULL,
+            first      INTEGER,
+            PRIMARY KEY (delegate, id)
+        ) STRICT;
+        CREATE INDEX leases_by_end ON leases (delegate, expires_at, id);
+        CREATE INDEX leases_by_first ON leases (delegate, first) WHERE first IS NOT NULL;
+        """,
     ]
 }

@@ -22,7 +22,7 @@ struct WaitingTable {
         set.bind(3, Int64(delivery.attempts))
         set.bind(4, delivery.dueAt)
         set.bind(5, Int64(delivery.state.rawValue))
-        set.bind(6, delivery.isNamed ? 2 : delivery.isReplay ? 1 : 0)
+        set.bind(6, delivery.form)
         set.bind(7, Int64(delivery.uncounted))
         try set.run()
     }

@@ -42,6 +42,8 @@ extension Writer {
     /// It belongs to one process.
     func takesPending() -> Bool { true }
 
+    func takesPulls() -> Bool { true }
+
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: last) }

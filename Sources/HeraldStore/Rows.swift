@@ -91,12 +91,17 @@ extension WaitingDelivery {
     /// - Parameter row: a row of `columnsWithSubject`.
     package init(_ row: some ResultRow) throws(StoreError) {
         let state = Int(row.figure(4))
+        let form = row.integer(5)
         self.init(
             delegate: try row.natural(0, "delegate"), event: try row.natural(1, "position"),
             attempts: Int(row.figure(2)), dueAt: try row.time(3),
-            state: try known(State(rawValue: state), "state", String(state)), isReplay: row.integer(5) != 0,
-            isNamed: row.integer(5) == 2, uncounted: Int(row.integer(6)), subject: row.optionalText(7))
+            state: try known(State(rawValue: state), "state", String(state)), isReplay: form & 3 != 0,
+            isNamed: form & 3 == 2, uncounted: Int(row.integer(6)), subject: row.optionalText(7))
+        isAlone = form & 4 != 0
     }
+
+    /// The value of `is_replay`: 1 for a replay, 2 for one by name; and 4 for a delivery that is handed out alone.
+    package var form: Int64 { (isNamed ? 2 : isReplay ? 1 : 0) + (isAlone ? 4 : 0) }
 }
 
 extension Replay {

@@ -3,7 +3,7 @@ package import HeraldCore
 /// Shared statements of the registry, of access and of the audit log.
 package enum RegistryStatement: Int, CaseIterable, Sendable {
     case setDelegate, wipeDelegate, removeLanes, removeWaiting, removeReplays, removeStatistics, removeHeads,
-        removeUnannounced, setEventType, removeEventType, setKey, removeKey, setSession, removeSession, setApp,
+        removeUnannounced, removeLeases, setEventType, removeEventType, setKey, removeKey, setSession, removeSession, setApp,
         markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, trimAudit, audit, deletedDelegateID
 
     func text(_ dialect: SQLDialect) -> String {
@@ -20,6 +20,7 @@ package enum RegistryStatement: Int, CaseIterable, Sendable {
         case .removeStatistics: "DELETE FROM statistics WHERE delegate = ?1"
         case .removeHeads: "DELETE FROM \(dialect == .sqlite ? "attempt_heads" : "heads") WHERE delegate = ?1"
         case .removeUnannounced: "DELETE FROM unannounced WHERE delegate = ?1"
+        case .removeLeases: "DELETE FROM leases WHERE delegate = ?1"
         case .setEventType: EventTypeColumns.table.upsert(on: "app, type")
         case .removeEventType: "DELETE FROM event_types WHERE app = ?1 AND type = ?2"
         case .setKey: KeyColumns.table.upsert(on: "id")
@@ -59,7 +60,7 @@ extension SharedTransaction {
     package func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
         try change(.registry(.wipeDelegate), [.integer(key), .integer(time), .blob([])])
         let removals: [RegistryStatement] = [
-            .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced,
+            .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced, .removeLeases,
         ]
         for removal in removals { try record(.registry(removal), [.integer(key)]) }
         forgetAttempts(of: key)

@@ -11,6 +11,7 @@ package enum SharedStatement: CaseIterable, Sendable {
     case log(LogStatement)
     case pending(PendingStatement)
     case refusal(RefusalStatement)
+    case pull(PullStatement)
 
     package static let allCases: [SharedStatement] =
         RegistryStatement.allCases.map { SharedStatement.registry($0) }
@@ -18,6 +19,7 @@ package enum SharedStatement: CaseIterable, Sendable {
         + LogStatement.allCases.map { SharedStatement.log($0) }
         + PendingStatement.allCases.map { SharedStatement.pending($0) }
         + RefusalStatement.allCases.map { SharedStatement.refusal($0) }
+        + PullStatement.allCases.map { SharedStatement.pull($0) }
 
     /// The index in `allCases`.
     package var index: Int {
@@ -32,6 +34,9 @@ package enum SharedStatement: CaseIterable, Sendable {
         case .refusal(let statement):
             RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
                 + PendingStatement.allCases.count + statement.rawValue
+        case .pull(let statement):
+            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
+                + PendingStatement.allCases.count + RefusalStatement.allCases.count + statement.rawValue
         }
     }
 
@@ -44,6 +49,7 @@ package enum SharedStatement: CaseIterable, Sendable {
             case .log(let statement): statement.text(dialect)
             case .pending(let statement): statement.text(dialect)
             case .refusal(let statement): statement.text(dialect)
+            case .pull(let statement): statement.text(dialect)
             }
         return String(text.map { $0 == "?" ? dialect.mark : $0 })
     }

@@ -1,6 +1,8 @@
 extension Registry {
     /// Each is compared with those that are registered.
     private static let maxOfURL = 100
+    /// Each pull delegate of an app is compared with a new one.
+    private static let maxPulls = 1_000
 
     /// The start of a new delegate.
     struct NewDelegate {
@@ -31,7 +33,8 @@ extension Registry {
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
             if let other = neighbors.first(where: { $0.settings.repeats(settings) }) { return (.conflict(other), nil) }
-            if neighbors.count >= Self.maxOfURL { return (.tooManyOfURL(limit: Self.maxOfURL), nil) }
+            let limit = settings.kind == .webhook ? Self.maxOfURL : Self.maxPulls
+            if neighbors.count >= limit { return (.tooManyOfURL(limit: limit), nil) }
             let delegate = WebhookDelegate(
                 app: write.app, key: new.key, id: new.makeID(),
                 state: .init(registered: settings, secret, now: new.time),
@@ -90,7 +93,7 @@ extension WebhookSettings {
     ///
     /// Two filters, or two subjects of which one begins like the other, are taken for different ones.
     func repeats(_ other: WebhookSettings) -> Bool {
-        url == other.url && format == other.format && headers == other.headers && request == other.request
+        kind == .webhook && url == other.url && format == other.format && headers == other.headers && request == other.request
             && (filter == nil || other.filter == nil || filter == other.filter)
             && events.contains { pattern in other.events.contains { $0.overlaps(pattern) } }
             && SubjectSelection(subjects).overlaps(SubjectSelection(other.subjects))

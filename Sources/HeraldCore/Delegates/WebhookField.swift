@@ -47,6 +47,7 @@ package struct WebhookField: Sendable {
 
     /// In the order in which the HTTP API shows them.
     package static let all = [
+        choice("kind", "Whether Herald sends the events or consumers pull them", { $0.kind }, { $0.kind = $1 }),
         special("url", .url, "The URL to call."),
         special("events", .events, "Types of events: order.paid,auth.*. Default: *, all types."),
         special("subjects", .subjects, "Only events about these subjects."),
@@ -71,9 +72,35 @@ package struct WebhookField: Sendable {
         choice(
             "verification", "How the receiver agrees to the callbacks", { $0.verification }, { $0.verification = $1 }),
         choice("http_version", "The version of HTTP", { $0.httpVersion }, { $0.httpVersion = $1 }),
+        integer(
+            "ack_seconds", 5...43_200, "Seconds to acknowledge pulled events", { $0.ackSeconds }, { $0.ackSeconds = $1 }),
         special("tls", .tls, "Authorities, a pin and a client certificate."),
         special("request", .request, "How an event becomes a request, for receivers with a form of their own."),
     ]
+
+    /// Whether the settings have the default of this field.
+    package func isDefault(in settings: WebhookSettings) -> Bool {
+        let defaults = Self.defaults
+        return switch kind {
+        case .integer(let access, _): access.get(settings) == access.get(defaults)
+        case .optionalInteger(let access, _): access.get(settings) == access.get(defaults)
+        case .optionalNumber(let access, _): access.get(settings) == access.get(defaults)
+        case .text(let access, _): access.get(settings) == access.get(defaults)
+        case .choice(let choice): choice.get(settings) == choice.get(defaults)
+        case .special(let special):
+            switch special {
+            case .url: settings.url == defaults.url
+            case .events: settings.events == defaults.events
+            case .subjects: settings.subjects == defaults.subjects
+            case .filter: settings.filter == defaults.filter
+            case .metadata: settings.metadata == defaults.metadata
+            case .headers: settings.headers == defaults.headers
+            case .retrySchedule: settings.retrySchedule == defaults.retrySchedule
+            case .tls: settings.tls == defaults.tls
+            case .request: settings.request == defaults.request
+            }
+        }
+    }
 
     private static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 

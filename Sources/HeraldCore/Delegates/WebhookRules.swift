@@ -12,7 +12,7 @@ package struct WebhookRules: Sendable {
 
     /// All errors, with the field names of the HTTP API.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
-        Self.limitProblems(of: settings) + senderCheck(&settings)
+        Self.limitProblems(of: settings) + (settings.kind == .webhook ? senderCheck(&settings) : [])
     }
 
     // MARK: Limits
@@ -40,6 +40,9 @@ package struct WebhookRules: Sendable {
         }
         errors += EventSelection.problems(ofEvents: settings.events, subjects: settings.subjects)
         for field in WebhookField.all {
+            check(
+                settings.kind.hasField(field.name) || field.isDefault(in: settings), field.pointer,
+                "is no setting of a delegate of kind \(settings.kind.rawValue)")
             switch field.kind {
             case .integer(let access, let range): check(access.get(settings), range, field.pointer, "an integer")
             case .optionalInteger(let access, let range):
@@ -66,6 +69,9 @@ package struct WebhookRules: Sendable {
         check(
             settings.headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= CallbackHeaderRules.maxBytes,
             "/headers", "must have names and values of at most \(CallbackHeaderRules.maxBytes) bytes together")
+        check(
+            settings.kind == .webhook || settings.ordering != .subject, "/ordering",
+            "must be none or strict for a delegate of kind \(settings.kind.rawValue)")
         if settings.verification == .challenge, let recipe = settings.request, !recipe.hasPlainBody {
             errors.append(
                 FieldError("/verification", "can't be challenge with request.body: the challenge is in the plain body"))

@@ -38,6 +38,8 @@ public struct WebhookSettings: Equatable, Sendable {
         case http2 = "2"
     }
 
+    /// How the delegate gets its events. It can't be changed.
+    package var kind = DelegateKind.webhook
     /// The URL to call: `http://` or `https://`, without user information and fragment. Other webhooks may have it if none sends the
     /// same requests for the same events.
     public var url: String
@@ -84,12 +86,18 @@ public struct WebhookSettings: Equatable, Sendable {
         get { rare.first?.request }
         set { setRare { $0.request = newValue } }
     }
+    /// How long a consumer has to acknowledge what it has pulled, if it does not say, 5–43,200.
+    package var ackSeconds: Int {
+        get { rare.first?.ackSeconds ?? Rare().ackSeconds }
+        set { setRare { $0.ackSeconds = newValue } }
+    }
     /// One or none: few webhooks have any of these settings, and all would have their size.
     private var rare: [Rare] = []
 
     private struct Rare: Equatable, Sendable {
         var tls = TLSSettings()
         var request: Recipe?
+        var ackSeconds = 60
     }
 
     private mutating func setRare(_ set: (inout Rare) -> Void) {

@@ -213,7 +213,7 @@ extension LaneRecovery {
         var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
         var order: [DelegateKey] = []
         let routed = settled.earliest(of: shards)
-        for delegate in delegates where shards.contains(delegate.key) {
+        for delegate in delegates where delegate.settings.kind == .webhook && shards.contains(delegate.key) {
             let own = settled[delegate.key]
             // A lane whose shard is ahead of the router has passed what the router offers it until then.
             let position = own > routed ? LanePosition(delegate: delegate.key, cursor: own, position: own) : nil

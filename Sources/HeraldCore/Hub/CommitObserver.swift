@@ -28,8 +28,9 @@ struct CommitObserver: Sendable {
         }
     }
 
-    /// Sends a message to the loop that owns the delegate's lane.
+    /// Sends a message to the loop that owns the delegate's lane, if it has one.
     private func tell(_ key: DelegateKey, _ message: LoopMessage) {
+        if committed.registry.delegate(key: key)?.settings.kind == .pull { return }
         tell(Shards.loop(of: key, among: loops), message)
     }
 

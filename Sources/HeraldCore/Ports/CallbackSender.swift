@@ -172,6 +172,10 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
     case responseRefused = "response_refused"
     /// The authorization server issued no token for the request.
     case tokenNotIssued = "token_not_issued"
+    /// A consumer pulled the event, and reported that it failed; the detail has its reason.
+    case refused
+    /// A consumer pulled the event, and did not acknowledge it in time.
+    case leaseExpired = "lease_expired"
     /// The loop stopped before a response. Does not count as an attempt.
     case stopped
 }

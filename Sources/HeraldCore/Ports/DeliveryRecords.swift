@@ -93,6 +93,8 @@ package struct WaitingDelivery: Equatable, Sendable {
     package let isReplay: Bool
     /// It was redelivered by event and delegate: the delegate's settings are ignored.
     package let isNamed: Bool
+    /// A consumer that had pulled it did not acknowledge it in time: it is handed out without others.
+    package var isAlone = false
     /// The event's subject. Not stored: read with the event, `nil` when a checkpoint is written.
     package let subject: String?
 

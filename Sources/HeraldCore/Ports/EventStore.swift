@@ -113,7 +113,7 @@ package enum DatabaseCheckpoint: Sendable {
 
 /// The operations inside a transaction: a port for each subject. Valid until the closure returns; the writer's thread.
 package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction,
-    PendingTransaction, SubmissionTransaction
+    PendingTransaction, SubmissionTransaction, PullTransaction
 {
     /// Adds to the list of changes, with the next number: once in each deciding transaction of a shared store.
     func record(_ changes: [Change], name: Int64) throws(StoreError)
@@ -121,7 +121,7 @@ package protocol StoreTransaction: LogTransaction, DeliveryTransaction, Registry
 
 /// Reads committed data, with a port for each subject. One thread; calls may wait for the disk.
 package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader, PendingReader,
-    SubmissionReader
+    SubmissionReader, PullReader
 {
     /// The ends of the log and of the list of changes of a shared store, at the same time.
     /// - Parameter isFresh: all that is committed. Otherwise what this process has committed, or was notified of, which costs

@@ -95,7 +95,7 @@ package enum Salvage {
         }
         try TableCopy("events", from, to).runEvents(&report)
         // Remove the rows of lost delegates. A lost lane starts at the common position.
-        for table in ["lanes", "waiting", "replays", "statistics", "unannounced"] {
+        for table in ["lanes", "waiting", "replays", "statistics", "unannounced", "leases"] {
             try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
         }
         try to.execute(

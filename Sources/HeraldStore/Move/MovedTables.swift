@@ -11,7 +11,7 @@ package enum MovedTables {
         "server", "events", "attempts", "apps", "delegates", "keys", "passes", "event_types", "auth_status",
         "app_states", "answers", "waiting", "lanes", "progress", "replays", "counters", "statistics", "marks",
         "app_blocks", "removals", "unannounced", "heads", "audit", "volumes", "pending",
-        "pending_counts", "pending_refused",
+        "pending_counts", "pending_refused", "leases",
     ]
 
     /// The tables that have another form in at least one of the stores.

@@ -39,6 +39,7 @@ package struct MemoryContents {
     package var removals: [Removal] = []
     package var unannounced: [DelegateKey: Int] = [:]
     package var replays: [Int64: Replay] = [:]
+    package var pullLeases: [DelegateKey: [String: PullLease]] = [:]
     package var lastReplayID: Int64 = 0
     package var statistics: [SlotName: DeliveryStatistics] = [:]
     package var delegates: [DelegateKey: WebhookDelegate] = [:]
@@ -180,6 +181,7 @@ package struct MemoryContents {
         guard let delegate = delegates.removeValue(forKey: key) else { return }
         deletedIDs[key] = delegate.id
         lanes[key] = nil
+        pullLeases[key] = nil
         unannounced[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
         requests = requests.filter { $0.key.delegate != key }

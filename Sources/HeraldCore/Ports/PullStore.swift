@@ -1,0 +1,83 @@
+/// Events that a consumer has pulled and has not settled yet: a run of the log, or some deliveries with rows of their own.
+///
+/// Until it ends, no other consumer gets these events. A lease is kept in the store, so that it survives a crash of every
+/// process.
+package struct PullLease: Equatable, Sendable {
+    package struct Entry: Equatable, Sendable {
+        package let event: LogPosition
+        /// The number of attempts before this one.
+        package let attempts: Int
+        /// The number of attempts among them that used up no step of the retry schedule.
+        package let uncounted: Int
+        /// The delivery has a row of its own, which is due when the lease ends.
+        package let hasRow: Bool
+
+        package init(_ event: LogPosition, attempts: Int = 0, uncounted: Int = 0, hasRow: Bool = false) {
+            self.event = event
+            self.attempts = attempts
+            self.uncounted = uncounted
+            self.hasRow = hasRow
+        }
+    }
+
+    package let delegate: DelegateKey
+    /// `ls_` and a ULID.
+    package let id: String
+    /// Milliseconds since 1970 UTC.
+    package let createdAt: Int64
+    /// When other consumers may get the events; milliseconds since 1970 UTC.
+    package var expiresAt: Int64
+    /// Ascending by event; 1 to `maxEvents`.
+    package let entries: [Entry]
+
+    package init(delegate: DelegateKey, id: String, createdAt: Int64, expiresAt: Int64, entries: [Entry]) {
+        self.delegate = delegate
+        self.id = id
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.entries = entries
+    }
+
+    /// The maximum number of events of a lease.
+    package static let maxEvents = 1_000
+    /// The maximum number of leases of a delegate at the same time.
+    package static let maxCount = 1_000
+    /// How long a lease may last, with all its extensions, in milliseconds: twelve hours.
+    package static let maxAge: Int64 = 12 * 3_600_000
+
+    /// The first event that has no row of its own: the log must keep it, and what follows.
+    var firstOfLog: LogPosition? { entries.first { !$0.hasRow }?.event }
+}
+
+/// The port for pull delegates inside a transaction. Deciding transactions only.
+///
+/// The lane of a pull delegate always has a row: its position is that of the last event that was pulled, and its cursor that
+/// of the last event before all leases.
+package protocol PullTransaction: AnyObject {
+    /// Whether all nodes that may use the store support pull delegates.
+    func takesPulls() throws(StoreError) -> Bool
+    /// The lane of a delegate; `nil` if it has no row.
+    func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
+    func lease(_ id: String, of delegate: DelegateKey) throws(StoreError) -> PullLease?
+    /// Leases that end at this time or before, the first one to end first.
+    func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
+    func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
+    /// The first event of a lease that has no row of its own; `nil` if there is none.
+    func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition?
+    /// Inserts or replaces a lease. Ignored for a deleted delegate.
+    func set(_ lease: PullLease) throws(StoreError)
+    func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError)
+    /// The deliveries of a delegate that wait for a retry, for these events, ascending.
+    func retrying(_ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int) throws(StoreError)
+        -> [WaitingDelivery]
+    /// The id and the type of an event; `nil` if the log no longer has it.
+    func name(ofEvent position: LogPosition) throws(StoreError) -> (id: String, type: String)?
+}
+
+/// Reads pull delegates.
+package protocol PullReader: AnyObject {
+    func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
+    /// The first one to end first.
+    func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
+    func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
+}

@@ -1,0 +1,129 @@
+/// What becomes of the events of a lease that ends. The rules are pure: the clock and chance are parameters.
+struct PullSettlement {
+    /// How a consumer reported an event.
+    struct Failure: Sendable {
+        /// In seconds; `nil` for the retry schedule.
+        var retryAfter: Int?
+        var reason = ""
+    }
+
+    private let delegate: WebhookDelegate
+    private let lease: PullLease
+    /// Milliseconds since 1970 UTC.
+    private let now: Int64
+    /// Of the lease's events, those with a row that still waits for a retry. A row that was cancelled ends with the lease.
+    private let rows: [LogPosition: WaitingDelivery]
+    private(set) var checkpoint = Checkpoint()
+    private(set) var acknowledged = 0
+    private(set) var retrying = 0
+    /// The events whose schedule is used up, with their numbers of attempts.
+    private(set) var exhausted: [(event: LogPosition, attempts: Int)] = []
+    private var statistics: DeliveryStatistics
+
+    init(_ lease: PullLease, of delegate: WebhookDelegate, rows: [WaitingDelivery], now: Int64) {
+        self.lease = lease
+        self.delegate = delegate
+        self.now = now
+        self.rows = Dictionary(rows.map { ($0.event, $0) }) { $1 }
+        statistics = DeliveryStatistics(
+            delegate: delegate.key, start: now - now % DeliveryStatistics.slot)
+    }
+
+    /// Settles a lease that a consumer has acknowledged.
+    /// - Parameters:
+    ///   - failures: the events that failed.
+    ///   - random: within 0..<1, for the jitter of retries.
+    mutating func acknowledge(_ failures: [LogPosition: Failure], random: () -> Double) {
+        var isBehindFailure = false
+        for entry in lease.entries {
+            if let failure = failures[entry.event], !isBehindFailure {
+                fail(entry, .refused, failure, random)
+                isBehindFailure = delegate.settings.ordering == .strict
+            } else if isBehindFailure {
+                // What follows in the order must not pass it.
+                giveBack(entry)
+            } else {
+                acknowledge(entry)
+            }
+        }
+        end()
+    }
+
+    /// Settles a lease that has expired: one of its events may have ended its consumer. So each is handed out alone from
+    /// now on, and uses up its own schedule only.
+    mutating func expire(random: () -> Double) {
+        for entry in lease.entries { fail(entry, .leaseExpired, Failure(), random) }
+        end()
+    }
+
+    /// Gives back all events, without an attempt.
+    mutating func release() {
+        for entry in lease.entries { giveBack(entry) }
+        end()
+    }
+
+    private mutating func acknowledge(_ entry: PullLease.Entry) {
+        acknowledged += 1
+        if entry.hasRow { checkpoint.ended.append(key(of: entry)) }
+        record(entry, failure: nil, detail: "")
+    }
+
+    private mutating func fail(
+        _ entry: PullLease.Entry, _ cause: CallbackFailure, _ failure: Failure, _ random: () -> Double
+    ) {
+        record(entry, failure: cause, detail: failure.reason)
+        let row = rows[entry.event]
+        if entry.hasRow, row == nil { return }
+        let attempts = entry.attempts + 1
+        let schedule = delegate.settings.retrySchedule
+        let counted = attempts - entry.uncounted
+        guard counted >= 1, counted <= schedule.count else {
+            exhausted.append((entry.event, attempts))
+            return wait(entry, row, attempts: attempts, dueAt: now, .exhausted)
+        }
+        retrying += 1
+        let delay = failure.retryAfter.map(Double.init) ?? schedule[counted - 1] * (0.8 + 0.4 * random())
+        wait(
+            entry, row, attempts: attempts, dueAt: now + Int64(delay * 1_000), .retrying,
+            isAlone: cause == .leaseExpired || row?.isAlone == true)
+    }
+
+    private mutating func giveBack(_ entry: PullLease.Entry) {
+        let row = rows[entry.event]
+        if entry.hasRow, row == nil { return }
+        wait(entry, row, attempts: entry.attempts, dueAt: now, .retrying, isAlone: row?.isAlone == true)
+    }
+
+    private mutating func wait(
+        _ entry: PullLease.Entry, _ row: WaitingDelivery?, attempts: Int, dueAt: Int64, _ state: WaitingDelivery.State,
+        isAlone: Bool = false
+    ) {
+        var delivery = WaitingDelivery(
+            delegate: delegate.key, event: entry.event, attempts: attempts, dueAt: dueAt, state: state,
+            isReplay: row?.isReplay ?? false, isNamed: row?.isNamed ?? false, uncounted: entry.uncounted)
+        delivery.isAlone = isAlone
+        checkpoint.waiting.append(delivery)
+    }
+
+    private mutating func record(_ entry: PullLease.Entry, failure: CallbackFailure?, detail: String) {
+        let duration = max(0, now - lease.createdAt) * 1_000
+        var attempt = AttemptRecord(
+            delegate: delegate.key, event: entry.event, number: entry.attempts + 1, startedAt: lease.createdAt,
+            duration: duration, status: failure == nil ? Self.acknowledgedStatus : nil, failure: failure, detail: detail,
+            excerpt: [])
+        attempt.isReplay = rows[entry.event]?.isReplay ?? false
+        checkpoint.attempts.append(attempt)
+        statistics.count(succeeded: failure == nil, duration: duration)
+    }
+
+    private mutating func end() {
+        if statistics.delivered + statistics.failed > 0 { checkpoint.statistics = [statistics] }
+    }
+
+    private func key(of entry: PullLease.Entry) -> DeliveryKey {
+        DeliveryKey(delegate: delegate.key, event: entry.event)
+    }
+
+    /// An acknowledgement is recorded like the response of a webhook: 200, success.
+    private static let acknowledgedStatus = 200
+}

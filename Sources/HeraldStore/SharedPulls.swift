@@ -1,0 +1,151 @@
+package import HeraldCore
+
+/// Shared statements of pull delegates.
+package enum PullStatement: Int, CaseIterable, Sendable {
+    case lane, find, ended, count, first, set, remove, nameOfEvent
+
+    func text(_ dialect: SQLDialect) -> String {
+        let columns = PullLease.columns
+        switch self {
+        case .lane: return "SELECT \(LanePosition.columns) FROM lanes WHERE delegate = ?1"
+        case .find: return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND id = ?2"
+        case .ended:
+            return """
+                SELECT \(columns) FROM leases WHERE delegate = ?1 AND expires_at <= ?2 ORDER BY expires_at, id LIMIT ?3
+                """
+        case .count: return "SELECT count(*) FROM leases WHERE delegate = ?1"
+        case .first: return "SELECT min(first) FROM leases WHERE delegate = ?1 AND first IS NOT NULL"
+        case .set:
+            return """
+                INSERT INTO leases (\(columns), first)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6
+                WHERE EXISTS (SELECT 1 FROM delegates WHERE key = ?1 AND deleted_at IS NULL)
+                ON CONFLICT (delegate, id) DO UPDATE SET expires_at = excluded.expires_at,
+                    entries = excluded.entries, first = excluded.first
+                """
+        case .nameOfEvent: return "SELECT id, type FROM events WHERE sequence = ?1"
+        case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"
+        }
+    }
+}
+
+extension PullLease {
+    package static let columns = "delegate, id, created_at, expires_at, entries"
+
+    package init(_ row: some ResultRow) throws(StoreError) {
+        let entries = try row.withBytes(4) { bytes in Result { () throws(StoreError) in try Self.decode(bytes) } }.get()
+        self.init(
+            delegate: try row.natural(0, "delegate"), id: row.text(1), createdAt: try row.time(2),
+            expiresAt: try row.time(3), entries: entries)
+    }
+
+    var values: [ColumnValue] {
+        [
+            .integer(delegate), .text(id), .integer(createdAt), .integer(expiresAt), .blob(Self.encode(entries)),
+            entries.first { !$0.hasRow }.map { .integer($0.event) } ?? .null,
+        ]
+    }
+
+    // Variable-length numbers, low bits first, as in DWARF (LEB128): a run of neighbors takes two bytes an event.
+
+    /// For each entry: twice the distance from the event before, and 1 if it has a row of its own; with a row, the
+    /// numbers of attempts and of those that count for nothing.
+    static func encode(_ entries: [Entry]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        func add(_ number: Int64) {
+            var rest = UInt64(number)
+            while rest >= 0x80 {
+                bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+                rest >>= 7
+            }
+            bytes.append(UInt8(rest))
+        }
+        var last: LogPosition = 0
+        for entry in entries {
+            add((entry.event - last) << 1 | (entry.hasRow ? 1 : 0))
+            last = entry.event
+            guard entry.hasRow else { continue }
+            add(Int64(entry.attempts))
+            add(Int64(entry.uncounted))
+        }
+        return bytes
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer) throws(StoreError) -> [Entry] {
+        var index = 0
+        func next() throws(StoreError) -> Int64 {
+            var (number, shift): (UInt64, UInt64) = (0, 0)
+            while index < bytes.count, shift < 63 {
+                let byte = bytes[index]
+                index += 1
+                number |= UInt64(byte & 0x7F) << shift
+                if byte < 0x80 { return try StoredNumber.natural(Int64(number), "entry of a lease") }
+                shift += 7
+            }
+            throw .unreadable("entry of a lease", "of \(bytes.count) bytes")
+        }
+        var entries: [Entry] = []
+        var last: LogPosition = 0
+        while index < bytes.count {
+            let step = try next()
+            guard step >> 1 > 0, entries.count < maxEvents else { throw .unreadable("lease", "of \(bytes.count) bytes") }
+            last = try StoredNumber.natural(last + step >> 1, "position")
+            if step & 1 == 0 {
+                entries.append(Entry(last))
+            } else {
+                entries.append(Entry(last, attempts: Int(try next()), uncounted: Int(try next()), hasRow: true))
+            }
+        }
+        guard !entries.isEmpty else { throw .unreadable("lease", "without events") }
+        return entries
+    }
+}
+
+/// Changes pull delegates.
+extension SharedTransaction {
+    package func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition? {
+        try first(.pull(.first), [.integer(delegate)]) { row throws(StoreError) in
+            try row.optionalNatural(0, "position")
+        } ?? nil
+    }
+
+    package func lease(_ id: String, of delegate: DelegateKey) throws(StoreError) -> PullLease? {
+        try first(.pull(.find), [.integer(delegate), .text(id)]) { row throws(StoreError) in try PullLease(row) }
+    }
+
+    package func set(_ lease: PullLease) throws(StoreError) { try record(.pull(.set), lease.values) }
+
+    package func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError) {
+        try record(.pull(.remove), [.integer(delegate), .text(id)])
+    }
+
+    package func name(ofEvent position: LogPosition) throws(StoreError) -> (id: String, type: String)? {
+        try first(.pull(.nameOfEvent), [.integer(position)]) { ($0.text(0), $0.text(1)) }
+    }
+
+    package func retrying(
+        _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
+    ) throws(StoreError) -> [WaitingDelivery] {
+        let values = [delegate, Int64(limit), events.lowerBound, events.upperBound].map { ColumnValue.integer($0) }
+        return try rows(.delivery(.rowsOfEvents), values) { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+}
+
+/// Reads pull delegates.
+extension SharedStatements {
+    package func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition? {
+        try first(.pull(.lane), [.integer(delegate)]) { row throws(StoreError) in try LanePosition(row) }
+    }
+
+    package func leases(
+        of delegate: DelegateKey, endedBy time: Int64, limit: Int
+    ) throws(StoreError) -> [PullLease] {
+        try rows(.pull(.ended), [.integer(delegate), .integer(time), .integer(Int64(limit))]) {
+            row throws(StoreError) in try PullLease(row)
+        }
+    }
+
+    package func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int {
+        Int(try first(.pull(.count), [.integer(delegate)]) { $0.figure(0) } ?? 0)
+    }
+}

@@ -1,0 +1,57 @@
+import HeraldCore
+
+/// Pull delegates.
+extension MemoryContents {
+    func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
+        let ended = pullLeases[delegate, default: [:]].values.filter { $0.expiresAt <= time }
+        return Array(ended.sorted { ($0.expiresAt, $0.id) < ($1.expiresAt, $1.id) }.prefix(limit))
+    }
+}
+
+extension MemoryTransaction {
+    func takesPulls() -> Bool { true }
+
+    func lane(of delegate: DelegateKey) -> LanePosition? { preview().lanes[delegate] }
+
+    func lease(_ id: String, of delegate: DelegateKey) -> PullLease? { preview().pullLeases[delegate]?[id] }
+
+    func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
+        preview().leases(of: delegate, endedBy: time, limit: limit)
+    }
+
+    func countLeases(of delegate: DelegateKey) -> Int { preview().pullLeases[delegate]?.count ?? 0 }
+
+    func firstLeased(of delegate: DelegateKey) -> LogPosition? {
+        preview().pullLeases[delegate]?.values.compactMap { lease in lease.entries.first { !$0.hasRow }?.event }.min()
+    }
+
+    func set(_ lease: PullLease) {
+        change { contents in
+            guard contents.delegates[lease.delegate] != nil else { return }
+            contents.pullLeases[lease.delegate, default: [:]][lease.id] = lease
+        }
+    }
+
+    func removeLease(_ id: String, of delegate: DelegateKey) { change { $0.pullLeases[delegate]?[id] = nil } }
+
+    func retrying(_ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int) -> [WaitingDelivery] {
+        let rows = preview().waiting.values.filter {
+            $0.delegate == delegate && $0.state == .retrying && events.contains($0.event)
+        }
+        return Array(rows.sorted { $0.event < $1.event }.prefix(limit))
+    }
+
+    func name(ofEvent position: LogPosition) -> (id: String, type: String)? {
+        preview().event(position).map { ($0.id, $0.type) }
+    }
+}
+
+extension MemoryReader {
+    func lane(of delegate: DelegateKey) -> LanePosition? { store.read { $0.lanes[delegate] } }
+
+    func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
+        store.read { $0.leases(of: delegate, endedBy: time, limit: limit) }
+    }
+
+    func countLeases(of delegate: DelegateKey) -> Int { store.read { $0.pullLeases[delegate]?.count ?? 0 } }
+}
