@@ -42,8 +42,11 @@ final class LongPolls<Request: Sendable>: Sendable {
     }
 
     func add(_ request: Request, seconds: Int) {
-        add([Entry(request: request, deadline: hub.clock.monotonic() + Int64(seconds) * 1_000_000_000)])
+        add(request, until: hub.clock.monotonic() + Int64(seconds) * 1_000_000_000)
     }
+
+    /// - Parameter deadline: monotonic nanoseconds.
+    func add(_ request: Request, until deadline: Int64) { add([Entry(request: request, deadline: deadline)]) }
 
     /// Adds requests that were taken before; their time continues.
     func add(_ waiting: [Entry]) {

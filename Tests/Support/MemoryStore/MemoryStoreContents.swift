@@ -289,10 +289,12 @@ extension MemoryContents {
     }
 
     package func withSubject(_ delivery: WaitingDelivery) -> WaitingDelivery {
-        WaitingDelivery(
+        var found = WaitingDelivery(
             delegate: delivery.delegate, event: delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt,
             state: delivery.state, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             uncounted: delivery.uncounted, subject: event(delivery.event)?.subject)
+        found.isAlone = delivery.isAlone
+        return found
     }
 
     package mutating func redeliver(_ deliveries: [WaitingDelivery]) {

@@ -1,0 +1,189 @@
+import HeraldRuntime
+
+/// Looks for what a pull can hand out: deliveries that are due again, or the events after the position of the lane.
+///
+/// It only reads; the result is a proposal, which the writer accepts if nothing has changed. A reader's thread.
+struct PullScan {
+    /// An event that is handed out.
+    struct Part: Sendable {
+        let logged: LoggedEvent
+        /// From 1.
+        let attempt: Int
+    }
+
+    struct Result: Sendable {
+        /// `nil` if there is nothing to hand out and nothing to record.
+        var proposal: PullWrite.Proposal?
+        var parts: [Part] = []
+        /// There is more behind.
+        var hasMore = false
+        /// The log was searched up to here.
+        var searched: LogPosition
+        /// When a delivery is due, or a lease ends; milliseconds since 1970 UTC; `nil` if none is waiting.
+        var nextDue: Int64?
+        /// It comes from rows, not from the log.
+        var isRetry = false
+    }
+
+    let hub: Hub
+    let delegate: WebhookDelegate
+    /// The maximum number of events, ≥ 1.
+    let limit: Int
+    let ackSeconds: Int
+    /// Up to here nothing matched in the log since the lane was at the first position.
+    var searched: (from: LogPosition, to: LogPosition)?
+    /// Due deliveries come before the log: they get every second pull.
+    var prefersRetries: Bool
+
+    /// The bytes of the events that are handed out at once, unless one is larger.
+    private static let maxBytes = 4 << 20
+    private static let rowsPerRead = 256
+    /// Events of the log that one scan reads: about ten milliseconds.
+    private static let maxSearched = 10_240
+
+    func run(_ reader: any StoreReader) throws(StoreError) -> Result? {
+        guard let lane = try reader.lane(of: delegate.key) else { return nil }
+        let now = hub.clock.wall()
+        var result = Result(searched: lane.position)
+        if try !reader.leases(of: delegate.key, endedBy: now, limit: 1).isEmpty {
+            // The claim ends it.
+            result.proposal = proposal(lane.position, to: lane.position)
+            return result
+        }
+        let isStrict = delegate.settings.ordering == .strict
+        if isStrict, let open = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).first {
+            result.nextDue = open.expiresAt
+            return result
+        }
+        let rows = try rows(reader)
+        let due = isStrict ? Array(rows.prefix { $0.dueAt <= now }) : rows.filter { $0.dueAt <= now }
+        result.nextDue = rows.lazy.map(\.dueAt).filter { $0 > now }.min()
+        // In order, everything waits for the first delivery that failed.
+        if isStrict, !rows.isEmpty, due.isEmpty { return result }
+        if !due.isEmpty, isStrict || prefersRetries {
+            try take(due, lane, &result, reader)
+            return result
+        }
+        try search(lane, &result, reader)
+        if result.proposal == nil, !due.isEmpty { try take(due, lane, &result, reader) }
+        return result
+    }
+
+    private func proposal(
+        _ from: LogPosition, to: LogPosition, _ entries: [PullLease.Entry] = [], ended: [WaitingDelivery] = []
+    ) -> PullWrite.Proposal {
+        PullWrite.Proposal(from: from, to: to, entries: entries, ended: ended, ackSeconds: ackSeconds)
+    }
+
+    // MARK: Retries
+
+    /// The first rows: by their times, or by their events if the order is strict.
+    private func rows(_ reader: any StoreReader) throws(StoreError) -> [WaitingDelivery] {
+        let part: StoredRowsQuery.Part =
+            delegate.settings.ordering == .strict ? .events(0...(.max)) : .due(after: .min, event: 0)
+        return try reader.rows(StoredRowsQuery(delegate: delegate.key, part: part, limit: limit + 1))
+    }
+
+    private func take(
+        _ due: [WaitingDelivery], _ lane: LanePosition, _ result: inout Result, _ reader: any StoreReader
+    ) throws(StoreError) {
+        let run = due[0].isAlone ? Array(due.prefix(1)) : Array(due.prefix { !$0.isAlone }.prefix(limit))
+        var entries: [PullLease.Entry] = []
+        var ended: [WaitingDelivery] = []
+        var bytes = 0
+        for row in run {
+            let event = try reader.events(after: row.event - 1, limit: 1, maxBytes: Self.maxBytes)
+            guard event.first == row.event, let found = event.events.first, !found.isErased else {
+                ended.append(row.ended(.unwanted, at: hub.clock.wall()))
+                continue
+            }
+            if found.isDamaged {
+                ended.append(row.ended(.damaged, at: hub.clock.wall()))
+                continue
+            }
+            if !row.isNamed, !delegate.selection.matches(EventView(found)) {
+                ended.append(row.ended(.unwanted, at: hub.clock.wall()))
+                continue
+            }
+            if bytes > 0, bytes + found.body.count > Self.maxBytes { break }
+            bytes += found.body.count
+            entries.append(
+                PullLease.Entry(row.event, attempts: row.attempts, uncounted: row.uncounted, hasRow: true))
+            result.parts.append(
+                Part(logged: LoggedEvent(sequence: row.event, event: found), attempt: row.attempts + 1))
+        }
+        entries.sort { $0.event < $1.event }
+        result.parts.sort { $0.logged.sequence < $1.logged.sequence }
+        result.proposal = proposal(lane.position, to: lane.position, entries, ended: ended)
+        result.hasMore = due.count > run.count || lane.position < hub.head
+        result.isRetry = true
+    }
+
+    // MARK: The log
+
+    private func search(
+        _ lane: LanePosition, _ result: inout Result, _ reader: any StoreReader
+    ) throws(StoreError) {
+        var position = lane.position
+        if let searched, searched.from == lane.position { position = max(position, searched.to) }
+        let selection = delegate.selection
+        var entries: [PullLease.Entry] = []
+        var (bytes, read) = (0, 0)
+        search: while read < Self.maxSearched {
+            let head = hub.head
+            let batch = try batch(after: position, reader)
+            if batch.events.isEmpty {
+                if position >= head { break }
+                // Retention has removed all up to there.
+                position = head
+                continue
+            }
+            read += batch.events.count
+            for (index, event) in batch.events.enumerated() {
+                let sequence = batch.first + LogPosition(index)
+                if selection.matches(EventView(event)) {
+                    if entries.count == limit || (bytes > 0 && bytes + event.body.count > Self.maxBytes) {
+                        result.hasMore = true
+                        break search
+                    }
+                    bytes += event.body.count
+                    entries.append(PullLease.Entry(sequence))
+                    result.parts.append(Part(logged: LoggedEvent(sequence: sequence, event: event), attempt: 1))
+                }
+                position = sequence
+            }
+        }
+        result.searched = position
+        if read >= Self.maxSearched { result.hasMore = true }
+        // An event that was redelivered before it was reached has a row, by which it is handed out.
+        if let first = entries.first?.event, let last = entries.last?.event {
+            let rows = try reader.rows(
+                StoredRowsQuery(delegate: delegate.key, part: .events(first...last), limit: Self.maxSearched))
+            let own = Set(rows.map(\.event))
+            if !own.isEmpty {
+                entries.removeAll { own.contains($0.event) }
+                result.parts.removeAll { own.contains($0.logged.sequence) }
+            }
+        }
+        // Nothing matched in much of the log: the position is stored, so that the next start need not search again.
+        if !entries.isEmpty || position - lane.position >= LogPosition(Self.maxSearched) {
+            result.proposal = proposal(lane.position, to: position, entries)
+        }
+    }
+}
+
+extension PullScan {
+    private func batch(after position: LogPosition, _ reader: any StoreReader) throws(StoreError) -> EventBatch {
+        if let recent = hub.recentEvents(after: position, limit: Self.rowsPerRead) { return recent }
+        return try reader.events(after: position, limit: Self.rowsPerRead, maxBytes: hub.pageBytes)
+    }
+}
+
+extension WaitingDelivery {
+    /// - Parameter time: milliseconds since 1970 UTC.
+    fileprivate func ended(_ state: State, at time: Int64) -> WaitingDelivery {
+        WaitingDelivery(
+            delegate: delegate, event: event, attempts: attempts, dueAt: time, state: state, isReplay: isReplay,
+            isNamed: isNamed, uncounted: uncounted)
+    }
+}

@@ -1,0 +1,306 @@
+import HeraldRuntime
+import Synchronization
+
+/// The pulls of all pull delegates on this node: a delegate of the multicast, called when events become durable.
+///
+/// The pulls of one delegate are served one after the other, so that they do not compete; those of different delegates at the
+/// same time. A pull that finds nothing waits. A published event wakes the pulls of the delegates that name its type.
+///
+/// Any thread; the lock guards the queues.
+package final class Pulls: EventDelegate {
+    /// What a pull hands out.
+    package struct Run: Sendable {
+        /// `nil` if there are no events.
+        package var lease: PullLease?
+        /// In the order of the log.
+        package var events: [(event: LoggedEvent, attempt: Int)] = []
+        /// There is more.
+        package var hasMore = false
+    }
+
+    package enum Failure: Error, Sendable {
+        case notFound, isPaused, wrongKind, busy
+        case refused(WriteRefusal)
+        case store(StoreError)
+    }
+
+    package struct Request: Sendable {
+        let app: AppKey
+        let delegateID: String
+        let limit: Int
+        /// `nil` for the delegate's own.
+        let ackSeconds: Int?
+        /// How long it waits for events, ≥ 0.
+        let seconds: Int
+        let completion: @Sendable (Result<Run, Failure>) -> Void
+
+        /// - Parameter completion: called once on some thread; must not wait.
+        package init(
+            app: AppKey = .default, delegateID: String, limit: Int, ackSeconds: Int? = nil, seconds: Int,
+            completion: @escaping @Sendable (Result<Run, Failure>) -> Void
+        ) {
+            self.app = app
+            self.delegateID = delegateID
+            self.limit = limit
+            self.ackSeconds = ackSeconds
+            self.seconds = seconds
+            self.completion = completion
+        }
+    }
+
+    private struct Pull: Sendable {
+        let request: Request
+        let key: DelegateKey
+        /// When it ends, on the monotonic clock.
+        let deadline: Int64
+        var tries = 0
+    }
+
+    /// What this node remembers of a delegate.
+    private struct Line {
+        var queue: [Pull] = []
+        var isBusy = false
+        /// Something has come while it was busy.
+        var isWoken = false
+        /// For this version of the delegate: nothing matched from the first position, that of the lane, up to the second one.
+        var searched: (version: Int64, from: LogPosition, to: LogPosition)?
+        var prefersRetries = true
+        /// When its pulls are woken, on the wall clock.
+        var timer: Int64?
+        var waiting = 0
+    }
+
+    private struct State {
+        var lines: [DelegateKey: Line] = [:]
+        var router = Router()
+        var routes: [Int: (key: DelegateKey, app: AppKey, patterns: [EventPattern])] = [:]
+        var routeOf: [DelegateKey: Int] = [:]
+        var nextRoute = 0
+    }
+
+    /// How often a proposal may be out of date before a pull gives up.
+    private static let maxTries = 64
+
+    private let hub: Hub
+    private let state = Mutex(State())
+    private let waiting: LongPolls<Pull>
+    /// The pulls that wait: without any, publishing costs nothing.
+    private let count = Atomic(0)
+
+    package init(hub: Hub) {
+        self.hub = hub
+        let expired = Expiry()
+        waiting = LongPolls(hub) { expired.pulls?.end($0) }
+        expired.pulls = self
+    }
+
+    private final class Expiry: Sendable {
+        private let held = Mutex<WeakPulls>(WeakPulls())
+        private struct WeakPulls { weak var pulls: Pulls? }
+        var pulls: Pulls? {
+            get { held.withLock { $0.pulls } }
+            set { held.withLock { $0.pulls = newValue } }
+        }
+    }
+
+    // MARK: Pulling
+
+    package func pull(_ request: Request) {
+        guard let delegate = hub.committed.registry.delegate(request.app, id: request.delegateID) else {
+            return request.completion(.failure(.notFound))
+        }
+        guard delegate.settings.kind == .pull else { return request.completion(.failure(.wrongKind)) }
+        let deadline = hub.clock.monotonic() + Int64(request.seconds) * 1_000_000_000
+        enqueue(Pull(request: request, key: delegate.key, deadline: deadline))
+    }
+
+    private func enqueue(_ pull: Pull) {
+        let begins = state.withLock { state in
+            state.lines[pull.key, default: Line()].queue.append(pull)
+            return state.lines[pull.key]?.isBusy == false
+        }
+        if begins { serve(pull.key) }
+    }
+
+    /// Serves the next pull of a delegate, unless one is being served.
+    private func serve(_ key: DelegateKey) {
+        let next = state.withLock { state -> (Pull, Line)? in
+            guard var line = state.lines[key], !line.isBusy else { return nil }
+            if line.queue.isEmpty {
+                if line.waiting == 0, line.timer == nil, line.searched == nil { state.lines[key] = nil }
+                return nil
+            }
+            line.isBusy = true
+            line.isWoken = false
+            let pull = line.queue.removeFirst()
+            state.lines[key] = line
+            return (pull, line)
+        }
+        guard let (pull, line) = next else { return }
+        guard let delegate = hub.committed.registry.delegate(key: key) else { return finish(pull, .failure(.notFound)) }
+        guard delegate.status == .active else { return finish(pull, .failure(.isPaused)) }
+        let searched = line.searched.flatMap { $0.version == delegate.version ? ($0.from, $0.to) : nil }
+        let scan = PullScan(
+            hub: hub, delegate: delegate, limit: pull.request.limit,
+            ackSeconds: pull.request.ackSeconds ?? delegate.settings.ackSeconds, searched: searched,
+            prefersRetries: line.prefersRetries)
+        let isTaken = hub.read { [weak self] reader in
+            do throws(StoreError) {
+                let found = try scan.run(try reader.get())
+                self?.found(found, pull, delegate)
+            } catch {
+                self?.finish(pull, .failure(.store(error)))
+            }
+        }
+        if !isTaken { finish(pull, .failure(.busy)) }
+    }
+
+    /// A reader's thread.
+    private func found(_ found: PullScan.Result?, _ pull: Pull, _ delegate: WebhookDelegate) {
+        guard let found else { return finish(pull, .failure(.notFound)) }
+        guard let proposal = found.proposal else {
+            let isWoken = state.withLock { state -> Bool in
+                guard var line = state.lines[pull.key] else { return false }
+                if found.searched > (line.searched?.to ?? 0) {
+                    line.searched = (delegate.version, line.searched?.from ?? found.searched, found.searched)
+                }
+                state.lines[pull.key] = line
+                return line.isWoken
+            }
+            if isWoken || found.hasMore { return again(pull) }
+            return wait(pull, delegate, until: found.nextDue)
+        }
+        let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
+            [weak self] result in self?.claimed(result, found, pull, delegate)
+        }
+        hub.submit(write)
+    }
+
+    /// The writer's thread.
+    private func claimed(
+        _ result: WriteResult<PullWrite.Outcome>, _ found: PullScan.Result, _ pull: Pull, _ delegate: WebhookDelegate
+    ) {
+        switch result {
+        case .done(.claimed(let lease)):
+            state.withLock { state in
+                state.lines[pull.key]?.prefersRetries = !found.isRetry
+                state.lines[pull.key]?.searched = nil
+            }
+            let events = found.parts.map { ($0.logged, $0.attempt) }
+            finish(pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore)))
+        case .done(.isFull(let end)): wait(pull, delegate, until: end)
+        case .done(.isPaused): finish(pull, .failure(.isPaused))
+        case .done(.notFound): finish(pull, .failure(.notFound))
+        case .done(.wrongKind): finish(pull, .failure(.wrongKind))
+        case .done: again(pull)
+        case .refused(let refusal): finish(pull, .failure(.refused(refusal)))
+        case .replayed: finish(pull, .failure(.busy))
+        }
+    }
+
+    /// Makes the proposal again, on what is stored now.
+    private func again(_ pull: Pull) {
+        var pull = pull
+        pull.tries += 1
+        if pull.tries > Self.maxTries { return finish(pull, .failure(.busy)) }
+        state.withLock { state in
+            state.lines[pull.key]?.isBusy = false
+            state.lines[pull.key]?.queue.insert(pull, at: 0)
+        }
+        serve(pull.key)
+    }
+
+    private func finish(_ pull: Pull, _ result: Result<Run, Failure>) {
+        state.withLock { $0.lines[pull.key]?.isBusy = false }
+        pull.request.completion(result)
+        serve(pull.key)
+    }
+
+    // MARK: Waiting
+
+    private func end(_ pull: Pull) {
+        left(pull.key)
+        pull.request.completion(.success(Run()))
+    }
+
+    private func wait(_ pull: Pull, _ delegate: WebhookDelegate, until due: Int64?) {
+        guard pull.deadline > hub.clock.monotonic() else { return finish(pull, .success(Run())) }
+        count.add(1, ordering: .sequentiallyConsistent)
+        let (timer, isWoken) = state.withLock { state -> (Int64?, Bool) in
+            guard var line = state.lines[pull.key] else { return (nil, false) }
+            line.waiting += 1
+            var timer: Int64?
+            if let due, due < line.timer ?? .max {
+                line.timer = due
+                timer = due
+            }
+            if state.routeOf[pull.key] == nil {
+                state.nextRoute += 1
+                state.routeOf[pull.key] = state.nextRoute
+                let patterns = delegate.settings.events
+                state.routes[state.nextRoute] = (pull.key, delegate.app, patterns)
+                state.router.insert(state.nextRoute, patterns)
+            }
+            state.lines[pull.key] = line
+            return (timer, line.isWoken)
+        }
+        var fresh = pull
+        fresh.tries = 0
+        waiting.add(fresh, until: pull.deadline)
+        if let timer {
+            let delay = min(max(1, timer - hub.clock.wall()), 3_600_000)
+            hub.after(milliseconds: Int(delay)) { [weak self, key = pull.key] in
+                self?.state.withLock { state in
+                    if state.lines[key]?.timer == timer { state.lines[key]?.timer = nil }
+                }
+                self?.wake(key)
+            }
+        }
+        state.withLock { $0.lines[pull.key]?.isBusy = false }
+        // What came in the meantime did not find it in the list.
+        let searched = state.withLock { $0.lines[pull.key]?.searched?.to ?? 0 }
+        if isWoken || hub.head > searched { wake(pull.key) }
+        serve(pull.key)
+    }
+
+    /// A pull does not wait any more.
+    private func left(_ key: DelegateKey) {
+        count.subtract(1, ordering: .relaxed)
+        state.withLock { state in
+            guard var line = state.lines[key] else { return }
+            line.waiting -= 1
+            if line.waiting == 0, let route = state.routeOf.removeValue(forKey: key),
+                let entry = state.routes.removeValue(forKey: route)
+            {
+                state.router.remove(route, entry.patterns)
+            }
+            state.lines[key] = line
+        }
+    }
+
+    /// Lets the pulls of a delegate that wait look again. Any thread.
+    package func wake(_ key: DelegateKey) {
+        state.withLock { $0.lines[key]?.isWoken = true }
+        for entry in waiting.take(where: { $0.key == key }) {
+            left(key)
+            enqueue(entry.request)
+        }
+    }
+
+    /// The writer's thread.
+    package func published(_ batch: EventBatch) {
+        if count.load(ordering: .sequentiallyConsistent) == 0 { return }
+        let woken = state.withLock { state in
+            var woken: Set<DelegateKey> = []
+            for event in batch.events {
+                let lanes = state.router.lanes(for: event.type)
+                for route in lanes.any + lanes.named {
+                    guard let found = state.routes[route], found.app == event.app else { continue }
+                    woken.insert(found.key)
+                }
+            }
+            return woken
+        }
+        for key in woken { wake(key) }
+    }
+}

@@ -1,0 +1,220 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Pull delegates", .timeLimit(.minutes(5)))
+struct PullTests {
+    private let bench: HubBench
+    private let pulls: Pulls
+    private let clock = ManualClock()
+
+    init() throws {
+        var configuration = Hub.Configuration()
+        configuration.memory.maxRecentEvents = 8
+        bench = try HubBench(configuration: configuration, clock: clock.clock)
+        pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+    }
+
+    private func register(_ change: (inout WebhookSettings) -> Void = { _ in }) async throws -> WebhookDelegate {
+        let delegate = await bench.register("") { settings in
+            settings.kind = .pull
+            settings.retrySchedule = [10, 10]
+            change(&settings)
+        }
+        return try #require(delegate)
+    }
+
+    private func pull(_ delegate: WebhookDelegate, _ limit: Int = 10, seconds: Int = 0) async throws -> Pulls.Run {
+        try await withCheckedThrowingContinuation { continuation in
+            pulls.pull(.init(delegateID: delegate.id, limit: limit, seconds: seconds) { continuation.resume(with: $0) })
+        }
+    }
+
+    private func write(_ delegate: WebhookDelegate, _ action: PullWrite.Action) async throws -> PullWrite.Outcome {
+        let result = await withCheckedContinuation { continuation in
+            bench.hub.submit(PullWrite(delegateID: delegate.id, action: action) { continuation.resume(returning: $0) })
+        }
+        guard case .done(let outcome) = result else { throw WriteRefusal.busy }
+        return outcome
+    }
+
+    private func acknowledge(
+        _ run: Pulls.Run, of delegate: WebhookDelegate, failed: [String] = []
+    ) async throws -> PullWrite.Settled? {
+        let lease = try #require(run.lease)
+        let failures = failed.map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "no stock") }
+        guard
+            case .settled(let settled) = try await write(
+                delegate, .acknowledge(lease: lease.id, failed: failures))
+        else { return nil }
+        return settled
+    }
+
+    private func post(_ count: Int, type: String = "order.paid", from first: Int = 0) async throws {
+        for number in first..<first + count { _ = try await bench.post(type, id: "e\(number)") }
+    }
+
+    private func ids(_ run: Pulls.Run) -> [String] { run.events.map(\.event.event.id) }
+
+    @Test("events are handed out once, in runs, and nothing is left once they are acknowledged")
+    func runs() async throws {
+        let delegate = try await register { $0.events = [.exact("order.paid")] }
+        try await post(12)
+        try await post(3, type: "order.made", from: 100)
+        try await post(3, from: 12)
+        let first = try await pull(delegate)
+        #expect(ids(first) == (0..<10).map { "e\($0)" } && first.hasMore)
+        let second = try await pull(delegate)
+        #expect(ids(second) == (10..<15).map { "e\($0)" } && !second.hasMore)
+        #expect(try await pull(delegate).lease == nil)
+        #expect(
+            try await acknowledge(first, of: delegate) == .init(acknowledged: 10, retrying: 0, exhausted: 0))
+        #expect(try await acknowledge(first, of: delegate) == nil)
+        #expect(try await acknowledge(second, of: delegate)?.acknowledged == 5)
+        let lane = try bench.store.makeReader().lane(of: delegate.key)
+        #expect(lane?.position == 18 && lane?.cursor == 18)
+    }
+
+    @Test("a failed event is handed out again by the schedule, until it is used up")
+    func failures() async throws {
+        let delegate = try await register()
+        try await post(3)
+        var run = try await pull(delegate)
+        #expect(
+            try await acknowledge(run, of: delegate, failed: ["e1"])
+                == .init(acknowledged: 2, retrying: 1, exhausted: 0))
+        #expect(try await pull(delegate).lease == nil)
+        for attempt in 2...3 {
+            clock.advance(seconds: 13)
+            run = try await pull(delegate)
+            #expect(ids(run) == ["e1"] && run.events[0].attempt == attempt)
+            let settled = try await acknowledge(run, of: delegate, failed: ["e1"])
+            #expect(settled == .init(acknowledged: 0, retrying: attempt == 2 ? 1 : 0, exhausted: attempt == 2 ? 0 : 1))
+        }
+        clock.advance(seconds: 1_000)
+        // Without a delegate of herald.* events, the notice is not handed out.
+        #expect(try await pull(delegate).lease == nil)
+    }
+
+    @Test("an event that is not in the lease is refused, and the lease stays")
+    func unknown() async throws {
+        let delegate = try await register()
+        try await post(2)
+        let run = try await pull(delegate, 1)
+        let lease = try #require(run.lease)
+        let failed = ["e0", "e1", "e2"].map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "") }
+        guard case .unknownEvents([1, 2]) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed))
+        else {
+            Issue.record("the unknown events were not named")
+            return
+        }
+        #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
+    }
+
+    @Test("the events of an expired lease are handed out alone, so that only the one that ends its consumers is given up")
+    func expiry() async throws {
+        let delegate = try await register()
+        try await post(3)
+        #expect(try await pull(delegate).events.count == 3)
+        clock.advance(seconds: 61)
+        #expect(try await pull(delegate).lease == nil)
+        clock.advance(seconds: 13)
+        var found: [String] = []
+        for _ in 0..<3 {
+            let run = try await pull(delegate)
+            #expect(run.events.count == 1 && run.events.first?.attempt == 2)
+            found += ids(run)
+            if ids(run) == ["e1"] { continue }
+            #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
+        }
+        #expect(found.sorted() == ["e0", "e1", "e2"])
+        clock.advance(seconds: 61)
+        #expect(try await pull(delegate).lease == nil)
+        clock.advance(seconds: 13)
+        #expect(ids(try await pull(delegate)) == ["e1"])
+        clock.advance(seconds: 61)
+        #expect(try await pull(delegate).lease == nil)
+        clock.advance(seconds: 100)
+        #expect(try await pull(delegate).lease == nil)
+    }
+
+    @Test("in strict order, nothing passes an event that failed")
+    func strict() async throws {
+        let delegate = try await register { $0.ordering = .strict }
+        try await post(4)
+        let first = try await pull(delegate, 3)
+        #expect(ids(first) == ["e0", "e1", "e2"])
+        #expect(try await pull(delegate).lease == nil)
+        #expect(
+            try await acknowledge(first, of: delegate, failed: ["e1"])
+                == .init(acknowledged: 1, retrying: 1, exhausted: 0))
+        #expect(try await pull(delegate).lease == nil)
+        clock.advance(seconds: 13)
+        var order: [String] = []
+        while true {
+            let run = try await pull(delegate)
+            if run.lease == nil { break }
+            order += ids(run)
+            #expect(try await acknowledge(run, of: delegate) != nil)
+        }
+        #expect(order == ["e1", "e2", "e3"])
+    }
+
+    @Test("a pull waits for an event of its types, and for one that is given back")
+    func waiting() async throws {
+        let delegate = try await register { $0.events = [.prefix("order.")] }
+        async let waiting = pull(delegate, seconds: 60)
+        _ = try await bench.post("user.made", id: "other")
+        try await post(1)
+        let run = try await waiting
+        #expect(ids(run) == ["e0"])
+        let lease = try #require(run.lease)
+        async let again = pull(delegate, seconds: 60)
+        guard case .settled = try await write(delegate, .release(lease: lease.id)) else {
+            Issue.record("the lease was not released")
+            return
+        }
+        pulls.wake(delegate.key)
+        let second = try await again
+        #expect(ids(second) == ["e0"] && second.events[0].attempt == 1)
+    }
+
+    @Test("seeking hands out again what follows the position")
+    func seeking() async throws {
+        let delegate = try await register()
+        try await post(4)
+        let run = try await pull(delegate, 2)
+        _ = try await acknowledge(run, of: delegate, failed: ["e1"])
+        _ = try await pull(delegate, 1)
+        guard case .sought = try await write(delegate, .seek(to: 0)) else {
+            Issue.record("the position was not moved")
+            return
+        }
+        #expect(ids(try await pull(delegate)) == ["e0", "e1", "e2", "e3"])
+        #expect(try await pull(delegate).lease == nil)
+    }
+
+    @Test("workers that compete get each event once")
+    func workers() async throws {
+        let delegate = try await register()
+        try await post(200)
+        let runs = try await withThrowingTaskGroup(of: [String].self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    var found: [String] = []
+                    while true {
+                        let run = try await pull(delegate, 7)
+                        if run.lease == nil { return found }
+                        found += ids(run)
+                        #expect(try await acknowledge(run, of: delegate) != nil)
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(runs.count == 200 && Set(runs).count == 200)
+    }
+}
