@@ -39,7 +39,10 @@ public struct WebhookSettings: Equatable, Sendable {
     }
 
     /// How the delegate gets its events. It can't be changed.
-    package var kind = DelegateKind.webhook
+    package var kind: DelegateKind {
+        get { rare.first?.kind ?? .webhook }
+        set { setRare { $0.kind = newValue } }
+    }
     /// The URL to call: `http://` or `https://`, without user information and fragment. Other webhooks may have it if none sends the
     /// same requests for the same events.
     public var url: String
@@ -97,6 +100,7 @@ public struct WebhookSettings: Equatable, Sendable {
     private struct Rare: Equatable, Sendable {
         var tls = TLSSettings()
         var request: Recipe?
+        var kind = DelegateKind.webhook
         var ackSeconds = 60
     }
 
