@@ -13,15 +13,26 @@ enum AttemptList {
         WITH RECURSIVE chain AS (
             SELECT \(StoredAttempt.columns), previous, 1 AS n FROM attempts
             WHERE id = coalesce(
-                (SELECT id FROM attempts WHERE id = $2 AND delegate IN ($1, 0)), \(AttemptRounds.lastOfDelegate))
+                (SELECT id FROM attempts WHERE id = $2 AND delegate IN ($1, 0) AND previous <> \(AttemptRounds.unlinked)),
+                \(AttemptRounds.lastOfDelegate))
             UNION ALL
             SELECT \(linked), a.previous, n + 1 FROM chain JOIN attempts a ON a.id = chain.previous
             WHERE n < \(AttemptQuery.maxWork))
         """
     private static let linked = StoredAttempt.columns.split(separator: ", ").map { "a.\($0)" }.joined(separator: ", ")
     private static let list = "SELECT \(StoredAttempt.columns)"
-    private static let ofDelegate = Statement("\(chain) \(list) FROM chain WHERE \(isMeant) LIMIT $5")
-    private static let successes = Statement("\(chain) \(list) FROM chain WHERE \(isMeant) AND \(succeeded) LIMIT $5")
+    private static let ofDelegate = all(isMeant)
+    private static let successes = all("\(isMeant) AND \(succeeded)")
+
+    /// The linked attempts and the others.
+    private static func all(_ condition: String) -> Statement {
+        Statement(
+            """
+            \(chain) (\(list) FROM chain WHERE \(condition) LIMIT $5) UNION ALL
+            (\(list) FROM attempts WHERE \(condition) AND previous = \(AttemptRounds.unlinked) ORDER BY id DESC LIMIT $5)
+            ORDER BY id DESC LIMIT $5
+            """)
+    }
 
     /// The last attempt that such a search has looked at, if it ended because it had looked at many.
     private static let rest = Statement(

@@ -8,7 +8,8 @@ import Synchronization
 /// for each other. A node that takes shards begins a new round. So the ids of a delegate's attempts ascend, although others made the earlier
 /// ones, and `attempts.previous` links each to one with a smaller id.
 ///
-/// An attempt that ends when the shard is elsewhere already is not linked: it would hide those that its new owner records.
+/// An attempt that ends when the shard is elsewhere already is not linked: it would hide those that its new owner records. Neither
+/// are those of pull delegates, which every node records. An index lists them.
 ///
 /// **Last attempts.** The table `rounds` has the rounds that are not ended; `heads` has the last attempt of each delegate in all
 /// others. So the last attempt is that in `heads`, or a later one in a round that is not ended. A session holds a lock for each of
@@ -28,7 +29,7 @@ final class AttemptRounds: Sendable {
 
     private static let shift: Int64 = 16
 
-    /// Instead of the previous attempt. The list of the delegate lacks it; that of the event has it.
+    /// Instead of the previous attempt.
     static let unlinked: Int64 = -1
 
     /// The ids of a round. The first one is not used: 0 stands for no attempt.

@@ -50,7 +50,7 @@ enum CheckpointWrites {
                     parameters.add(settled)
                 })
             requests.append(Request(reach) { parameters in parameters.add(bits(checkpoint.shards)) })
-        } else if let first = attempts.first, let last = attempts.last {
+        } else if !checkpoint.isOfPull, let first = attempts.first, let last = attempts.last {
             requests.append(
                 Request(goAhead) { parameters in
                     parameters.add(first.id)

@@ -17,5 +17,7 @@ extension Schema {
         ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
         CREATE INDEX leases_by_end ON leases (delegate, expires_at, id);
         CREATE INDEX leases_by_first ON leases (delegate, first) WHERE first IS NOT NULL;
+        -- AttemptRounds.unlinked
+        CREATE INDEX attempts_unlinked ON attempts (delegate, id) WHERE previous = -1;
         """
 }

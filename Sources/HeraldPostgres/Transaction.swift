@@ -201,7 +201,7 @@ extension Transaction {
         for record in checkpoint.attempts {
             let id = try writer.attempt(after: lastAttempt)
             lastAttempt = id
-            if writer.lost.contains(record.delegate) {
+            if checkpoint.isOfPull || writer.lost.contains(record.delegate) {
                 attempts.append((id, AttemptRounds.unlinked))
                 continue
             }

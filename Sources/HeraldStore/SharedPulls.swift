@@ -2,7 +2,7 @@ package import HeraldCore
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, find, ended, count, first, set, remove, nameOfEvent
+    case lane, find, ended, count, first, set, remove, rows, names
 
     func text(_ dialect: SQLDialect) -> String {
         let columns = PullLease.columns
@@ -23,9 +23,27 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 ON CONFLICT (delegate, id) DO UPDATE SET expires_at = excluded.expires_at,
                     entries = excluded.entries, first = excluded.first
                 """
-        case .nameOfEvent: return "SELECT id, type FROM events WHERE sequence = ?1"
+        case .rows:
+            return """
+                SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
+                WHERE delegate = ?1 AND state = 1 AND event \(Self.isListed(2, dialect)) ORDER BY event
+                """
+        case .names: return "SELECT sequence, id, type FROM events WHERE sequence \(Self.isListed(1, dialect))"
         case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"
         }
+    }
+
+    /// Whether a number is in a list, which is a parameter: `list(_:)`.
+    private static func isListed(_ parameter: Int, _ dialect: SQLDialect) -> String {
+        switch dialect {
+        case .sqlite: "IN (SELECT value FROM json_each(?\(parameter)))"
+        case .postgres: "= ANY(CAST(translate(CAST(?\(parameter) AS text), '[]', '{}') AS bigint[]))"
+        }
+    }
+
+    /// Numbers as a JSON array.
+    static func list(_ numbers: [Int64]) -> ColumnValue {
+        .text("[" + numbers.map(String.init).joined(separator: ",") + "]")
     }
 }
 
@@ -119,8 +137,21 @@ extension SharedTransaction {
         try record(.pull(.remove), [.integer(delegate), .text(id)])
     }
 
-    package func name(ofEvent position: LogPosition) throws(StoreError) -> (id: String, type: String)? {
-        try first(.pull(.nameOfEvent), [.integer(position)]) { ($0.text(0), $0.text(1)) }
+    package func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName] {
+        if events.isEmpty { return [:] }
+        let found = try rows(.pull(.names), [PullStatement.list(events)]) { row throws(StoreError) in
+            (try row.natural(0, "position"), EventName(id: row.text(1), type: row.text(2)))
+        }
+        return Dictionary(found) { $1 }
+    }
+
+    package func retrying(
+        _ delegate: DelegateKey, _ events: [LogPosition]
+    ) throws(StoreError) -> [WaitingDelivery] {
+        if events.isEmpty { return [] }
+        return try rows(.pull(.rows), [.integer(delegate), PullStatement.list(events)]) { row throws(StoreError) in
+            try WaitingDelivery(row)
+        }
     }
 
     package func retrying(

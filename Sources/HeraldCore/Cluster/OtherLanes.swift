@@ -1,7 +1,8 @@
 import HeraldRuntime
 import Synchronization
 
-/// The stored positions of lanes that other nodes own, at most two seconds old. Any thread.
+/// The stored positions of lanes that this node has no loop for, at most two seconds old: those of other nodes, and those of
+/// pull delegates. Any thread.
 final class OtherLanes: Sendable {
     private struct Found {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
@@ -49,7 +50,7 @@ final class OtherLanes: Sendable {
     @Sendable
     func refresh(_ done: @escaping @Sendable () -> Void = {}) {
         let head = committed.recentEvents.head
-        if shards.held == .all {
+        if shards.held == .all, !committed.registry.hasPulls {
             // What is given away from now on is known from here.
             found.withLock { $0 = Found(settled: SettledPositions(head), heads: [head]) }
             return done()
@@ -59,16 +60,20 @@ final class OtherLanes: Sendable {
             defer { done() }
             defer { isBusy.store(false, ordering: .releasing) }
             guard let progress = try? reader.get().progress() else { return }
-            let entries = entries(progress.lanes)
+            let isAlone = shards.held == .all
+            let entries = entries(isAlone ? progress.lanes.filter { isPull($0.delegate) } : progress.lanes)
             found.withLock { found in
                 found = Found(
-                    entries: entries, settled: progress.settled, heads: found.heads.suffix(2) + [head])
+                    entries: entries, settled: isAlone ? SettledPositions(head) : progress.settled,
+                    heads: isAlone ? [head] : found.heads.suffix(2) + [head])
             }
         }
         if isTaken { return }
         isBusy.store(false, ordering: .releasing)
         done()
     }
+
+    private func isPull(_ key: DelegateKey) -> Bool { committed.registry.delegate(key: key)?.settings.kind == .pull }
 
     private func entries(_ lanes: [LanePosition]) -> [DelegateKey: LaneSnapshots.Entry] {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]

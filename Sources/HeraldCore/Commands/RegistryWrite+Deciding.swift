@@ -20,7 +20,7 @@ extension Registry {
         case .register(let registration):
             let (settings, secret) = (registration.settings, registration.secret)
             let neighbors = delegates(write.app, url: settings.url)
-            if registration.replacesSettings, let first = neighbors.first {
+            if registration.replacesSettings, settings.kind == .webhook, let first = neighbors.first {
                 let replaced = neighbors.count == 1 ? first : neighbors.first { $0.settings.repeats(settings) }
                 guard let replaced else { return (.conflict(first), nil) }
                 return changed(replaced, new) { state, now throws(RegistryWrite.InvalidSettings) in
@@ -138,6 +138,9 @@ extension WebhookRules {
         try change(&state, now)
         // Existing settings may be older than a rule. They stay valid until they are changed.
         var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
+        if state.settings.kind != old.settings.kind {
+            errors.append(FieldError("/kind", "can't be changed: register another delegate"))
+        }
         if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
         // Older keys may be for the signatures of before, and sign no others.
         let newest = state.secrets.first?.secret

@@ -1,9 +1,21 @@
+import Delegation
+import HeraldRuntime
+
+/// An object that waits for events of pull delegates.
+package protocol PullObserver: AnyObject, Sendable {
+    /// Others may have returned events of the delegate, or changed it. The writer's thread; must not wait.
+    func mayHaveEvents(_ delegate: DelegateKey)
+}
+
 /// Applies committed changes to the state in memory, and then notifies the delivery loops. The writer's thread.
 struct CommitObserver: Sendable {
     let committed: CommittedState
     /// Called with about what the attempts of a commit take, in bytes.
     let recordedAttempts: @Sendable (Int) -> Void
     let loops: Int
+    let clock: Clock
+    /// Those that wait for events of pull delegates.
+    let pulls: MulticastDelegate<any PullObserver>
     /// Sends a message to one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
 
@@ -15,6 +27,9 @@ struct CommitObserver: Sendable {
         case .remove(let delegates): for delegate in delegates { tell(delegate.key, .remove(delegate.key)) }
         case .redelivered(let deliveries):
             for delivery in deliveries { tell(delivery.delegate, .redeliver(delivery)) }
+        case .pulled(let change):
+            committed.pulls.add(change, at: clock.wall())
+            if change.returnsEvents { pulls.invokeDelegates { $0.mayHaveEvents(change.delegate) } }
         case .dropped(let deliveries):
             for delivery in deliveries { tell(delivery.delegate, .drop(delivery)) }
         case .known(let change): tellAll(.known(change: change))
@@ -30,7 +45,9 @@ struct CommitObserver: Sendable {
 
     /// Sends a message to the loop that owns the delegate's lane, if it has one.
     private func tell(_ key: DelegateKey, _ message: LoopMessage) {
-        if committed.registry.delegate(key: key)?.settings.kind == .pull { return }
+        if committed.registry.delegate(key: key)?.settings.kind == .pull {
+            return pulls.invokeDelegates { $0.mayHaveEvents(key) }
+        }
         tell(Shards.loop(of: key, among: loops), message)
     }
 

@@ -30,6 +30,8 @@ public final class Hub: Sendable {
     /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
     /// which call the webhooks.
     private let delegates = MulticastDelegate<any EventDelegate>()
+    /// Called after changes of pull delegates.
+    package let pullObservers = MulticastDelegate<any PullObserver>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
     private let intake: Intake
     private let writer: LogWriter
@@ -93,9 +95,9 @@ public final class Hub: Sendable {
             tell: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
-            loops: loops.count, tell: { [loops] number, message in loops[number].post(message) })
+            loops: loops.count, clock: clock, pulls: pullObservers, tell: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
-        volumes = VolumeTask(loops.map(\.board.volumes), intake: intake, clock: clock)
+        volumes = VolumeTask(loops.map(\.board.volumes) + [committed.pulls.volumes], intake: intake, clock: clock)
         node = LocalNode(
             sharing, committed: committed, intake: intake, readers: readers, loops: loops,
             maxRows: configuration.loop.waitingDeliveries / 2)
@@ -390,6 +392,7 @@ public final class Hub: Sendable {
     /// The position and state of a webhook's lane, unless it is caught up and idle.
     package func lane(of delegate: WebhookDelegate) -> LaneSnapshots.Entry? {
         let key = delegate.key
+        if delegate.settings.kind == .pull { return node.lanes.entry(key) }
         let board = loops.owner(of: key).board
         let own = board.position(key)
         if let entry = own == nil ? node.lanes.entry(key) : board.entry(key) { return entry }
@@ -403,6 +406,7 @@ public final class Hub: Sendable {
 
     /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
     package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
+        if committed.registry.delegate(key: key)?.settings.kind == .pull { return false }
         let board = loops.owner(of: key).board
         return sequence > (board.position(key) == nil ? node.lanes.settled(key) : board.settled)
     }

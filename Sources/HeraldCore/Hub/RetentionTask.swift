@@ -46,6 +46,7 @@ final class RetentionTask: EventDelegate {
     private let committed: CommittedState
     private let clock: Clock
     private let ages: AgeClock
+    private let missedPulls = MissedPulls()
     /// Sends a message to all delivery loops.
     private let tell: @Sendable (LoopMessage) -> Void
 
@@ -80,6 +81,8 @@ final class RetentionTask: EventDelegate {
     func runWhenDue() {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
+        let unannounced = missedPulls.due(at: clock.wall())
+        if !unannounced.isEmpty { submit(unannounced.map { .init(delegate: $0, wanted: []) }, through: 0, .age) }
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
         let isDue = state.withLock { state in
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
@@ -113,6 +116,7 @@ final class RetentionTask: EventDelegate {
         if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }
         if let ending = step.ending {
             tell(.trim(through: ending.through, gone: ending.gone, ending.cause))
+            trimPulls(ending, reader)
         }
         guard var write = step.write else {
             return ended(continues: step.isPartial)
@@ -120,6 +124,27 @@ final class RetentionTask: EventDelegate {
         let mayContinue = step.isPartial || !write.events.isEmpty
         write.completion = { [weak self] succeeded in self?.ended(succeeded: succeeded, continues: mayContinue) }
         if intake.submit(write) != nil { ended(succeeded: false) }
+    }
+
+    // MARK: Pull delegates
+
+    /// No loop has their lanes.
+    private func trimPulls(_ ending: RetentionPlanner.Ending, _ reader: Result<any StoreReader, StoreError>) {
+        let parts = committed.registry.pulls.compactMap { delegate -> PullTrim.Part? in
+            guard let lane = try? reader.get().lane(of: delegate.key), lane.cursor < ending.through else { return nil }
+            let selection = delegate.selection
+            let unread = ending.gone.filter { $0.sequence > lane.position }
+            return PullTrim.Part(
+                delegate: delegate.key,
+                wanted: unread.filter { selection.matches(EventView($0.event)) }.map(\.sequence))
+        }
+        if !parts.isEmpty { submit(parts, through: ending.through, ending.cause) }
+    }
+
+    /// The next check repeats one that is refused.
+    private func submit(_ parts: [PullTrim.Part], through position: LogPosition, _ cause: Removal.Cause) {
+        _ = intake.submit(
+            PullTrim(parts: parts, through: position, cause: cause, announcements: missedPulls))
     }
 
     /// - Parameter continues: there may be more to remove.

@@ -7,7 +7,7 @@ final class VolumeTask: Sendable {
     static let interval: Int64 = 20_000
 
     private let published = VolumeCounter()
-    /// A counter for each loop.
+    /// A counter for each loop, and one for pulls.
     private let attempts: [VolumeCounter]
     private let intake: Intake
     private let clock: Clock

@@ -67,11 +67,25 @@ package protocol PullTransaction: AnyObject {
     /// Inserts or replaces a lease. Ignored for a deleted delegate.
     func set(_ lease: PullLease) throws(StoreError)
     func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError)
-    /// The deliveries of a delegate that wait for a retry, for these events, ascending.
-    func retrying(_ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int) throws(StoreError)
-        -> [WaitingDelivery]
-    /// The id and the type of an event; `nil` if the log no longer has it.
-    func name(ofEvent position: LogPosition) throws(StoreError) -> (id: String, type: String)?
+    /// The deliveries of a delegate that wait for a retry, of these events, ascending.
+    func retrying(_ delegate: DelegateKey, _ events: [LogPosition]) throws(StoreError) -> [WaitingDelivery]
+    /// The deliveries of a delegate that wait for a retry, of the events in a range, ascending.
+    func retrying(
+        _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
+    ) throws(StoreError) -> [WaitingDelivery]
+    /// Of these events those that the log has.
+    func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName]
+}
+
+/// What identifies an event to its recipients.
+package struct EventName: Equatable, Sendable {
+    package let id: String
+    package let type: String
+
+    package init(id: String, type: String) {
+        self.id = id
+        self.type = type
+    }
 }
 
 /// Reads pull delegates.

@@ -57,7 +57,8 @@ struct PullScan {
         }
         let rows = try rows(reader)
         let due = isStrict ? Array(rows.prefix { $0.dueAt <= now }) : rows.filter { $0.dueAt <= now }
-        result.nextDue = rows.lazy.map(\.dueAt).filter { $0 > now }.min()
+        let ends = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).map(\.expiresAt)
+        result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + ends).min()
         // In order, everything waits for the first delivery that failed.
         if isStrict, !rows.isEmpty, due.isEmpty { return result }
         if !due.isEmpty, isStrict || prefersRetries {

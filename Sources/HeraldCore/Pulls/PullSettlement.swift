@@ -27,6 +27,7 @@ struct PullSettlement {
         self.rows = Dictionary(rows.map { ($0.event, $0) }) { $1 }
         statistics = DeliveryStatistics(
             delegate: delegate.key, start: now - now % DeliveryStatistics.slot)
+        checkpoint.isOfPull = true
     }
 
     /// Settles a lease that a consumer has acknowledged.

@@ -1,3 +1,4 @@
+import Delegation
 import HeraldRuntime
 import Synchronization
 
@@ -7,7 +8,7 @@ import Synchronization
 /// same time. A pull that finds nothing waits. A published event wakes the pulls of the delegates that name its type.
 ///
 /// Any thread; the lock guards the queues.
-package final class Pulls: EventDelegate {
+package final class Pulls: EventDelegate, PullObserver {
     /// What a pull hands out.
     package struct Run: Sendable {
         /// `nil` if there are no events.
@@ -80,6 +81,8 @@ package final class Pulls: EventDelegate {
 
     /// How often a proposal may be out of date before a pull gives up.
     private static let maxTries = 64
+    /// How often a waiting pull looks by itself for what nobody announces, in milliseconds.
+    private static let interval: Int64 = 1_000
 
     private let hub: Hub
     private let state = Mutex(State())
@@ -92,6 +95,7 @@ package final class Pulls: EventDelegate {
         let expired = Expiry()
         waiting = LongPolls(hub) { expired.pulls?.end($0) }
         expired.pulls = self
+        hub.pullObservers.addDelegate(self)
     }
 
     private final class Expiry: Sendable {
@@ -168,7 +172,7 @@ package final class Pulls: EventDelegate {
                 return line.isWoken
             }
             if isWoken || found.hasMore { return again(pull) }
-            return wait(pull, delegate, until: found.nextDue)
+            return wait(pull, delegate, until: nextLook(found))
         }
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
             [weak self] result in self?.claimed(result, found, pull, delegate)
@@ -188,10 +192,12 @@ package final class Pulls: EventDelegate {
             }
             let events = found.parts.map { ($0.logged, $0.attempt) }
             finish(pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore)))
-        case .done(.isFull(let end)): wait(pull, delegate, until: end)
+        case .done(.isFull(let end)): wait(pull, delegate, until: min(end, hub.clock.wall() + Self.interval))
         case .done(.isPaused): finish(pull, .failure(.isPaused))
         case .done(.notFound): finish(pull, .failure(.notFound))
         case .done(.wrongKind): finish(pull, .failure(.wrongKind))
+        case .done(.moved(let lane)):
+            again(pull, hasAdvanced: found.proposal?.entries.isEmpty == true && lane.position == found.proposal?.to)
         case .done: again(pull)
         case .refused(let refusal): finish(pull, .failure(.refused(refusal)))
         case .replayed: finish(pull, .failure(.busy))
@@ -199,10 +205,12 @@ package final class Pulls: EventDelegate {
     }
 
     /// Makes the proposal again, on what is stored now.
-    private func again(_ pull: Pull) {
+    /// - Parameter hasAdvanced: nothing matched in a part of the log, which is not searched again.
+    private func again(_ pull: Pull, hasAdvanced: Bool = false) {
         var pull = pull
-        pull.tries += 1
+        pull.tries = hasAdvanced ? 0 : pull.tries + 1
         if pull.tries > Self.maxTries { return finish(pull, .failure(.busy)) }
+        if hasAdvanced, pull.deadline <= hub.clock.monotonic() { return finish(pull, .success(Run(hasMore: true))) }
         state.withLock { state in
             state.lines[pull.key]?.isBusy = false
             state.lines[pull.key]?.queue.insert(pull, at: 0)
@@ -223,18 +231,28 @@ package final class Pulls: EventDelegate {
         pull.request.completion(.success(Run()))
     }
 
+    /// When a pull that has found nothing looks again by itself, in milliseconds since 1970 UTC; `nil` for never.
+    private func nextLook(_ found: PullScan.Result) -> Int64? {
+        // What other processes return is not announced.
+        found.nextDue.map { hub.canCatchUp ? min($0, hub.clock.wall() + Self.interval) : $0 }
+    }
+
+    /// Lets a pull wait that has found nothing, and those behind it, which would find nothing either.
     private func wait(_ pull: Pull, _ delegate: WebhookDelegate, until due: Int64?) {
-        guard pull.deadline > hub.clock.monotonic() else { return finish(pull, .success(Run())) }
-        count.add(1, ordering: .sequentiallyConsistent)
-        let (timer, isWoken) = state.withLock { state -> (Int64?, Bool) in
-            guard var line = state.lines[pull.key] else { return (nil, false) }
-            line.waiting += 1
+        let now = hub.clock.monotonic()
+        let (pulls, timer, isWoken) = state.withLock { state -> ([Pull], Int64?, Bool) in
+            guard var line = state.lines[pull.key] else { return ([pull], nil, false) }
+            let pulls = [pull] + line.queue
+            line.queue = []
+            let patient = pulls.count { $0.deadline > now }
+            count.add(patient, ordering: .sequentiallyConsistent)
+            line.waiting += patient
             var timer: Int64?
-            if let due, due < line.timer ?? .max {
+            if patient > 0, let due, due < line.timer ?? .max {
                 line.timer = due
                 timer = due
             }
-            if state.routeOf[pull.key] == nil {
+            if patient > 0, state.routeOf[pull.key] == nil {
                 state.nextRoute += 1
                 state.routeOf[pull.key] = state.nextRoute
                 let patterns = delegate.settings.events
@@ -242,25 +260,35 @@ package final class Pulls: EventDelegate {
                 state.router.insert(state.nextRoute, patterns)
             }
             state.lines[pull.key] = line
-            return (timer, line.isWoken)
+            return (pulls, timer, line.isWoken)
         }
-        var fresh = pull
-        fresh.tries = 0
-        waiting.add(fresh, until: pull.deadline)
-        if let timer {
-            let delay = min(max(1, timer - hub.clock.wall()), 3_600_000)
-            hub.after(milliseconds: Int(delay)) { [weak self, key = pull.key] in
-                self?.state.withLock { state in
-                    if state.lines[key]?.timer == timer { state.lines[key]?.timer = nil }
-                }
-                self?.wake(key)
+        for var pull in pulls {
+            pull.tries = 0
+            if pull.deadline > now {
+                waiting.add(pull, until: pull.deadline)
+            } else {
+                pull.request.completion(.success(Run()))
             }
         }
-        state.withLock { $0.lines[pull.key]?.isBusy = false }
+        if let timer { look(pull.key, at: timer) }
+        let searched = state.withLock { state in
+            state.lines[pull.key]?.isBusy = false
+            return state.lines[pull.key]?.searched?.to ?? 0
+        }
         // What came in the meantime did not find it in the list.
-        let searched = state.withLock { $0.lines[pull.key]?.searched?.to ?? 0 }
         if isWoken || hub.head > searched { wake(pull.key) }
         serve(pull.key)
+    }
+
+    /// - Parameter time: milliseconds since 1970 UTC.
+    private func look(_ key: DelegateKey, at time: Int64) {
+        let delay = min(max(1, time - hub.clock.wall()), 3_600_000)
+        hub.after(milliseconds: Int(delay)) { [weak self] in
+            self?.state.withLock { state in
+                if state.lines[key]?.timer == time { state.lines[key]?.timer = nil }
+            }
+            self?.wake(key)
+        }
     }
 
     /// A pull does not wait any more.
@@ -279,13 +307,20 @@ package final class Pulls: EventDelegate {
     }
 
     /// Lets the pulls of a delegate that wait look again. Any thread.
-    package func wake(_ key: DelegateKey) {
-        state.withLock { $0.lines[key]?.isWoken = true }
+    private func wake(_ key: DelegateKey) {
+        let isAwaited = state.withLock { state in
+            state.lines[key]?.isWoken = true
+            return state.lines[key]?.waiting ?? 0 > 0
+        }
+        guard isAwaited else { return }
         for entry in waiting.take(where: { $0.key == key }) {
             left(key)
             enqueue(entry.request)
         }
     }
+
+    /// The writer's thread.
+    package func mayHaveEvents(_ delegate: DelegateKey) { wake(delegate) }
 
     /// The writer's thread.
     package func published(_ batch: EventBatch) {

@@ -12,6 +12,7 @@ package final class CommittedState: Sendable {
     package let kept: KeptMemory
     package let usage: LogUsage
     package let pending: PendingSchedule
+    package let pulls = PullTotals()
     package let auth: AuthProjection
     package let appState: AppStateProjection
     package let recentEvents: RecentEvents
@@ -62,7 +63,7 @@ package final class CommittedState: Sendable {
         case .pending(let count, let earliest): pending.set(count, earliest: earliest)
         case .nextPending(let time): pending.set(next: time)
         // Of deliveries memory holds what the delivery loops do.
-        case .redelivered, .dropped, .known, .replay, .endReplay, .recordedAttempts: break
+        case .redelivered, .dropped, .known, .replay, .endReplay, .recordedAttempts, .pulled: break
         }
     }
 }

@@ -12,6 +12,8 @@ package final class Registry: Sendable {
         var byURL: [Address: Owners] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
+        /// The pull delegates.
+        var pulls: Set<DelegateKey> = []
 
         /// Where the delegate with this id is in `sorted`, or the first one behind it.
         func index(of id: String) -> Int {
@@ -29,6 +31,7 @@ package final class Registry: Sendable {
         /// Adds a delegate that is new in `sorted`.
         mutating func add(_ delegate: WebhookDelegate) {
             counts[delegate.app, default: 0] += 1
+            if delegate.settings.kind == .pull { pulls.insert(delegate.key) }
             set(delegate)
         }
 
@@ -114,6 +117,11 @@ package final class Registry: Sendable {
         return found.count > 1 ? found.sorted { $0.id < $1.id } : found
     }
 
+    package var hasPulls: Bool { entries.withLock { !$0.pulls.isEmpty } }
+
+    /// The pull delegates of all apps, in no order.
+    var pulls: [WebhookDelegate] { entries.withLock { entries in entries.pulls.compactMap { entries.byKey[$0] } } }
+
     package var count: Int { entries.withLock { $0.sorted.count } }
 
     func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
@@ -156,6 +164,7 @@ package final class Registry: Sendable {
     func remove(_ delegate: WebhookDelegate) {
         let old = entries.withLock { entries in
             let old = entries.byKey.removeValue(forKey: delegate.key)
+            entries.pulls.remove(delegate.key)
             if let old { entries.forgetAddress(of: old) }
             let index = entries.index(of: delegate.id)
             guard entries.contains(delegate.id, at: index) else { return old }

@@ -15,6 +15,8 @@ enum WriteEffect: Sendable {
     case erased(Set<LogPosition>)
     /// Remembered auth statuses of this app must be discarded.
     case erasedStatuses(AppKey)
+    /// Events of a pull delegate were handed out or settled, or its lane was moved.
+    case pulled(PullChange)
     /// The new first position of the log.
     case trimmed(first: LogPosition)
     /// The new counts of a block of the log.
@@ -66,7 +68,7 @@ extension WriteEffect {
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
         case .pending(let count, _): [.pending(count.app)]
-        case .recordedAttempts, .known, .nextPending: []
+        case .recordedAttempts, .known, .nextPending, .pulled: []
         }
     }
 }

@@ -59,6 +59,9 @@ package protocol RequestCommand: StoreCommand {
     /// The memory that its outcome needs; `nil` if it needs none. The state in `context` is that of the last commit.
     func growth(_ context: WriteContext) -> KeptMemory.Growth?
 
+    /// Why the store does not take it now; `nil` if it does.
+    func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal?
+
     /// Whether the response says that something is erased: it waits until the write-ahead log has no copy of it.
     func saysErased(_ outcome: Outcome) -> Bool
 
@@ -74,6 +77,7 @@ package protocol RequestCommand: StoreCommand {
 
 extension RequestCommand {
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
+    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
 
@@ -88,6 +92,10 @@ extension RequestCommand {
             return
         }
         if let growth = growth(context), let refusal = context.committed.kept.refusal(of: growth) {
+            plan.answers.append { completion(.refused(refusal)) }
+            return
+        }
+        if let refusal = try refusal(transaction) {
             plan.answers.append { completion(.refused(refusal)) }
             return
         }

@@ -177,7 +177,6 @@ struct PullTests {
             Issue.record("the lease was not released")
             return
         }
-        pulls.wake(delegate.key)
         let second = try await again
         #expect(ids(second) == ["e0"] && second.events[0].attempt == 1)
     }
@@ -216,5 +215,106 @@ struct PullTests {
             return try await group.reduce(into: []) { $0 += $1 }
         }
         #expect(runs.count == 200 && Set(runs).count == 200)
+    }
+
+    @Test("a seek to the end leaves nothing to retry")
+    func seekingToTheEnd() async throws {
+        let delegate = try await register()
+        try await post(4)
+        let run = try await pull(delegate, 2)
+        _ = try await acknowledge(run, of: delegate, failed: ["e1"])
+        let open = try await pull(delegate, 1)
+        guard case .sought = try await write(delegate, .seek(to: bench.hub.head)) else {
+            Issue.record("the position was not moved")
+            return
+        }
+        clock.advance(seconds: 100)
+        #expect(try await pull(delegate).lease == nil)
+        #expect(try await acknowledge(open, of: delegate) == nil)
+        try await post(1, from: 4)
+        #expect(ids(try await pull(delegate)) == ["e4"])
+    }
+
+    @Test("many pulls that wait get the events of a failed attempt, of an expired lease and of a redelivery")
+    func returned() async throws {
+        let delegate = try await register()
+        try await post(1)
+        let run = try await pull(delegate)
+        let lease = try #require(run.lease)
+        let failed = PullWrite.Failed(id: "e0", retryAfter: 0, reason: "")
+        async let second = pull(delegate, seconds: 600)
+        async let third = pull(delegate, seconds: 600)
+        _ = try await write(delegate, .acknowledge(lease: lease.id, failed: [failed]))
+        let publishing = Task { try await post(1, from: 1) }
+        try await publishing.value
+        let runs = try await [second, third]
+        #expect(Set(runs.flatMap(ids)) == ["e0", "e1"])
+        for run in runs { _ = try await acknowledge(run, of: delegate) }
+        async let fourth = pull(delegate, seconds: 600)
+        let redelivery = await withCheckedContinuation { continuation in
+            bench.hub.manage(
+                DeliveryWrite(action: .redeliverEvent(id: "e1", delegateID: delegate.id)) {
+                    continuation.resume(returning: $0)
+                })
+        }
+        guard case .done(.count(1)) = redelivery else {
+            Issue.record("the event was not redelivered")
+            return
+        }
+        let again = try await fourth
+        #expect(ids(again) == ["e1"] && again.events.first?.attempt == 1)
+    }
+
+    @Test("the kind of a delegate can't be changed, and a webhook can't be pulled")
+    func kinds() async throws {
+        let delegate = try await register()
+        let outcome = await bench.change(
+            .update(id: delegate.id, ifVersion: nil) { state, _ in
+                state.settings.kind = .webhook
+                state.settings.url = "https://receiver.example/"
+            })
+        guard case .done(.invalid(let errors)) = outcome else {
+            Issue.record("the kind was changed")
+            return
+        }
+        #expect(errors.map(\.pointer) == ["/kind"])
+        let webhook = try #require(await bench.register())
+        await #expect(throws: Pulls.Failure.self) { try await pull(webhook) }
+    }
+
+    @Test("what retention removes before it is pulled or settled is counted, and announced at most once a minute")
+    func retention() async throws {
+        let delegate = try await register { $0.events = [.exact("order.paid")] }
+        try await post(10)
+        let run = try await pull(delegate, 2)
+        let store = bench.store
+        func trim(through last: LogPosition) async throws {
+            let lane = try #require(try store.makeReader().lane(of: delegate.key))
+            let unread = lane.position < last ? Array(lane.position + 1...last) : []
+            await withCheckedContinuation { continuation in
+                bench.hub.submit(
+                    PullTrim(
+                        parts: [.init(delegate: delegate.key, wanted: unread)], through: last, cause: .size,
+                        announcements: announcements))
+                bench.hub.afterDraining { continuation.resume() }
+            }
+        }
+        let announcements = MissedPulls()
+        try await trim(through: 5)
+        #expect(try await acknowledge(run, of: delegate) == nil)
+        let lane = try store.makeReader().lane(of: delegate.key)
+        #expect(lane?.position == 5 && lane?.cursor == 5)
+        #expect(ids(try await pull(delegate)) == (5..<10).map { "e\($0)" })
+        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        try await trim(through: 7)
+        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        clock.advance(seconds: 60)
+        #expect(announcements.due(at: clock.clock.wall()) == [delegate.key])
+        try await trim(through: 0)
+        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        let notices = bench.hub.recentEvents(after: 10, limit: 100)?.events.filter { $0.type == "herald.delivery.dropped" }
+        #expect(notices?.count == 2)
+        let last = String(decoding: notices?.last?.data ?? [], as: UTF8.self)
+        #expect(last.contains(#""events_at_most":2,"total_at_most":7"#), "\(last)")
     }
 }

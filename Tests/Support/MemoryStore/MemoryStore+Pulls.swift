@@ -41,8 +41,17 @@ extension MemoryTransaction {
         return Array(rows.sorted { $0.event < $1.event }.prefix(limit))
     }
 
-    func name(ofEvent position: LogPosition) -> (id: String, type: String)? {
-        preview().event(position).map { ($0.id, $0.type) }
+    func retrying(_ delegate: DelegateKey, _ events: [LogPosition]) -> [WaitingDelivery] {
+        let contents = preview()
+        let rows = Set(events).compactMap { contents.waiting[DeliveryKey(delegate: delegate, event: $0)] }
+        return rows.filter { $0.state == .retrying }.sorted { $0.event < $1.event }
+    }
+
+    func names(of events: [LogPosition]) -> [LogPosition: EventName] {
+        let contents = preview()
+        return events.reduce(into: [:]) { names, position in
+            names[position] = contents.event(position).map { EventName(id: $0.id, type: $0.type) }
+        }
     }
 }
 

@@ -1,0 +1,136 @@
+import HeraldRuntime
+
+/// The lane of a pull delegate and its leases, as one write changes them. The writer's thread.
+struct PullLane {
+    let delegate: WebhookDelegate
+    let now: Int64
+    let transaction: any StoreTransaction
+    let context: WriteContext
+    /// As it was before the write.
+    let lane: LanePosition
+    /// Of the last event that was pulled.
+    var position: LogPosition
+    /// Rows that the write changes besides those of leases.
+    var checkpoint = Checkpoint()
+    var change: PullChange
+    private var changesLeases = false
+    private var notices: [DeliveryNotice] = []
+    private var attemptBytes = 0
+
+    init(
+        _ delegate: WebhookDelegate, _ lane: LanePosition, _ context: WriteContext, _ transaction: any StoreTransaction
+    ) {
+        self.delegate = delegate
+        self.lane = lane
+        self.context = context
+        self.transaction = transaction
+        now = context.clock.wall()
+        position = lane.position
+        change = PullChange(delegate: delegate.key, app: delegate.app)
+    }
+
+    // MARK: Reading
+
+    /// `nil` if the lease has ended.
+    func openLease(_ id: String) throws(StoreError) -> PullLease? {
+        guard let lease = try transaction.lease(id, of: delegate.key), lease.expiresAt > now else { return nil }
+        return lease
+    }
+
+    func names(of lease: PullLease) throws(StoreError) -> [LogPosition: EventName] {
+        try transaction.names(of: lease.entries.map(\.event))
+    }
+
+    func rows(in events: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> [WaitingDelivery] {
+        try transaction.retrying(delegate.key, in: events, limit: limit)
+    }
+
+    private func rows(of lease: PullLease) throws(StoreError) -> [WaitingDelivery] {
+        try transaction.retrying(delegate.key, lease.entries.filter(\.hasRow).map(\.event))
+    }
+
+    /// Whether the rows of a proposal are as they were, and due. A new event must have no row.
+    func areDue(_ proposal: PullWrite.Proposal) throws(StoreError) -> Bool {
+        let events = proposal.entries.map(\.event) + proposal.ended.map(\.event)
+        let found = Dictionary(try transaction.retrying(delegate.key, events).map { ($0.event, $0) }) { $1 }
+        return proposal.entries.allSatisfy { entry in
+            entry.hasRow
+                ? found[entry.event].map { $0.dueAt <= now && $0.attempts == entry.attempts } ?? false
+                : found[entry.event] == nil && entry.event > lane.position
+        } && proposal.ended.allSatisfy { found[$0.event].map { $0.dueAt <= now } ?? false }
+    }
+
+    // MARK: Leases
+
+    /// Writes a lease, and lets its rows wait for its end.
+    mutating func hold(_ lease: PullLease) throws(StoreError) {
+        changesLeases = true
+        for row in try rows(of: lease) {
+            var held = WaitingDelivery(
+                delegate: row.delegate, event: row.event, attempts: row.attempts, dueAt: lease.expiresAt,
+                state: .retrying, isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
+            held.isAlone = row.isAlone
+            checkpoint.waiting.append(held)
+        }
+        try transaction.set(lease)
+    }
+
+    /// Ends a lease by one of the rules of `PullSettlement`.
+    /// - Parameter names: of its events; may be empty if none is acknowledged and none fails.
+    mutating func end(
+        _ lease: PullLease, _ names: [LogPosition: EventName], _ rule: (inout PullSettlement) -> Void
+    ) throws(StoreError) -> PullWrite.Settled {
+        changesLeases = true
+        var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease), now: now)
+        rule(&settlement)
+        try transaction.removeLease(lease.id, of: delegate.key)
+        var part = settlement.checkpoint
+        for (event, attempts) in settlement.exhausted {
+            guard let name = names[event], !ServiceFamily.isOne(name.type) else { continue }
+            part.notices.append(
+                DeliveryNotice(
+                    delegate.key, .exhausted(event: event, eventID: name.id, eventType: name.type, attempts: attempts)))
+        }
+        // At once, so that later parts of the write see the rows.
+        try transaction.write(part)
+        notices += part.notices
+        for attempt in part.attempts {
+            attemptBytes += attempt.storedBytes
+            change.count(attempt, of: names[attempt.event]?.type)
+        }
+        change.exhausted += settlement.exhausted.count
+        // In order, the next run waits for the end of the lease.
+        if !part.waiting.isEmpty || delegate.settings.ordering == .strict { change.returnsEvents = true }
+        return PullWrite.Settled(
+            acknowledged: settlement.acknowledged, retrying: settlement.retrying,
+            exhausted: settlement.exhausted.count)
+    }
+
+    /// Gives back the events of all leases.
+    mutating func releaseAll() throws(StoreError) {
+        for lease in try transaction.leases(of: delegate.key, endedBy: .max, limit: PullLease.maxCount) {
+            _ = try end(lease, [:]) { $0.release() }
+        }
+    }
+
+    mutating func notify(_ notice: DeliveryNotice.Kind) { notices.append(DeliveryNotice(delegate.key, notice)) }
+
+    // MARK: Writing
+
+    /// Writes what has changed, and the lane.
+    mutating func write(_ plan: inout WritePlan) throws(StoreError) {
+        let moves = position != lane.position
+        guard changesLeases || moves || !checkpoint.waiting.isEmpty || !checkpoint.ended.isEmpty || !notices.isEmpty
+        else { return }
+        checkpoint.isOfPull = true
+        let first = try transaction.firstLeased(of: delegate.key)
+        let cursor = first.map { min($0 - 1, position) } ?? position
+        let now = LanePosition(delegate: delegate.key, cursor: cursor, position: position)
+        if now != lane { checkpoint.lanes = [now] }
+        if position < lane.position { change.returnsEvents = true }
+        try transaction.write(checkpoint)
+        try context.take(notices, transaction, &plan)
+        plan.attemptBytes += attemptBytes
+        plan.effects.append(.pulled(change))
+    }
+}

@@ -1,0 +1,97 @@
+import HeraldRuntime
+import Synchronization
+
+/// Moves the lanes of pull delegates past events that retention is about to remove, and counts what they miss.
+///
+/// A lease that has one of these events ends: its consumer learns that when it acknowledges, and the other events are handed
+/// out again.
+struct PullTrim: StoreCommand {
+    struct Part: Sendable {
+        let delegate: DelegateKey
+        /// The events up to `through` that the delegate wanted and had not pulled when they were read, ascending.
+        let wanted: [LogPosition]
+    }
+
+    let parts: [Part]
+    /// The last event that is removed.
+    let through: LogPosition
+    let cause: Removal.Cause
+    let announcements: MissedPulls
+
+    /// The maximum number of deliveries of a delegate that one transaction ends. What is left keeps its events in the log until
+    /// the next one.
+    private static let rowsOfDelegate = 1_000
+
+    static var admission: CommandAdmission { .single }
+
+    func perform(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) {
+        for part in parts {
+            guard let delegate = context.committed.registry.delegate(key: part.delegate),
+                let stored = try transaction.lane(of: part.delegate)
+            else { continue }
+            var lane = PullLane(delegate, stored, context, transaction)
+            if let first = try transaction.firstLeased(of: part.delegate), first <= through { try lane.releaseAll() }
+            let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
+            lane.checkpoint.ended += rows.map(\.key)
+            lane.position = max(stored.position, through)
+            let missed = rows.count + part.wanted.count { $0 > stored.position && $0 <= through }
+            if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
+            let now = context.clock.wall()
+            let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
+            if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }
+            plan.answers.append { [announcements] in
+                announcements.missed(missed, by: part.delegate, isAnnounced: said != nil, at: now)
+            }
+            try lane.write(&plan)
+        }
+    }
+
+    func refuse(_ refusal: WriteRefusal) {}
+}
+
+/// What pull delegates have missed, and when that was announced: at most once a minute for each. Any thread.
+final class MissedPulls: Sendable {
+    private struct Missed {
+        /// Not announced yet.
+        var pending = 0
+        var total = 0
+        /// Milliseconds since 1970 UTC.
+        var announcedAt: Int64 = .min / 2
+    }
+
+    /// Milliseconds.
+    private static let interval: Int64 = 60_000
+
+    private let missed = Mutex<[DelegateKey: Missed]>([:])
+
+    /// The counts to be announced now; `nil` if there is nothing, and within a minute after the last time.
+    func toSay(of key: DelegateKey, adding count: Int, at now: Int64) -> (pending: Int, total: Int)? {
+        missed.withLock { missed in
+            let known = missed[key] ?? Missed()
+            guard known.pending + count > 0, now - known.announcedAt >= Self.interval else { return nil }
+            return (known.pending + count, known.total + count)
+        }
+    }
+
+    /// The transaction that counts them is committed.
+    func missed(_ count: Int, by key: DelegateKey, isAnnounced: Bool, at now: Int64) {
+        missed.withLock { missed in
+            var known = missed[key] ?? Missed()
+            known.total += count
+            known.pending = isAnnounced ? 0 : known.pending + count
+            if isAnnounced { known.announcedAt = now }
+            missed[key] = known
+        }
+    }
+
+    /// Delegates with counts whose minute is over.
+    func due(at now: Int64) -> [DelegateKey] {
+        missed.withLock { missed in
+            // A series has ended when nothing was missed for a minute.
+            missed = missed.filter { $0.value.pending > 0 || now - $0.value.announcedAt < Self.interval }
+            return missed.filter { $0.value.pending > 0 && now - $0.value.announcedAt >= Self.interval }.map(\.key)
+        }
+    }
+}

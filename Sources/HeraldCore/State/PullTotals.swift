@@ -1,0 +1,64 @@
+import Synchronization
+
+/// What one write has changed for a pull delegate.
+struct PullChange: Sendable {
+    let delegate: DelegateKey
+    let app: AppKey
+    /// Events that were handed out.
+    var handedOut = 0
+    /// Attempts that were acknowledged, refused by a consumer, or ended with their lease.
+    private(set) var acknowledged = 0
+    private(set) var refused = 0
+    private(set) var expired = 0
+    var exhausted = 0
+    /// There may be something to pull that was not there before.
+    var returnsEvents = false
+    private(set) var types: [String: (acknowledged: Int, failed: Int)] = [:]
+
+    init(delegate: DelegateKey, app: AppKey) {
+        self.delegate = delegate
+        self.app = app
+    }
+
+    /// - Parameter type: of the event; `nil` if the log no longer has it.
+    mutating func count(_ attempt: AttemptRecord, of type: String?) {
+        switch attempt.failure {
+        case nil: acknowledged += 1
+        case .leaseExpired: expired += 1
+        default: refused += 1
+        }
+        guard let type else { return }
+        if attempt.failure == nil {
+            types[type, default: (0, 0)].acknowledged += 1
+        } else {
+            types[type, default: (0, 0)].failed += 1
+        }
+    }
+}
+
+/// The pulled events that this process has recorded since its start. The writer's thread changes it, any thread reads it.
+package final class PullTotals: Sendable {
+    package enum Outcome: Int, CaseIterable, Sendable {
+        case handedOut, acknowledged, refused, expired, exhausted
+    }
+
+    private let counts = Mutex([Int](repeating: 0, count: Outcome.allCases.count))
+    /// The attempts by app, type and slot that are not in the store.
+    let volumes = VolumeCounter()
+
+    package func count(of outcome: Outcome) -> Int { counts.withLock { $0[outcome.rawValue] } }
+
+    /// - Parameter time: milliseconds since 1970 UTC.
+    func add(_ change: PullChange, at time: Int64) {
+        counts.withLock { counts in
+            counts[Outcome.handedOut.rawValue] += change.handedOut
+            counts[Outcome.acknowledged.rawValue] += change.acknowledged
+            counts[Outcome.refused.rawValue] += change.refused
+            counts[Outcome.expired.rawValue] += change.expired
+            counts[Outcome.exhausted.rawValue] += change.exhausted
+        }
+        for (type, count) in change.types {
+            volumes.count(delivered: count.acknowledged, failed: count.failed, of: type, app: change.app, at: time)
+        }
+    }
+}
