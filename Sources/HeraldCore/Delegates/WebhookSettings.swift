@@ -165,6 +165,9 @@ public struct WebhookSettings: Equatable, Sendable {
         self.maxInFlight = maxInFlight
     }
 
+    /// The URL without secrets; `nil` for a delegate that has none.
+    package var shownURL: String? { kind == .webhook ? Self.withoutSecrets(url) : nil }
+
     /// A URL for others than the delegate's owner: only its origin, because paths and queries often contain a secret.
     package static func withoutSecrets(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return "…" }

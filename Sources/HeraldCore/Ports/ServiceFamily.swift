@@ -63,7 +63,7 @@ enum ServiceFamily {
         var json = JSONWriter(capacity: 256)
         json.object {
             $0.member("delegate", delegate.id)
-            $0.member("url", WebhookSettings.withoutSecrets(delegate.settings.url))
+            if let url = delegate.settings.shownURL { $0.member("url", url) }
             switch announcement {
             case .failing(let since, let reason):
                 $0.member("since", .timestamp(since))

@@ -39,7 +39,7 @@ package final class DelegateLog: EventDelegate, RegistryDelegate {
     ) {
         write(.info, message) {
             [
-                "delegate": delegate.id, "url": WebhookSettings.withoutSecrets(delegate.settings.url),
+                "delegate": delegate.id, "url": delegate.settings.shownURL,
                 "from": old?.rawValue,
                 "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
             ]

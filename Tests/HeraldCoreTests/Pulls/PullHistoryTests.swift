@@ -1,0 +1,25 @@
+import HeraldTestSupport
+import Testing
+
+@Suite("Histories of pulls", .timeLimit(.minutes(5)))
+struct PullHistoryTests {
+    private static let seeds = SeededRandom.seeds(variable: "HERALD_PULL_SEED", count: 100)
+
+    @Test("with consumers and nodes that come, fail and die, no event is lost, repeated or given up by mistake")
+    func seeds() async {
+        var failures: [String] = []
+        var (histories, events) = (0, 0)
+        for seed in Self.seeds where failures.count < 5 {
+            let history = PullHistory(seed: seed)
+            do {
+                try await history.run(steps: 120)
+            } catch {
+                failures.append("\(error)")
+            }
+            histories += 1
+            events += history.handedOut
+        }
+        print("\(histories) histories of pulls: \(events) events handed out")
+        for failure in failures { Issue.record("\(failure)") }
+    }
+}
