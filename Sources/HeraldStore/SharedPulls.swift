@@ -2,7 +2,7 @@ package import HeraldCore
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, find, ended, count, first, set, remove, rows, names
+    case lane, find, ended, count, countAll, first, set, remove, rows, names
 
     func text(_ dialect: SQLDialect) -> String {
         let columns = PullLease.columns
@@ -14,6 +14,7 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 SELECT \(columns) FROM leases WHERE delegate = ?1 AND expires_at <= ?2 ORDER BY expires_at, id LIMIT ?3
                 """
         case .count: return "SELECT count(*) FROM leases WHERE delegate = ?1"
+        case .countAll: return "SELECT count(*) FROM leases"
         case .first: return "SELECT min(first) FROM leases WHERE delegate = ?1 AND first IS NOT NULL"
         case .set:
             return """
@@ -174,6 +175,10 @@ extension SharedStatements {
         try rows(.pull(.ended), [.integer(delegate), .integer(time), .integer(Int64(limit))]) {
             row throws(StoreError) in try PullLease(row)
         }
+    }
+
+    package func countLeases() throws(StoreError) -> Int {
+        Int(try first(.pull(.countAll), []) { $0.figure(0) } ?? 0)
     }
 
     package func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int {

@@ -3,6 +3,7 @@ import HeraldCore
 /// Sums over all delegates and their lanes. Each status is included, even without delegates.
 struct LaneMetrics {
     struct Group {
+        /// Webhooks.
         var delegates = 0
         /// Events that they will still be sent.
         var lag: Int64 = 0
@@ -14,6 +15,7 @@ struct LaneMetrics {
     }
 
     private var groups: [WebhookStatus: Group] = [:]
+    private var pulls: [WebhookStatus: Int] = [:]
     private(set) var activeLanes = 0
     private(set) var inFlight = 0
     private(set) var retrying = 0
@@ -31,7 +33,7 @@ struct LaneMetrics {
             let lane = lanes[delegate.key]
             let status = delegate.shownStatus(lane)
             var group = groups[status] ?? Group()
-            group.delegates += 1
+            if delegate.settings.kind == .pull { pulls[status, default: 0] += 1 } else { group.delegates += 1 }
             if let lane {
                 activeLanes += 1
                 inFlight += lane.inFlight
@@ -46,6 +48,13 @@ struct LaneMetrics {
                 if let oldest = backlog.oldest { group.oldest = min(group.oldest ?? oldest, oldest) }
             }
             groups[status] = group
+        }
+    }
+
+    /// The pull delegates by status.
+    var pullsByStatus: [MetricsPage.Sample] {
+        WebhookStatus.allCases.compactMap { status in
+            pulls[status].map { .init(("kind", DelegateKind.pull.rawValue), ("status", status.rawValue), value: $0) }
         }
     }
 

@@ -15,7 +15,7 @@ extension Metrics {
         page.counter(
             "herald_deliveries_missed_total",
             "Deliveries that were not made because the event was no longer in the log.",
-            .init(value: sum { $0.missed.load(ordering: .relaxed) }))
+            .init(value: sum { $0.missed.load(ordering: .relaxed) } + hub.committed.pulls.count(of: .missed)))
         let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
             (meaning: meaning, count: sum { $0.attempts(meaning) })
         }
@@ -37,12 +37,28 @@ extension Metrics {
         }
     }
 
+    /// Metrics of pull delegates.
+    func writePulls(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
+        page.counter(
+            "herald_pulled_events_total",
+            "Events of pull delegates: handed out, and settled by their outcome (expired: their lease has ended).",
+            PullTotals.Outcome.allCases.filter { $0 != .missed }.map { outcome in
+                .init(("outcome", outcome.rawValue), value: hub.committed.pulls.count(of: outcome))
+            })
+        page.gauge(
+            "herald_leases", "Leases of pulled events that are not settled, in the store.",
+            .init(value: (try? reader?.countLeases()) ?? 0))
+    }
+
     func writeLanes(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
         let boards = hub.laneBoards
         let settled = boards.map(\.settled).min()
-        let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
+        var entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
         // Read after the snapshots, so that no lane is ahead of it.
         let head = hub.head
+        for delegate in hub.committed.registry.pulls {
+            if let lane = hub.lane(of: delegate), lane.next ?? .max <= head { entries[delegate.key] = lane }
+        }
         let delegates = hub.committed.registry.all
         let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in
             entries[delegate.key].map { (delegate, $0) }
@@ -65,7 +81,7 @@ extension Metrics {
             .init(value: settled.map { max(0, head - $0) } ?? 0))
         page.gauge(
             "herald_delegates", "Delegates, by kind and status.",
-            survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) }
+            survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) } + survey.pullsByStatus
                 + [
                     .init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count),
                     .init(("kind", "stream"), ("status", "active"), value: streams.count),

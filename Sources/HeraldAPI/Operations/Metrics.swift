@@ -44,6 +44,7 @@ struct Metrics: Sendable {
         writeQueues(&page)
         writeDeliveries(&page)
         writeLanes(&page, reader)
+        writePulls(&page, reader)
         writeNodes(&page)
         if let reader { writeStore(&page, reader) }
         page.counter(

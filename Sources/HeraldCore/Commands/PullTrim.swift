@@ -38,6 +38,7 @@ struct PullTrim: StoreCommand {
             lane.position = max(stored.position, through)
             let missed = rows.count + part.wanted.count { $0 > stored.position && $0 <= through }
             if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
+            lane.change.missed = missed
             let now = context.clock.wall()
             let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
             if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }

@@ -94,4 +94,6 @@ package protocol PullReader: AnyObject {
     /// The first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
     func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
+    /// The number of leases of all delegates.
+    func countLeases() throws(StoreError) -> Int
 }

@@ -11,6 +11,8 @@ struct PullChange: Sendable {
     private(set) var refused = 0
     private(set) var expired = 0
     var exhausted = 0
+    /// Deliveries that retention prevented.
+    var missed = 0
     /// There may be something to pull that was not there before.
     var returnsEvents = false
     private(set) var types: [String: (acknowledged: Int, failed: Int)] = [:]
@@ -38,24 +40,26 @@ struct PullChange: Sendable {
 
 /// The pulled events that this process has recorded since its start. The writer's thread changes it, any thread reads it.
 package final class PullTotals: Sendable {
-    package enum Outcome: Int, CaseIterable, Sendable {
-        case handedOut, acknowledged, refused, expired, exhausted
+    package enum Outcome: String, CaseIterable, Sendable {
+        case handedOut = "handed_out"
+        case acknowledged, refused, expired, exhausted, missed
     }
 
-    private let counts = Mutex([Int](repeating: 0, count: Outcome.allCases.count))
+    private let counts = Mutex<[Outcome: Int]>([:])
     /// The attempts by app, type and slot that are not in the store.
     let volumes = VolumeCounter()
 
-    package func count(of outcome: Outcome) -> Int { counts.withLock { $0[outcome.rawValue] } }
+    package func count(of outcome: Outcome) -> Int { counts.withLock { $0[outcome] ?? 0 } }
 
     /// - Parameter time: milliseconds since 1970 UTC.
     func add(_ change: PullChange, at time: Int64) {
         counts.withLock { counts in
-            counts[Outcome.handedOut.rawValue] += change.handedOut
-            counts[Outcome.acknowledged.rawValue] += change.acknowledged
-            counts[Outcome.refused.rawValue] += change.refused
-            counts[Outcome.expired.rawValue] += change.expired
-            counts[Outcome.exhausted.rawValue] += change.exhausted
+            counts[.handedOut, default: 0] += change.handedOut
+            counts[.acknowledged, default: 0] += change.acknowledged
+            counts[.refused, default: 0] += change.refused
+            counts[.expired, default: 0] += change.expired
+            counts[.exhausted, default: 0] += change.exhausted
+            counts[.missed, default: 0] += change.missed
         }
         for (type, count) in change.types {
             volumes.count(delivered: count.acknowledged, failed: count.failed, of: type, app: change.app, at: time)

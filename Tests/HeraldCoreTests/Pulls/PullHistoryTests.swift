@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Histories of pulls", .timeLimit(.minutes(5)))
 struct PullHistoryTests {
-    private static let seeds = SeededRandom.seeds(variable: "HERALD_PULL_SEED", count: 100)
+    private static let seeds = SeededRandom.seeds(variable: "HERALD_PULL_SEED", count: 30)
 
     @Test("with consumers and nodes that come, fail and die, no event is lost, repeated or given up by mistake")
     func seeds() async {

@@ -63,4 +63,6 @@ extension MemoryReader {
     }
 
     func countLeases(of delegate: DelegateKey) -> Int { store.read { $0.pullLeases[delegate]?.count ?? 0 } }
+
+    func countLeases() -> Int { store.read { $0.pullLeases.values.reduce(0) { $0 + $1.count } } }
 }
