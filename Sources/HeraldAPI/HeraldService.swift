@@ -75,8 +75,11 @@ package final class HeraldService: RequestHandler, CallServices {
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         let feed = EventFeed(hub: hub)
         hub.addDelegate(feed, description: "Long polls: requests that wait for events")
+        let pulls = Pulls(hub: hub)
+        hub.addDelegate(pulls, description: "Long polls: consumers that wait for events of pull delegates")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams).routes
+                + PullEndpoints(hub: hub, pulls: pulls, waits: waits, access: access).routes
                 + PreviewEndpoints(hub: hub).routes
                 + DelegateActionEndpoints(hub: hub, waits: waits).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes

@@ -115,6 +115,11 @@ final class ClientConnection: @unchecked Sendable {
     /// Whether there is a request without a response.
     var isWaiting: Bool { phase == .waiting || phase == .suspended }
 
+    /// Whether the client still waits for the response to a request. The loop's thread.
+    func isAwaited(_ number: UInt64) -> Bool {
+        request == number && isWaiting && !loop.hasEnded(herald_mhd_descriptor(handle))
+    }
+
     /// Clears the request. Keeps the target's buffer for the next one, unless it is large.
     func reset() {
         request += 1

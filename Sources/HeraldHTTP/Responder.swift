@@ -30,6 +30,12 @@ package final class Responder: Sendable {
         connection.loop.answer(connection, request, response)
     }
 
+    /// Tells whether the client still waits for the response.
+    /// - Parameter body: called on the loop's thread, unless the server stops; must not wait.
+    package func isAwaited(_ body: @escaping @Sendable (Bool) -> Void) {
+        connection.loop.post(.pulse { [connection, request] in body(connection.isAwaited(request)) })
+    }
+
     /// Responds with 200 and a body that continues until the client or the delegate ends it: the end of the connection
     /// is the end of the body.
     /// - Returns: `false` if there are too many streams; the request needs another response then.

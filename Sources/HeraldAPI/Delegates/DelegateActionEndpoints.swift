@@ -48,6 +48,11 @@ struct DelegateActionEndpoints: Sendable {
     private func rotateSecret(_ call: Call) throws(Problem) {
         _ = try call.query()
         let rotation = try SecretRotation(call.optionalJSON())
+        try problem { () throws(HubError) in
+            // One that is not there is reported with the change, as always.
+            guard hub.committed.registry.delegate(call.app, id: call.parameters[0]) != nil else { return }
+            _ = try hub.webhook(call.parameters[0], of: call.app, for: .rotateSecret)
+        }
         try registry.update(
             call, { state, now throws(RegistryWrite.InvalidSettings) in try rotation.rotate(&state, now: now) },
             updated: Self.showSecret)
@@ -100,7 +105,9 @@ struct DelegateActionEndpoints: Sendable {
     private func replay(_ call: Call) throws(Problem) {
         let isDryRun = try call.query("dry_run").flag("dry_run")
         let input = try ReplayInput(call.json())
-        let delegate = try webhook(call)
+        let delegate = try problem { () throws(HubError) in
+            try hub.webhook(call.parameters[0], of: call.app, for: .replay)
+        }
         try call.answer(from: hub) { reader in
             let plan = try input.plan.action(for: delegate, hub, reader)
             if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }

@@ -30,7 +30,7 @@ struct DelegateEndpoints: Sendable {
         registration.isOwnSecret = input.secret.brought != nil
         registration.replaysCurrentState = input.replaysCurrentState
         guard input.start != .now else {
-            return try registry.make(call, .register(registration), showing: secret)
+            return try registry.make(call, .register(registration), showing: input.isSigned ? secret : nil)
         }
         let starting = registration
         try call.answer(from: hub) { reader in
@@ -39,7 +39,8 @@ struct DelegateEndpoints: Sendable {
             registration.start = start
             // Before the change: the response that is stored has the same number as the one that is sent.
             let backlog = Backlog(unseenAfter: start, of: call.app, in: hub)
-            try registry.make(call, .register(registration), showing: secret, backlog)
+            try registry.make(
+                call, .register(registration), showing: input.isSigned ? secret : nil, backlog)
         }
     }
 
@@ -92,7 +93,7 @@ struct DelegateEndpoints: Sendable {
         _ app: AppKey, _ filter: DelegateFilter, _ order: DelegateOrder, limit: Int
     ) -> [DelegateEntry] {
         var entries: [DelegateEntry] = []
-        if filter.includes("webhook") {
+        if filter.includesRegistered {
             let found = hub.committed.registry.list(
                 app, before: order.isNewestFirst ? order.last?.id : nil, limit: order.isNewestFirst ? limit : .max
             ) { filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0))) }

@@ -22,7 +22,7 @@ enum DelegateEntry {
     fileprivate var name: String {
         switch self {
         case .webhook(let delegate):
-            delegate.settings.description.isEmpty ? delegate.settings.url : delegate.settings.description
+            delegate.settings.shownName ?? delegate.id
         case .inMemory(let delegate): delegate.description
         case .eventStream, .attemptStream: ""
         }
@@ -52,8 +52,8 @@ struct DelegateFilter {
             statuses.append(status)
         }
         self.statuses = statuses
-        if let kind, !["webhook", "stream", "in_memory"].contains(kind) {
-            throw .invalidParameter("kind", "must be webhook, stream or in_memory")
+        if let kind, !["webhook", "pull", "stream", "in_memory"].contains(kind) {
+            throw .invalidParameter("kind", "must be webhook, pull, stream or in_memory")
         }
         if let event, !EventType.isValid(event) {
             throw .invalidParameter("event", "must be an event type, such as auth.logged_in")
@@ -64,12 +64,16 @@ struct DelegateFilter {
     }
 
     func accepts(_ delegate: WebhookDelegate, status shown: WebhookStatus) -> Bool {
+        guard kind.map({ $0 == delegate.settings.kind.rawValue }) ?? true else { return false }
         guard statuses.isEmpty || statuses.contains(shown) else { return false }
         guard event.map(delegate.selection.includes(type:)) ?? true else { return false }
         let settings = delegate.settings
         return contains([delegate.id, settings.url, settings.description])
             || contains(settings.events.map(\.text)) || contains(settings.metadata.flatMap { [$0.key, $0.value] })
     }
+
+    /// Whether webhooks or pull delegates may be accepted.
+    var includesRegistered: Bool { kind.map { DelegateKind(rawValue: $0) != nil } ?? true }
 
     func accepts(_ delegate: InMemoryDelegate) -> Bool { contains([delegate.id, delegate.description]) }
 

@@ -20,6 +20,9 @@ struct DelegateInput {
         let start: PositionInput
         let replaysCurrentState: Bool
 
+        /// Whether the secret is used: a delegate of kind pull gets no callbacks.
+        var isSigned: Bool { settings.kind == .webhook }
+
         /// The secret that was given, or a new one.
         func key() throws(Problem) -> SigningSecret {
             if let brought = secret.brought { return brought }
@@ -35,8 +38,15 @@ struct DelegateInput {
         var input = DelegateInput()
         input.reader.wrong(document.errors(unlessObjectOf: fields))
         var settings = WebhookSettings(url: "")
-        if document["url"] == nil { input.reader.wrong("/url", "is required: where to send the callbacks") }
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        if settings.kind == .webhook, document["url"] == nil {
+            input.reader.wrong("/url", "is required: where to send the callbacks")
+        }
+        if settings.kind == .pull {
+            for name in ["secret", "signature", "replay_current_state"] where document[name].map({ !$0.isNull }) == true {
+                input.reader.wrong("/\(name)", "is no setting of a delegate of kind pull")
+            }
+        }
         input.reader.add(rules.problems(of: &settings))
         let registration = Registration(
             settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),

@@ -12,24 +12,32 @@ extension JSONObjectWriter {
         let lane = hub.lane(of: delegate)
         let state = delegate.state
         member("id", delegate.id)
-        member("kind", "webhook")
+        member("kind", delegate.settings.kind.rawValue)
         member("status", delegate.shownStatus(lane).rawValue)
         member("status_reason", delegate.shownReason(lane))
         members(of: delegate.settings)
-        member("signature", delegate.newestSecret?.scheme.rawValue)
-        member("public_key", delegate.newestSecret?.publicKey)
-        member("secret", ifPresent: secret)
         let lag = backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub)
-        object("lag") { $0.lag(lag, lane) }
-        object("flow") { $0.members(of: lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)) }
-        member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
-        member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
+        switch delegate.settings.kind {
+        case .webhook:
+            member("signature", delegate.newestSecret?.scheme.rawValue)
+            member("public_key", delegate.newestSecret?.publicKey)
+            member("secret", ifPresent: secret)
+            object("lag") { $0.lag(lag, lane) }
+            object("flow") { $0.members(of: lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)) }
+            member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
+            member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
+        case .pull:
+            object("lag") { lane in
+                lane.member("events", lag.events)
+                lane.member("estimated", lag.isEstimate)
+            }
+        }
         member("created_at", .timestamp(delegate.createdAt))
         member("updated_at", .timestamp(delegate.updatedAt))
     }
 
     private mutating func members(of settings: WebhookSettings) {
-        for field in WebhookField.all {
+        for field in WebhookField.all where settings.kind.hasField(field.name) && field.name != "kind" {
             switch field.kind {
             case .integer(let access, _): member(field.name, access.get(settings))
             case .optionalInteger(let access, _): member(field.name, access.get(settings))

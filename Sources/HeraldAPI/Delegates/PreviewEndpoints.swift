@@ -18,6 +18,9 @@ struct PreviewEndpoints: Sendable {
     private func previewNew(_ call: Call) throws(Problem) {
         let sample = try Sample(call)
         let input = try DelegateInput.registration(call.json(), hub.rules)
+        guard input.settings.kind.allows(.preview) else {
+            throw .invalid([FieldError("/kind", "must be webhook: only a webhook makes requests")])
+        }
         let secret = try input.key()
         if let problem = secret.problem(for: input.settings) { throw .invalid([FieldError("/secret", problem)]) }
         let now = hub.clock.wall()
@@ -30,7 +33,9 @@ struct PreviewEndpoints: Sendable {
 
     private func preview(_ call: Call) throws(Problem) {
         let sample = try Sample(call)
-        let delegate = try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
+        let delegate = try problem { () throws(HubError) in 
+            try hub.webhook(call.parameters[0], of: call.app, for: .preview)
+        }
         guard !call.request.body.isEmpty else { return try answer(call, delegate, sample) }
         try answer(call, changed(delegate, DelegateInput.patch(call.json(), hub.rules)), sample)
     }

@@ -338,6 +338,8 @@ extension Problem {
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
         case .upgradeUnfinished: self = .init(.upgradeUnfinished, status: 409, detail: error.description)
         case .alreadyPublished: self = .init(.alreadyPublished, status: 409, detail: error.description)
+        case .leaseEnded, .delegatePaused, .wrongKind:
+            self = .init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }
     }

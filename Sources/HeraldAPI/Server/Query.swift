@@ -97,6 +97,15 @@ struct Query {
         return seconds
     }
 
+    /// A number in a range, if it is given.
+    func number(_ name: String, _ range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = self[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw .invalidParameter(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
     /// `true` or `false`; nothing else.
     func flag(_ name: String) throws(Problem) -> Bool {
         switch self[name] {

@@ -4,6 +4,8 @@ package enum Scope: String, CaseIterable, Sendable {
     case publish
     /// Reading everything of the app except its keys.
     case read
+    /// Pulling and settling the events of pull delegates only.
+    case consume
     /// Changing and reading everything of the app except its keys.
     case manage
     /// Everything, in every app: for operators.
@@ -30,14 +32,15 @@ extension Scope {
         case .read: 2
         case .manage: 4
         case .admin: 8
+        case .consume: 16
         }
     }
 
     fileprivate var included: UInt8 {
         switch self {
-        case .publish, .read: bit
-        case .manage: bit | Scope.read.bit
-        case .admin: 15
+        case .publish, .read, .consume: bit
+        case .manage: bit | Scope.read.bit | Scope.consume.bit
+        case .admin: 31
         }
     }
 }

@@ -103,7 +103,7 @@ struct PullLane {
         if !part.waiting.isEmpty || delegate.settings.ordering == .strict { change.returnsEvents = true }
         return PullWrite.Settled(
             acknowledged: settlement.acknowledged, retrying: settlement.retrying,
-            exhausted: settlement.exhausted.count)
+            exhausted: settlement.exhausted.count, returned: settlement.returned)
     }
 
     /// Gives back the events of all leases.

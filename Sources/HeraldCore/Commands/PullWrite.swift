@@ -51,6 +51,8 @@ package struct PullWrite: Sendable {
 
     package struct Settled: Equatable, Sendable {
         package let acknowledged, retrying, exhausted: Int
+        /// Given back, without an attempt.
+        package var returned = 0
     }
 
     package enum Outcome: Sendable {
@@ -108,7 +110,10 @@ extension PullWrite: RequestCommand {
         var work = PullLane(delegate, lane, context, transaction)
         let outcome = try outcome(&work)
         try work.write(&plan)
-        if case .sought = outcome { try context.record(provenance, app, target: delegate.id, transaction) }
+        switch outcome {
+        case .sought, .settled, .extended: try context.record(provenance, app, target: delegate.id, transaction)
+        case .claimed, .moved, .isFull, .leaseEnded, .notFound, .isPaused, .wrongKind, .unknownEvents: break
+        }
         return outcome
     }
 

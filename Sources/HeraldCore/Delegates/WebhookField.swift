@@ -45,6 +45,9 @@ package struct WebhookField: Sendable {
     /// `null` in a change resets a field to its value here.
     package static let defaults = WebhookSettings(url: "")
 
+    /// How long a lease may last that is not extended, in seconds.
+    package static let ackSecondsRange = 5...43_200
+
     /// In the order in which the HTTP API shows them.
     package static let all = [
         choice("kind", "Whether Herald sends the events or consumers pull them", { $0.kind }, { $0.kind = $1 }),
@@ -73,7 +76,7 @@ package struct WebhookField: Sendable {
             "verification", "How the receiver agrees to the callbacks", { $0.verification }, { $0.verification = $1 }),
         choice("http_version", "The version of HTTP", { $0.httpVersion }, { $0.httpVersion = $1 }),
         integer(
-            "ack_seconds", 5...43_200, "Seconds to acknowledge pulled events", { $0.ackSeconds }, { $0.ackSeconds = $1 }),
+            "ack_seconds", ackSecondsRange, "Seconds to acknowledge pulled events", { $0.ackSeconds }, { $0.ackSeconds = $1 }),
         special("tls", .tls, "Authorities, a pin and a client certificate."),
         special("request", .request, "How an event becomes a request, for receivers with a form of their own."),
     ]

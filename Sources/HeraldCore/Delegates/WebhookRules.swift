@@ -12,7 +12,20 @@ package struct WebhookRules: Sendable {
 
     /// All errors, with the field names of the HTTP API.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
-        Self.limitProblems(of: settings) + (settings.kind == .webhook ? senderCheck(&settings) : [])
+        Self.limitProblems(of: settings) + Self.kindProblems(of: settings)
+            + (settings.kind == .webhook ? senderCheck(&settings) : [])
+    }
+
+    /// The settings that a delegate of the kind does not have.
+    private static func kindProblems(of settings: WebhookSettings) -> [FieldError] {
+        let kind = settings.kind
+        var errors = WebhookField.all.filter { !kind.hasField($0.name) && !$0.isDefault(in: settings) }.map { field in
+            FieldError(field.pointer, "is no setting of a delegate of kind \(kind.rawValue)")
+        }
+        if kind == .pull, settings.ordering == .subject {
+            errors.append(FieldError("/ordering", "must be none or strict for a delegate of kind pull"))
+        }
+        return errors
     }
 
     // MARK: Limits
@@ -40,9 +53,6 @@ package struct WebhookRules: Sendable {
         }
         errors += EventSelection.problems(ofEvents: settings.events, subjects: settings.subjects)
         for field in WebhookField.all {
-            check(
-                settings.kind.hasField(field.name) || field.isDefault(in: settings), field.pointer,
-                "is no setting of a delegate of kind \(settings.kind.rawValue)")
             switch field.kind {
             case .integer(let access, let range): check(access.get(settings), range, field.pointer, "an integer")
             case .optionalInteger(let access, let range):
@@ -69,9 +79,6 @@ package struct WebhookRules: Sendable {
         check(
             settings.headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= CallbackHeaderRules.maxBytes,
             "/headers", "must have names and values of at most \(CallbackHeaderRules.maxBytes) bytes together")
-        check(
-            settings.kind == .webhook || settings.ordering != .subject, "/ordering",
-            "must be none or strict for a delegate of kind \(settings.kind.rawValue)")
         if settings.verification == .challenge, let recipe = settings.request, !recipe.hasPlainBody {
             errors.append(
                 FieldError("/verification", "can't be challenge with request.body: the challenge is in the plain body"))

@@ -168,6 +168,9 @@ public struct WebhookSettings: Equatable, Sendable {
     /// The URL without secrets; `nil` for a delegate that has none.
     package var shownURL: String? { kind == .webhook ? Self.withoutSecrets(url) : nil }
 
+    /// The description, or else the URL; `nil` if there is neither.
+    package var shownName: String? { [description, url].first { !$0.isEmpty } }
+
     /// A URL for others than the delegate's owner: only its origin, because paths and queries often contain a secret.
     package static func withoutSecrets(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return "…" }

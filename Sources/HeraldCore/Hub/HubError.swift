@@ -42,6 +42,12 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case upgradeUnfinished
     /// The event `id` was published: its time has come.
     case alreadyPublished(id: String)
+    /// The lease `id` has ended: another consumer may have its events.
+    case leaseEnded(id: String)
+    /// The delegate `id` is paused.
+    case delegatePaused(id: String)
+    /// The delegate `id` has no such action: it is of this kind.
+    case wrongKind(id: String, DelegateKind)
     /// The store failed, or can't be opened.
     case store(StoreError)
 
@@ -73,6 +79,9 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .quotaExceeded: .quotaExceeded
         case .upgradeUnfinished: .upgradeUnfinished
         case .alreadyPublished: .alreadyPublished
+        case .leaseEnded: .leaseEnded
+        case .delegatePaused: .delegatePaused
+        case .wrongKind: .wrongKind
         case .store(let error): error.problem
         }
     }
@@ -111,6 +120,11 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
             "Nodes of an older release, which lack this feature, still use the database. Try again when all are replaced."
         case .alreadyPublished(let id):
             "The event \(id) was published. Only scheduled events can be changed or cancelled."
+        case .leaseEnded(let id):
+            "The lease \(id) has ended. Its events that were not acknowledged are handed out again. Pull the next ones."
+        case .delegatePaused(let id): "The delegate \(id) is paused. Its events are kept until it is resumed."
+        case .wrongKind(let id, .webhook): "The delegate \(id) is a webhook. Only delegates of kind pull are pulled."
+        case .wrongKind(let id, .pull): "The delegate \(id) is of kind pull. Only webhooks have this action."
         case .store(let error): error.description
         }
     }
@@ -185,16 +199,21 @@ extension PendingWrite.Outcome {
 }
 
 extension Hub {
-    /// The webhook with this id.
-    package func webhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
+    /// The webhook or pull delegate with this id.
+    /// - Parameter action: what is to be done with it.
+    /// - Throws: `.wrongKind` if its kind has no such action.
+    package func webhook(
+        _ id: String, of app: AppKey, for action: DelegateKind.Action? = nil
+    ) throws(HubError) -> WebhookDelegate {
         guard let delegate = committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
+        if let action, !delegate.settings.kind.allows(action) { throw .wrongKind(id: id, delegate.settings.kind) }
         return delegate
     }
 
     /// A webhook that may be called with a test event: before its owner has agreed, an address gets only the handshake or
     /// the challenge.
     package func testableWebhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
-        let delegate = try webhook(id, of: app)
+        let delegate = try webhook(id, of: app, for: .test)
         if delegate.status == .pendingVerification { throw .unverified(id: id) }
         return delegate
     }

@@ -39,6 +39,12 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case upgradeUnfinished = "upgrade-unfinished"
     /// The time of the scheduled event has come.
     case alreadyPublished = "already-published"
+    /// The lease of pulled events has ended.
+    case leaseEnded = "lease-ended"
+    /// Nothing is handed out while the delegate is paused.
+    case delegatePaused = "delegate-paused"
+    /// A delegate of this kind has no such action.
+    case wrongKind = "wrong-kind"
     /// The disk is full; may succeed later.
     case storageFull = "storage-full"
     /// The store fails; may succeed later.
@@ -66,6 +72,9 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .quotaExceeded: "The app has reached its quota"
         case .upgradeUnfinished: "The upgrade is not complete"
         case .alreadyPublished: "The event was published"
+        case .leaseEnded: "The lease has ended"
+        case .delegatePaused: "The delegate is paused"
+        case .wrongKind: "The delegate is of another kind"
         case .storageFull: "The disk is full"
         case .storageUnavailable: "The store is not available"
         }

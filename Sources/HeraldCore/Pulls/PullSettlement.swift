@@ -16,6 +16,8 @@ struct PullSettlement {
     private(set) var checkpoint = Checkpoint()
     private(set) var acknowledged = 0
     private(set) var retrying = 0
+    /// Given back, without an attempt.
+    private(set) var returned = 0
     /// The events whose schedule is used up, with their numbers of attempts.
     private(set) var exhausted: [(event: LogPosition, attempts: Int)] = []
     private var statistics: DeliveryStatistics
@@ -90,6 +92,7 @@ struct PullSettlement {
     }
 
     private mutating func giveBack(_ entry: PullLease.Entry) {
+        returned += 1
         let row = rows[entry.event]
         if entry.hasRow, row == nil { return }
         wait(entry, row, attempts: entry.attempts, dueAt: now, .retrying, isAlone: row?.isAlone == true)

@@ -33,11 +33,16 @@ package final class Pulls: EventDelegate, PullObserver {
         let ackSeconds: Int?
         /// How long it waits for events, ≥ 0.
         let seconds: Int
+        /// Calls its closure with whether somebody waits for the result, before one that has waited is served.
+        let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
         let completion: @Sendable (Result<Run, Failure>) -> Void
 
-        /// - Parameter completion: called once on some thread; must not wait.
+        /// - Parameters:
+        ///   - isAwaited: called on some thread; it may call its closure later, on any thread.
+        ///   - completion: called once on some thread; must not wait.
         package init(
             app: AppKey = .default, delegateID: String, limit: Int, ackSeconds: Int? = nil, seconds: Int,
+            isAwaited: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(true) },
             completion: @escaping @Sendable (Result<Run, Failure>) -> Void
         ) {
             self.app = app
@@ -45,6 +50,7 @@ package final class Pulls: EventDelegate, PullObserver {
             self.limit = limit
             self.ackSeconds = ackSeconds
             self.seconds = seconds
+            self.isAwaited = isAwaited
             self.completion = completion
         }
     }
@@ -315,7 +321,11 @@ package final class Pulls: EventDelegate, PullObserver {
         guard isAwaited else { return }
         for entry in waiting.take(where: { $0.key == key }) {
             left(key)
-            enqueue(entry.request)
+            let pull = entry.request
+            // A lease that nobody receives would hold its events back.
+            pull.request.isAwaited { [weak self] isAwaited in
+                if isAwaited { self?.enqueue(pull) } else { pull.request.completion(.success(Run())) }
+            }
         }
     }
 

@@ -150,7 +150,7 @@ struct PullTests {
         #expect(try await pull(delegate).lease == nil)
         #expect(
             try await acknowledge(first, of: delegate, failed: ["e1"])
-                == .init(acknowledged: 1, retrying: 1, exhausted: 0))
+                == .init(acknowledged: 1, retrying: 1, exhausted: 0, returned: 1))
         #expect(try await pull(delegate).lease == nil)
         clock.advance(seconds: 13)
         var order: [String] = []

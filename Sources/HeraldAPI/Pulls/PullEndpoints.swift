@@ -1,0 +1,214 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Pulling the events of a delegate of kind `pull`, and settling its leases.
+struct PullEndpoints: Sendable {
+    let hub: Hub
+    let pulls: Pulls
+    let waits: ReceiverWaits
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/delegates/{id}/pull", needs: .consume, pull),
+            Route(.post, "/v1/delegates/{id}/ack", needs: .consume, acknowledge),
+            Route(.post, "/v1/delegates/{id}/extend", needs: .consume, extend),
+            Route(.post, "/v1/delegates/{id}/seek", needs: .manage, seek),
+            Route(.get, "/v1/delegates/{id}/leases", needs: .read, leases),
+            Route(.delete, "/v1/delegates/{id}/leases/{lease}", needs: .manage, release),
+        ]
+    }
+
+    private func delegate(_ call: Call) throws(Problem) -> WebhookDelegate {
+        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app, for: .pull) }
+    }
+
+    // MARK: Pulling
+
+    private func pull(_ call: Call) throws(Problem) {
+        let query = try call.query("max", "wait", "ack_seconds", "ack")
+        try call.noBody()
+        let limit = try query.number("max", 1...PullLease.maxEvents) ?? 100
+        let ackSeconds = try query.number("ack_seconds", WebhookField.ackSecondsRange)
+        let seconds = try query.wait() ?? 0
+        let delegate = try delegate(call)
+        guard let lease = query["ack"] else { return try pull(call, delegate, limit, ackSeconds, seconds) }
+        settle(call, delegate, .acknowledge(lease: lease, failed: []), lease) { _ in
+            do throws(Problem) {
+                try pull(call, delegate, limit, ackSeconds, seconds)
+            } catch {
+                call.send(error)
+            }
+        }
+    }
+
+    private func pull(
+        _ call: Call, _ delegate: WebhookDelegate, _ limit: Int, _ ackSeconds: Int?, _ seconds: Int
+    ) throws(Problem) {
+        let wait = seconds > 0 ? waits.begin() : nil
+        if seconds > 0, wait == nil { throw .tooManyWaits }
+        let silence = hub.limitsReads ? call.deadline(milliseconds: ReadDeadlines.read + 1_000 * seconds) : nil
+        pulls.pull(
+            .init(
+                app: call.app, delegateID: delegate.id, limit: limit, ackSeconds: ackSeconds, seconds: seconds,
+                isAwaited: { body in call.responder.isAwaited(body) }
+            ) { result in
+                defer { withExtendedLifetime((wait, silence)) {} }
+                // The key may have been revoked since the request.
+                guard access.isValid(call.principal) else { return call.send(.unauthorized) }
+                switch result {
+                case .success(let run): send(run, call)
+                case .failure(let failure): call.send(Problem(failure, delegate.id))
+                }
+            })
+    }
+
+    private func send(_ run: Pulls.Run, _ call: Call) {
+        var json = JSONWriter(capacity: 256 * (run.events.count + 1))
+        json.object {
+            $0.member("lease", run.lease?.id)
+            $0.member("expires_at", run.lease.map { Timestamp(milliseconds: $0.expiresAt) })
+            $0.array("events") { events in
+                for (logged, attempt) in run.events {
+                    events.object {
+                        $0.members(of: logged.event)
+                        $0.member("attempt", attempt)
+                    }
+                }
+            }
+            $0.member("more", run.hasMore)
+        }
+        call.send([], json.bytes)
+    }
+
+    // MARK: Settling
+
+    private func acknowledge(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let input = try AcknowledgementInput(call.json())
+        let delegate = try delegate(call)
+        settle(call, delegate, input.action, input.lease) { settled in
+            call.send {
+                $0.member("acked", settled.acknowledged)
+                $0.member("retrying", settled.retrying)
+                $0.member("exhausted", settled.exhausted)
+                $0.member("returned", settled.returned)
+            }
+        }
+    }
+
+    private func settle(
+        _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, _ lease: String,
+        _ settled: @escaping @Sendable (PullWrite.Settled) -> Void
+    ) {
+        submit(call, delegate, action, lease) { outcome in
+            if case .settled(let counts) = outcome { settled(counts) }
+        }
+    }
+
+    /// - Parameter done: called with a success.
+    private func submit(
+        _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, _ lease: String = "",
+        provenance: Provenance? = nil, _ done: @escaping @Sendable (PullWrite.Outcome) -> Void
+    ) {
+        let write = PullWrite(app: call.app, delegateID: delegate.id, action: action, provenance: provenance) { result in
+            guard case .done(let outcome) = result else { return call.send(result) { _ in Response(status: 204) } }
+            if let problem = Problem(outcome, delegate.id, lease) { call.send(problem) } else { done(outcome) }
+        }
+        hub.submit(write)
+    }
+
+    private func extend(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let input = try ExtensionInput(call.json())
+        let delegate = try delegate(call)
+        let seconds = input.seconds ?? delegate.settings.ackSeconds
+        submit(call, delegate, .extend(lease: input.lease, seconds: seconds), input.lease) { outcome in
+            guard case .extended(let lease) = outcome else { return }
+            call.send { $0.members(of: lease) }
+        }
+    }
+
+    // MARK: Administration
+
+    private func seek(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let target = try SeekInput(call.json()).target
+        let delegate = try delegate(call)
+        let provenance = call.provenance
+        try call.answer(from: hub) { reader in
+            let position = try target.first(in: reader, app: call.app, head: hub.head, pointer: "/to") - 1
+            submit(call, delegate, .seek(to: position), provenance: provenance) { outcome in
+                guard case .sought = outcome else { return }
+                let backlog = Backlog(unseenAfter: position, of: call.app, in: hub)
+                call.send {
+                    $0.member("events", backlog.events)
+                    $0.member("estimated", backlog.isEstimate)
+                }
+            }
+        }
+    }
+
+    /// The leases that have not ended, newest first.
+    private func leases(_ call: Call) throws(Problem) {
+        let delegate = try delegate(call)
+        // Checked here, so that it is not read for nothing.
+        _ = try call.query("limit", "cursor")
+        try call.answer(from: hub) { reader in
+            let now = hub.clock.wall()
+            let open = try reader.leases(of: delegate.key, endedBy: .max, limit: PullLease.maxCount)
+                .filter { $0.expiresAt > now }.sorted { $0.id > $1.id }
+            try call.send(newestFirst: open, ids: "ls_", id: \.id) { $1.members(of: $0) }
+        }
+    }
+
+    private func release(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.noBody()
+        let delegate = try delegate(call)
+        let lease = call.parameters[1]
+        submit(call, delegate, .release(lease: lease), lease, provenance: call.provenance) { _ in
+            call.send(Response(status: 204))
+        }
+    }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of lease: PullLease) {
+        member("lease", lease.id)
+        member("events", lease.entries.count)
+        member("created_at", .timestamp(lease.createdAt))
+        member("expires_at", .timestamp(lease.expiresAt))
+    }
+}
+
+extension Problem {
+    /// `nil` for a success.
+    fileprivate init?(_ outcome: PullWrite.Outcome, _ delegate: String, _ lease: String) {
+        switch outcome {
+        case .settled, .extended, .sought, .claimed, .moved, .isFull: return nil
+        case .leaseEnded: self.init(HubError.leaseEnded(id: lease))
+        case .notFound: self.init(HubError.noWebhook(delegate))
+        case .isPaused: self.init(HubError.delegatePaused(id: delegate))
+        case .wrongKind: self.init(HubError.wrongKind(id: delegate, .webhook))
+        case .unknownEvents(let indices):
+            self = .invalid(indices.map { FieldError("/failed/\($0)/id", "is no event of the lease") })
+        }
+    }
+
+    fileprivate init(_ failure: Pulls.Failure, _ delegate: String) {
+        switch failure {
+        case .notFound: self.init(HubError.noWebhook(delegate))
+        case .isPaused: self.init(HubError.delegatePaused(id: delegate))
+        case .wrongKind: self.init(HubError.wrongKind(id: delegate, .webhook))
+        case .busy: self = .tooManyPulls
+        case .refused(let refusal): self.init(refusal.error)
+        case .store(let error): self.init(error)
+        }
+    }
+
+    private static let tooManyPulls = unavailable(
+        .busy, "Too many pulls wait for the store. Nothing was handed out; try again in a second.")
+}

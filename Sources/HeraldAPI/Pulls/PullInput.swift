@@ -1,0 +1,118 @@
+import HeraldCore
+import HeraldJSON
+
+/// Parses an acknowledgement: `{"lease", "failed": [{"id", "retry_after", "reason"}]}`, or `{"lease", "release": true}`.
+struct AcknowledgementInput {
+    private static let fields = ["lease", "failed", "release"]
+    private static let failureFields = ["id", "retry_after", "reason"]
+    /// In seconds.
+    private static let retryAfter: ClosedRange<Int64> = 0...604_800
+    private static let maxReason = 200
+
+    let lease: String
+    let action: PullWrite.Action
+
+    /// - Throws: 422 with all invalid fields.
+    init(_ document: JSONDocument) throws(Problem) {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        lease = reader.lease(document["lease"])
+        var failed: [PullWrite.Failed] = []
+        if let value = document["failed"], !value.isNull {
+            if value.kind == .array, value.count <= PullLease.maxEvents {
+                for (index, element) in value.elements.enumerated() {
+                    failed.append(Self.failure(element, "/failed/\(index)", &reader))
+                }
+            } else {
+                reader.wrong("/failed", "must be an array of at most \(PullLease.maxEvents) objects with an id")
+            }
+        }
+        var releases = false
+        if let value = document["release"], !value.isNull { releases = reader.flag(value, "/release") }
+        if releases, !failed.isEmpty {
+            reader.wrong("/failed", "can't be combined with release, which gives all events back")
+        }
+        var seen: Set<String> = []
+        for (index, failure) in failed.enumerated() where !failure.id.isEmpty {
+            if !seen.insert(failure.id).inserted { reader.wrong("/failed/\(index)/id", "is given twice") }
+        }
+        try reader.check()
+        action = releases ? .release(lease: lease) : .acknowledge(lease: lease, failed: failed)
+    }
+
+    private static func failure(
+        _ value: JSONValue, _ pointer: String, _ reader: inout FieldReader
+    ) -> PullWrite.Failed {
+        guard value.kind == .object else {
+            reader.wrong(pointer, "must be an object with an id")
+            return PullWrite.Failed(id: "", retryAfter: nil, reason: "")
+        }
+        var (id, reason): (String?, String) = (nil, "")
+        var seconds: Int?
+        for (key, member) in value.members {
+            let place = JSONPointer.child(pointer, key)
+            switch key {
+            case "id": id = reader.text(member, place) ?? ""
+            case "retry_after": if !member.isNull { seconds = reader.integer(member, place, retryAfter) }
+            case "reason":
+                if !member.isNull { reason = reader.text(member, place) ?? "" }
+                if reason.unicodeScalars.count > maxReason {
+                    reader.wrong(place, "must have at most \(maxReason) characters")
+                }
+            default: reader.wrong(place, "is not a known field; fields are: \(failureFields.joined(separator: ", "))")
+            }
+        }
+        if id == nil { reader.wrong(pointer + "/id", "is required: the id of the event") }
+        return PullWrite.Failed(id: id ?? "", retryAfter: seconds, reason: reason)
+    }
+}
+
+/// Parses the extension of a lease: `{"lease", "ack_seconds"}`.
+struct ExtensionInput {
+    let lease: String
+    /// `nil` for the delegate's.
+    let seconds: Int?
+
+    /// - Throws: 422 with all invalid fields.
+    init(_ document: JSONDocument) throws(Problem) {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["lease", "ack_seconds"]))
+        lease = reader.lease(document["lease"])
+        var seconds: Int?
+        if let value = document["ack_seconds"], !value.isNull {
+            let range = WebhookField.ackSecondsRange
+            seconds = reader.integer(value, "/ack_seconds", Int64(range.lowerBound)...Int64(range.upperBound))
+        }
+        self.seconds = seconds
+        try reader.check()
+    }
+}
+
+/// Parses a new position: `{"to"}`.
+struct SeekInput {
+    let target: PositionInput
+
+    /// - Throws: 422 with all invalid fields.
+    init(_ document: JSONDocument) throws(Problem) {
+        let words = "\"earliest\", \"now\", \(PositionInput.words)"
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["to"]))
+        if let value = document["to"], !value.isNull {
+            target = reader.place(value, "/to", words: words)
+        } else {
+            target = .now
+            reader.wrong("/to", "is required: \(words)")
+        }
+        try reader.check()
+    }
+}
+
+extension FieldReader {
+    fileprivate mutating func lease(_ value: JSONValue?) -> String {
+        guard let value, !value.isNull else {
+            wrong("/lease", "is required: the lease that a pull has returned")
+            return ""
+        }
+        return text(value, "/lease") ?? ""
+    }
+}
