@@ -100,6 +100,12 @@ public enum ProblemName {}
 public enum PublishedEvent {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
+public enum PullSequence {}
+
+@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
+public enum PulledRun {}
+
+@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum Recipe {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")

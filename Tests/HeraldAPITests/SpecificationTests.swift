@@ -169,7 +169,10 @@ struct SpecificationTests {
         let registration = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.flatMap {
             $0["properties"]?.members.map(\.key) ?? []
         }
-        #expect(Set(settings + registration) == Set(DelegateInput.fields))
+        let pull = try #require(schemas["PullRegistration"]?["properties"]).members.map(\.key)
+        #expect(Set(settings + registration + pull) == Set(DelegateInput.fields))
+        let ofPulls = DelegateInput.patchFields.filter(DelegateKind.pull.hasField)
+        #expect(Set(pull) == Set(ofPulls + ["start"]))
         let patch = try #require(schemas["DelegatePatch"]?["properties"]).members.map(\.key)
         #expect(Set(patch) == Set(DelegateInput.patchFields))
     }
@@ -178,10 +181,11 @@ struct SpecificationTests {
     func settings() throws {
         let schemas = try #require(specification["components"]?["schemas"])
         let described = try #require(schemas["DelegateSettings"]?["properties"])
+        let pulled = try #require(schemas["PullRegistration"]?["properties"])
         let patched = try #require(schemas["DelegatePatch"]?["properties"])
         for field in WebhookField.all {
             if case .special = field.kind { continue }
-            for schema in [described[field.name], patched[field.name]] {
+            for schema in [described[field.name] ?? pulled[field.name], patched[field.name]] {
                 let schema = try #require(schema, "\(field.name)")
                 switch field.kind {
                 case .integer(_, let range), .optionalInteger(_, let range):
@@ -195,13 +199,13 @@ struct SpecificationTests {
                 }
             }
             if case .integer(let access, _) = field.kind {
-                #expect(described[field.name]?["default"]?.integer == Int64(access.get(WebhookField.defaults)))
+                #expect((described[field.name] ?? pulled[field.name])?["default"]?.integer == Int64(access.get(WebhookField.defaults)))
             }
         }
         let form = try Repository.text("Sources/HeraldAPI/Dashboard/Pages/fields.js")
         let inputs = form.matches(of: #/\{ name: "(\w+)"/#).map { String($0.1) }
-        // TLS settings and secrets have forms of their own.
-        #expect(Set(inputs) == Set(DelegateInput.fields).subtracting(["tls", "secret"]))
+        // TLS settings and secrets have forms of their own. The form registers webhooks.
+        #expect(Set(inputs) == Set(DelegateInput.fields).subtracting(["tls", "secret", "kind"]))
     }
 
     @Test("the problems equal those of the code")

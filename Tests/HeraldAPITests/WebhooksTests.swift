@@ -396,6 +396,8 @@ struct WebhooksTests {
         "redeliverEvent": "redeliver", "listDeliveries": "deliveries", "redeliver": "redeliverAll",
         "countDeliveries": "countDeliveries",
         "cancelDeliveries": "cancelAll", "streamAttempts": "followAttempts",
+        "pullEvents": "pull", "acknowledgeEvents": "acknowledge", "extendLease": "extend", "seekDelegate": "seek",
+        "listLeases": "leases", "endLease": "endLease",
     ]
 
     @Test("can do all that the HTTP API can do with them")
@@ -406,7 +408,7 @@ struct WebhooksTests {
             operations.formUnion(item.members.compactMap { $0.value["operationId"]?.string })
         }
         #expect(operations == Set(Self.counterparts.keys))
-        let files = ["Webhooks", "Webhooks+Deliveries", "AttemptSequence"]
+        let files = ["Webhooks", "Webhooks+Deliveries", "AttemptSequence", "Webhooks+Pulls", "PulledRun"]
         let code = try files.map { try Repository.text("Sources/Herald/Webhooks/\($0).swift") }.joined()
         for (operation, name) in Self.counterparts {
             #expect(code.contains("    public func \(name)("), "\(operation) has no \(name)")

@@ -249,7 +249,7 @@ extension Webhooks {
     ) async throws(HubError) -> Webhook.ReplayPreview {
         let plan = ReplayPlan(from: from.input, until: until.input, only: onlyFailed ? .failed : .all)
         if !plan.errors.isEmpty { throw .invalid(plan.errors) }
-        let delegate = try hub.webhook(id, of: .default)
+        let delegate = try hub.webhook(id, of: .default, for: .replay)
         let (action, backlog) = try await hub.reading { [hub] in try plan.action(for: delegate, hub, $0) }
         guard let action, !isDryRun else { return Webhook.ReplayPreview(backlog) }
         switch try await hub.manage(action) {

@@ -90,7 +90,7 @@ extension Webhooks {
         try await set(WebhookSettings(url: url, events: events.map(EventPattern.init(unchecked:))))
     }
 
-    private func register(
+    func register(
         _ settings: WebhookSettings, secret: SigningSecret?, signature: SigningSecret.Scheme = .v1, start: EventPoint,
         _ adjust: (inout RegistryWrite.Registration) -> Void
     ) async throws(HubError) -> Webhook {
@@ -174,6 +174,7 @@ extension Webhooks {
         of id: Webhook.ID, to secret: SigningSecret? = nil, signature: SigningSecret.Scheme? = nil,
         overlap: Duration? = nil
     ) async throws(HubError) -> Webhook {
+        _ = try hub.webhook(id, of: .default, for: .rotateSecret)
         let rotation = SecretRotation(
             overlapSeconds: overlap?.components.seconds ?? SecretRotation.defaultOverlap, secret, scheme: signature,
             newBytes: try SigningSecret.newBytes())
@@ -233,6 +234,7 @@ extension Webhooks {
         return try await hub.reading { [hub, before] reader in
             // One more shows that there is another page.
             let found = hub.committed.registry.list(.default, before: before, limit: limit + 1) { delegate in
+                guard delegate.settings.kind == .webhook else { return false }
                 if let status, delegate.shownStatus(hub.lane(of: delegate)) != status { return false }
                 return event.map(delegate.selection.includes(type:)) ?? true
             }

@@ -60,7 +60,8 @@ struct PullEndpoints: Sendable {
                 guard access.isValid(call.principal) else { return call.send(.unauthorized) }
                 switch result {
                 case .success(let run): send(run, call)
-                case .failure(let failure): call.send(Problem(failure, delegate.id))
+                case .failure(.busy): call.send(.tooManyPulls)
+                case .failure(let failure): call.send(Problem(failure.error(delegate.id)))
                 }
             })
     }
@@ -115,7 +116,8 @@ struct PullEndpoints: Sendable {
     ) {
         let write = PullWrite(app: call.app, delegateID: delegate.id, action: action, provenance: provenance) { result in
             guard case .done(let outcome) = result else { return call.send(result) { _ in Response(status: 204) } }
-            if let problem = Problem(outcome, delegate.id, lease) { call.send(problem) } else { done(outcome) }
+            if let error = outcome.error(delegate.id, lease: lease) { return call.send(Problem(error)) }
+            done(outcome)
         }
         hub.submit(write)
     }
@@ -185,30 +187,6 @@ extension JSONObjectWriter {
 }
 
 extension Problem {
-    /// `nil` for a success.
-    fileprivate init?(_ outcome: PullWrite.Outcome, _ delegate: String, _ lease: String) {
-        switch outcome {
-        case .settled, .extended, .sought, .claimed, .moved, .isFull: return nil
-        case .leaseEnded: self.init(HubError.leaseEnded(id: lease))
-        case .notFound: self.init(HubError.noWebhook(delegate))
-        case .isPaused: self.init(HubError.delegatePaused(id: delegate))
-        case .wrongKind: self.init(HubError.wrongKind(id: delegate, .webhook))
-        case .unknownEvents(let indices):
-            self = .invalid(indices.map { FieldError("/failed/\($0)/id", "is no event of the lease") })
-        }
-    }
-
-    fileprivate init(_ failure: Pulls.Failure, _ delegate: String) {
-        switch failure {
-        case .notFound: self.init(HubError.noWebhook(delegate))
-        case .isPaused: self.init(HubError.delegatePaused(id: delegate))
-        case .wrongKind: self.init(HubError.wrongKind(id: delegate, .webhook))
-        case .busy: self = .tooManyPulls
-        case .refused(let refusal): self.init(refusal.error)
-        case .store(let error): self.init(error)
-        }
-    }
-
-    private static let tooManyPulls = unavailable(
+    fileprivate static let tooManyPulls = unavailable(
         .busy, "Too many pulls wait for the store. Nothing was handed out; try again in a second.")
 }

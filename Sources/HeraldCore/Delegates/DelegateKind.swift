@@ -1,5 +1,5 @@
 /// How a delegate gets its events. A kind is one line of each table below.
-public enum DelegateKind: String, Sendable, CaseIterable {
+package enum DelegateKind: String, Sendable, CaseIterable {
     /// A delivery loop sends callbacks to a URL.
     case webhook
     /// Consumers request the events: a pull hands out a run of them, and an acknowledgement settles it.

@@ -46,13 +46,20 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case leaseEnded(id: String)
     /// The delegate `id` is paused.
     case delegatePaused(id: String)
-    /// The delegate `id` has no such action: it is of this kind.
-    case wrongKind(id: String, DelegateKind)
+    /// The delegate is of a kind that has no such action: which one.
+    case wrongKind(String)
     /// The store failed, or can't be opened.
     case store(StoreError)
 
     package static func noWebhook(_ id: String) -> HubError {
         .notFound("There is no webhook with the id \(id).")
+    }
+
+    package static func wrongKind(_ id: String, _ kind: DelegateKind) -> HubError {
+        switch kind {
+        case .webhook: .wrongKind("The delegate \(id) is a webhook. Only delegates of kind pull are pulled.")
+        case .pull: .wrongKind("The delegate \(id) is of kind pull. Only webhooks have this action.")
+        }
     }
 
     package static func noEvent(_ id: String) -> HubError { .notFound("There is no event with the id \(id).") }
@@ -123,8 +130,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .leaseEnded(let id):
             "The lease \(id) has ended. Its events that were not acknowledged are handed out again. Pull the next ones."
         case .delegatePaused(let id): "The delegate \(id) is paused. Its events are kept until it is resumed."
-        case .wrongKind(let id, .webhook): "The delegate \(id) is a webhook. Only delegates of kind pull are pulled."
-        case .wrongKind(let id, .pull): "The delegate \(id) is of kind pull. Only webhooks have this action."
+        case .wrongKind(let why): why
         case .store(let error): error.description
         }
     }
@@ -206,7 +212,7 @@ extension Hub {
         _ id: String, of app: AppKey, for action: DelegateKind.Action? = nil
     ) throws(HubError) -> WebhookDelegate {
         guard let delegate = committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
-        if let action, !delegate.settings.kind.allows(action) { throw .wrongKind(id: id, delegate.settings.kind) }
+        if let action, !delegate.settings.kind.allows(action) { throw .wrongKind(id, delegate.settings.kind) }
         return delegate
     }
 

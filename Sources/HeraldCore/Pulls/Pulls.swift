@@ -329,6 +329,12 @@ package final class Pulls: EventDelegate, PullObserver {
         }
     }
 
+    /// Lets all pulls that wait look again, or end. Any thread.
+    package func wakeAll() {
+        let keys = state.withLock { Array($0.lines.keys) }
+        for key in keys { wake(key) }
+    }
+
     /// The writer's thread.
     package func mayHaveEvents(_ delegate: DelegateKey) { wake(delegate) }
 

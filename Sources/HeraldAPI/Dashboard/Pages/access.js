@@ -13,7 +13,7 @@ export const isOpen = () => !session.key_required;
 /// Whether requests of this scope are allowed.
 export const may = (scope) => session.scopes.includes(scope);
 
-/// A `curl` command for a path of the API, with a variable for the key if one is needed. A user of a portal has none.
+/// A `curl` command for a path of the API, with a variable for the key if one is needed.
 export function curl(path, ...lines) {
   if (session.portal) return null;
   const key = session.key_required ? ['-H "Authorization: Bearer $HERALD_KEY"'] : [];

@@ -112,6 +112,7 @@ export const api = {
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
   replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
   replays: (id) => get(delegate(id) + "/replays"),
+  leases: (id) => get(delegate(id) + "/leases"),
   endReplay: (id, replay) => send("DELETE", `${delegate(id)}/replays/${encodeURIComponent(replay)}`),
   explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
   /// Events and attempts over time.

@@ -1,4 +1,4 @@
-// The appearance of the pages for the users of an app's links: the name, the logo, the color and the language that the app has.
+// The name, logo, color and language of an app, on the pages for the users of its links.
 
 import { h } from "./dom.js";
 

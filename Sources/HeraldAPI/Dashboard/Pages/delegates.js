@@ -19,7 +19,7 @@ export function delegates(root, { parameter, signal }) {
   let found = [];
   const statistics = new Map();
   const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: () => refresh() });
-  const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
+  const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", pull: "Pulled", in_memory: "Inside the process", stream: "Live streams" });
   const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
   const sort = select("sort", "Sort", { status: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
   const list = h("div", { class: "list", "aria-live": "off" });
@@ -67,7 +67,7 @@ export function delegates(root, { parameter, signal }) {
 
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
-    for (const { id } of found.filter((each) => each.kind === "webhook").slice(0, 40)) {
+    for (const { id } of found.filter((each) => each.id.startsWith("dlg_") && each.kind !== "in_memory").slice(0, 40)) {
       if (signal.aborted || isCovered()) return;
       statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
     }

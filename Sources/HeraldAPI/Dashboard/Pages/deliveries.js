@@ -1,4 +1,4 @@
-// Deliveries, newest first: searched by state, delegate, type, subject, error and time; sent again and cancelled by the same.
+// Deliveries, newest first: searched, sent again and cancelled.
 
 import { may } from "./access.js";
 import { api } from "./api.js";

@@ -12,7 +12,7 @@ import { activity } from "./activity.js";
 import { attempt } from "./attempt.js";
 import { attempts } from "./attempts.js";
 import { bulk } from "./bulk.js";
-import { replays } from "./replay.js";
+import { leases, replays } from "./replay.js";
 
 const meanwhile = "These settings were changed elsewhere. Close and open the delegate to see them.";
 
@@ -103,7 +103,7 @@ export function drawer(id, changed, signal) {
     const [{ answer: delegate }, numbers] = await Promise.all([api.delegate(id), isWebhook ? api.statistics(id) : null]);
     drawHead(delegate, numbers);
     if (isWebhook && !edited) {
-      past = replays(id, controller.signal);
+      past = delegate.flow ? replays(id, controller.signal) : leases(id, controller.signal);
       chart.append(past.element, activity(controller.signal, { delegate: id }, false));
       list.append(attempts(id, controller.signal));
       edit(delegate);
@@ -117,20 +117,19 @@ export function drawer(id, changed, signal) {
     show(head, h("h2", { class: "data" }, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
       h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
       numbers && h("dl", { class: "numbers" }, [
-        ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
-        ["Limited by", flow(delegate.flow)],
-        ["Refused types", refused(delegate.flow)],
+        ["Behind", backlog(delegate.lag)], ...delegate.flow ? [["Retrying", count(delegate.lag.retrying)],
+          ["Limited by", flow(delegate.flow)], ["Refused types", refused(delegate.flow)]] : [],
         ["Given up", numbers.pending.exhausted > 0 ? h("a", { href: `#/deliveries?state=exhausted&delegate=${delegate.id}` }, count(numbers.pending.exhausted)) : "0"],
         ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
       h("p", { class: "muted mono small" }, delegate.id),
       numbers && may("manage") && h("div", { class: "actions" },
-        button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
+        delegate.flow && button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
-        button("replay", "Replay", () => past.open()),
+        delegate.flow && button("replay", "Replay", () => past.open()),
         numbers.pending.exhausted > 0 && button("redeliver", "Redeliver given up", redeliver),
-        button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
+        delegate.flow && button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }
 
   async function act(action, words) {

@@ -21,7 +21,7 @@ const json = { read: (value) => new Stored(value), write: (value) => indented(va
 const choice = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
-/// In the order of the form. `only: "new"`: for the registration only.
+/// In the order of the form. `only: "new"`: for the registration only; "pull": for a delegate that has it.
 const fields = [
   { name: "url", title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
   { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
@@ -34,6 +34,7 @@ const fields = [
   { name: "rate_limit", title: "Requests per second, at most", type: number, hint: "Empty: no limit.", more: true },
   { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
   { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default.", more: true },
+  { name: "ack_seconds", title: "Seconds to acknowledge", type: number, hint: "5 to 43200; default 60.", more: true, only: "pull" },
   { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease.", more: true },
   { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days.", more: true },
   { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again.", more: true },
@@ -53,13 +54,14 @@ export class Fields {
   /// - Parameter delegate: the delegate to edit; none for a new one.
   constructor(delegate) {
     this.#delegate = delegate;
-    const used = fields.filter((field) => !field.isRecipe && (!delegate || field.only !== "new"));
+    const used = fields.filter(({ isRecipe, name, only }) => !isRecipe && (delegate ? only !== "new" && (name in delegate || (name === "headers" && delegate.url)) : only !== "pull"));
     this.general = h("p", { class: "error", role: "alert", hidden: true });
     this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
     this.more = h("details", { class: "more" }, h("summary", null, "More settings"),
       h("div", { class: "fields" }, used.filter((field) => field.more).map((field) => this.#row(field))));
     this.recipe = new Recipe(delegate, () => this.read());
-    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more, this.recipe.element);
+    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more,
+      delegate?.kind !== "pull" && this.recipe.element);
   }
 
   /// Whether a delegate still has the initial settings of the form.

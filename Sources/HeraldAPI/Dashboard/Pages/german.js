@@ -17,6 +17,7 @@ export const german = {
   "active": "aktiv", "delivered": "zugestellt", "succeeded": "erfolgreich", "logged in": "angemeldet", "running": "läuft", "retrying": "wird wiederholt", "pending": "wartet",
   "pending verification": "wartet auf Prüfung", "failing": "schlägt fehl", "exhausted": "aufgegeben", "failed": "fehlgeschlagen", "paused": "angehalten", "disabled": "abgeschaltet", "gone": "nicht mehr da",
   "dropped": "verworfen", "logged out": "abgemeldet", "stopped": "beendet", "unknown": "unbekannt", "timeout": "Zeitüberschreitung", "connection failed": "keine Verbindung",
+  "lease expired": "nicht rechtzeitig bestätigt", "refused": "abgelehnt", "Leases: {}": "In Arbeit: {}", "Seconds to acknowledge": "Sekunden bis zur Bestätigung", "5 to 43200; default 60.": "5 bis 43200; sonst 60.",
   "name not resolved": "Name nicht gefunden", "address refused": "Adresse nicht erlaubt", "tls failed": "TLS fehlgeschlagen", "protocol error": "Protokollfehler", "none": "keine",
   // Overview
   "Needs attention": "Braucht Aufmerksamkeit", "Nothing: every delegate receives its events.": "Nichts: Jeder Empfänger erhält seine Ereignisse.", "Nothing yet.": "Noch nichts.", "Event flow": "Fluss der Ereignisse",
@@ -29,7 +30,7 @@ export const german = {
   "Over time": "Verlauf", "Period": "Zeitraum", "Hour": "Stunde", "Day": "Tag", "Week": "Woche", "Attempts": "Versuche", "No attempt": "Kein Versuch", "{} % of {} succeeded": "{} % von {} erfolgreich",
   "Attempts in 24 hours: {}": "Versuche in 24 Stunden: {}",
   // Delegates
-  "New delegate": "Neuer Empfänger", "Search": "Suche", "Search delegates": "Empfänger suchen", "Kind": "Art", "All kinds": "Alle Arten", "Webhooks": "Webhooks", "Inside the process": "Im Server", "Live streams": "Live-Ströme",
+  "New delegate": "Neuer Empfänger", "Search": "Suche", "Search delegates": "Empfänger suchen", "Kind": "Art", "All kinds": "Alle Arten", "Webhooks": "Webhooks", "Pulled": "Abgeholt", "Inside the process": "Im Server", "Live streams": "Live-Ströme",
   "All states": "Alle Zustände", "Sort": "Reihenfolge", "Failing first": "Fehlschlagende zuerst", "By name": "Nach Namen", "By lag": "Nach Rückstand", "Newest first": "Neueste zuerst", "Behind": "Rückstand", "behind": "Rückstand",
   "Success, 24 h": "Erfolg, 24 h", "success, 24 h": "Erfolg, 24 h", "p95, last hour": "p95, letzte Stunde", "No delegate matches.": "Kein Empfänger passt.", "More delegates": "Weitere Empfänger", "webhook": "Webhook",
   // A delegate
@@ -100,7 +101,7 @@ export const german = {
   // Problems of the server, by the end of their type. Before a detail in English, unless they end with a full stop.
   "invalid": "Ungültig",
   "problem already-published": "Das Ereignis wurde schon gesendet", "problem bad-request": "Die Anfrage lässt sich nicht ausführen", "problem body-too-large": "Das ist mehr, als der Server annimmt", "problem budget-exceeded": "Die Anfrage ist zu aufwendig: Filter oder Schema vereinfachen.",
-  "problem busy": "Der Server ist ausgelastet. Versuchen Sie es in einigen Sekunden erneut.", "problem conflict": "Ein anderer Empfänger sendet dieselben Anfragen", "problem default-app": "Die App default lässt sich nicht löschen oder umbenennen.", "problem event-damaged": "Das Ereignis ist beschädigt",
+  "problem busy": "Der Server ist ausgelastet. Versuchen Sie es in einigen Sekunden erneut.", "problem conflict": "Ein anderer Empfänger sendet dieselben Anfragen", "problem default-app": "Die App default lässt sich nicht löschen oder umbenennen.", "problem delegate-paused": "Der Empfänger ist angehalten", "problem lease-ended": "Die Ereignisse sind wieder frei: die Frist ist abgelaufen", "problem wrong-kind": "Dieser Empfänger ist von anderer Art", "problem event-damaged": "Das Ereignis ist beschädigt",
   "problem expectation-failed": "Die Erwartung ist nicht erfüllbar", "problem forbidden": "Das ist hier nicht erlaubt", "problem foreign-origin": "Die Anfrage kommt von der Seite einer anderen Website", "problem header-fields-too-large": "Die Header sind zu groß", "problem idempotency-key-reused": "Der Idempotency-Key gehört zu einer anderen Anfrage",
   "problem internal": "Interner Fehler des Servers", "problem last-admin-key": "Der letzte Schlüssel mit admin bleibt", "problem malformed-json": "Kein gültiges JSON", "problem malformed-request": "Die Anfrage ist fehlerhaft", "problem method-not-allowed": "Diese Methode ist hier nicht erlaubt", "problem method-unknown": "Diese Methode ist unbekannt",
   "problem misdirected-request": "Der Server bedient diesen Host nicht", "problem name-taken": "Der Name gehört einer anderen App", "problem no-lease": "Der Empfänger hat keine Frist", "problem no-randomness": "Das Geheimnis ließ sich nicht erzeugen. Versuchen Sie es erneut.", "problem not-acceptable": "Diese Darstellung gibt es nicht",

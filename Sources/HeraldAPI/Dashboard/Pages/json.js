@@ -1,4 +1,4 @@
-// Reads JSON where the browser's parser is not enough: it rounds large numbers, and reports errors differently or not at all.
+// Reads JSON: the browser's parser rounds large numbers, and reports errors differently or not at all.
 
 /// A JSON value as the server stores it. A parsed number may be another one: 2^53 + 1 is rounded, and 1e400 becomes infinite.
 export class Stored {

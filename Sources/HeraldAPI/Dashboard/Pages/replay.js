@@ -12,6 +12,17 @@ import { choices, time } from "./times.js";
 const all = "earliest";
 const number = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
 
+/// What the consumers of a pull delegate hold, with its age.
+export function leases(id, signal) {
+  const element = h("div", { role: "status" });
+  keep(async () => {
+    const { data, next_cursor: more } = await api.leases(id);
+    show(element, h("h3", null, t("Leases: {}", data.length + (more ? "+" : ""))), data.slice(-10).map((each) =>
+      h("p", null, plural(each.events, "event"), ", ", moment(each.created_at))));
+  }, 2000, signal);
+  return { element };
+}
+
 /// The replays of a delegate that have not ended, with their progress.
 /// - Returns: the element, and a function that opens the form of a new one.
 export function replays(id, signal) {

@@ -21,7 +21,7 @@ export function state(root, { query, signal }) {
         location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
       } }, user, h("button", null, "Find")), answer, latest));
 
-  // The searches for changes may take seconds in a long log: the states do not wait for them, and the stream says when to repeat them.
+  // Searches for changes may take seconds: the states do not wait for them.
   const stale = new Set(["app_state.changed", "auth.status_changed"]);
   const found = new Map();
   async function changes(type, limit) {

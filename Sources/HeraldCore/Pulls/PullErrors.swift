@@ -1,0 +1,31 @@
+extension PullWrite.Outcome {
+    /// Why nothing was done; `nil` for a success.
+    /// - Parameters:
+    ///   - delegate: its id.
+    ///   - lease: the one that the request names.
+    package func error(_ delegate: String, lease: String) -> HubError? {
+        switch self {
+        case .settled, .extended, .sought, .claimed, .moved, .isFull: nil
+        case .leaseEnded: .leaseEnded(id: lease)
+        case .notFound: .noWebhook(delegate)
+        case .isPaused: .delegatePaused(id: delegate)
+        case .wrongKind: .wrongKind(delegate, .webhook)
+        case .unknownEvents(let indices):
+            .invalid(indices.map { FieldError("/failed/\($0)/id", "is no event of the lease") })
+        }
+    }
+}
+
+extension Pulls.Failure {
+    /// - Parameter delegate: its id.
+    package func error(_ delegate: String) -> HubError {
+        switch self {
+        case .notFound: .noWebhook(delegate)
+        case .isPaused: .delegatePaused(id: delegate)
+        case .wrongKind: .wrongKind(delegate, .webhook)
+        case .busy: .busy
+        case .refused(let refusal): refusal.error
+        case .store(let error): .store(error)
+        }
+    }
+}
