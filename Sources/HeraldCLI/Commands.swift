@@ -8,7 +8,7 @@ extension Command {
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
                 flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
             login, logout, open, export, apply, importing,
-            publish, trigger, drain, listen, attempts, delegates, events, deliveries, stats, eventTypes, subjects,
+            publish, trigger, drain, listen, work, attempts, delegates, events, deliveries, stats, eventTypes, subjects,
             state,
             auth,
             keys,

@@ -59,14 +59,14 @@ struct PullEndpoints: Sendable {
                 // The key may have been revoked since the request.
                 guard access.isValid(call.principal) else { return call.send(.unauthorized) }
                 switch result {
-                case .success(let run): send(run, call)
+                case .success(let run): send(run, delegate, call)
                 case .failure(.busy): call.send(.tooManyPulls)
                 case .failure(let failure): call.send(Problem(failure.error(delegate.id)))
                 }
             })
     }
 
-    private func send(_ run: Pulls.Run, _ call: Call) {
+    private func send(_ run: Pulls.Run, _ delegate: WebhookDelegate, _ call: Call) {
         var json = JSONWriter(capacity: 256 * (run.events.count + 1))
         json.object {
             $0.member("lease", run.lease?.id)
@@ -80,6 +80,7 @@ struct PullEndpoints: Sendable {
                 }
             }
             $0.member("more", run.hasMore)
+            $0.member("ordering", delegate.settings.ordering.rawValue)
         }
         call.send([], json.bytes)
     }

@@ -1,9 +1,9 @@
 import HeraldCore
 import HeraldJSON
 
-/// Parses an acknowledgement: `{"lease", "failed": [{"id", "retry_after", "reason"}]}`, or `{"lease", "release": true}`.
+/// Parses an acknowledgement: `{"lease", "failed": [{"id", "retry_after", "reason"}], "returned": [id]}`, or `{"lease", "release": true}`.
 struct AcknowledgementInput {
-    private static let fields = ["lease", "failed", "release"]
+    private static let fields = ["lease", "failed", "returned", "release"]
     private static let failureFields = ["id", "retry_after", "reason"]
     /// In seconds.
     private static let retryAfter: ClosedRange<Int64> = 0...604_800
@@ -27,14 +27,26 @@ struct AcknowledgementInput {
                 reader.wrong("/failed", "must be an array of at most \(PullLease.maxEvents) objects with an id")
             }
         }
+        if let value = document["returned"], !value.isNull {
+            if value.kind == .array, value.count <= PullLease.maxEvents {
+                for (index, element) in value.elements.enumerated() {
+                    failed.append(PullWrite.Failed(id: reader.text(element, "/returned/\(index)") ?? "", isReturned: true))
+                }
+            } else {
+                reader.wrong("/returned", "must be an array of at most \(PullLease.maxEvents) ids of events")
+            }
+        }
         var releases = false
         if let value = document["release"], !value.isNull { releases = reader.flag(value, "/release") }
         if releases, !failed.isEmpty {
-            reader.wrong("/failed", "can't be combined with release, which gives all events back")
+            reader.wrong("/release", "can't be combined with failed and returned: it gives all events back")
         }
         var seen: Set<String> = []
         for (index, failure) in failed.enumerated() where !failure.id.isEmpty {
-            if !seen.insert(failure.id).inserted { reader.wrong("/failed/\(index)/id", "is given twice") }
+            guard !seen.insert(failure.id).inserted else { continue }
+            let isReturned = failure.isReturned
+            let place = isReturned ? index - failed.count { !$0.isReturned } : index
+            reader.wrong(isReturned ? "/returned/\(place)" : "/failed/\(place)/id", "is given twice")
         }
         try reader.check()
         action = releases ? .release(lease: lease) : .acknowledge(lease: lease, failed: failed)
@@ -45,7 +57,7 @@ struct AcknowledgementInput {
     ) -> PullWrite.Failed {
         guard value.kind == .object else {
             reader.wrong(pointer, "must be an object with an id")
-            return PullWrite.Failed(id: "", retryAfter: nil, reason: "")
+            return PullWrite.Failed(id: "")
         }
         var (id, reason): (String?, String) = (nil, "")
         var seconds: Int?

@@ -9,8 +9,8 @@ extension Command {
                 flags: [
                     Flag(
                         name: "kind", placeholder: "KIND",
-                        help: "Only delegates of this kind: webhook, stream, in_memory.",
-                        values: ["webhook", "stream", "in_memory"]),
+                        help: "Only delegates of this kind: webhook, pull, stream, in_memory.",
+                        values: ["webhook", "pull", "stream", "in_memory"]),
                     Flag(
                         name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
@@ -20,15 +20,16 @@ extension Command {
                 ] + Flags.list + Flags.client,
                 examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
             Command(
-                name: "add", summary: "register a webhook",
+                name: "add", summary: "register a webhook, or with --kind pull a delegate without a URL",
                 details: """
                     Sends events that match to the URL from now on. Prints the secret that signs the callbacks; it is shown only once.
                     The same URL with the same settings is the same delegate. Others with the URL get other events, or other requests.
                     """,
-                arguments: [Argument(name: "URL", help: "The URL to call.")],
+                arguments: [Argument(name: "URL", help: "The URL to call.", isOptional: true)],
                 flags: DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
                 examples: [
                     "herald delegates add https://example.com/hooks --events 'order.*,auth.logged_in'",
+                    "herald delegates add --kind pull --events 'order.*'",
                     #"herald delegates add http://127.0.0.1:9000/ --filter '{"data": {"plan": ["pro"]}}'"#,
                 ], action: .run(DelegateCommands.add)),
             Command(
@@ -158,7 +159,7 @@ private enum DelegateCommands {
     }
 
     static func add(_ call: Invocation) throws(CommandError) {
-        let body = try DelegateField.body(call, .registration, url: call.arguments[0])
+        let body = try DelegateField.body(call, .registration, url: call.arguments.first)
         let answer = try APIClient(call).send("POST", ["v1", "delegates"], body: body)
         let listing = Listing(call)
         if answer.status == 200 && !listing.isJSON {

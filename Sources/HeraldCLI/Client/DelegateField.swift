@@ -95,7 +95,10 @@ struct DelegateField: Sendable {
         case .text: self.init(name, "TEXT", field.help, .text)
         case .choice(let choice):
             let words = choice.words
-            self.init(name, "WORD", "\(field.help): \(words.joined(separator: ", ")).", .text, values: words)
+            // A delegate keeps its kind.
+            self.init(
+                name, "WORD", "\(field.help): \(words.joined(separator: ", ")).", .text,
+                only: field.name == "kind" ? .registration : nil, values: words)
         case .special(let special):
             switch special {
             case .url: self.init(name, "URL", field.help, .text, only: .change)

@@ -26,13 +26,16 @@ package struct PullWrite: Sendable {
         }
     }
 
-    /// An event that a consumer reports as failed.
+    /// An event that a consumer reports as failed, or gives back.
     package struct Failed: Sendable {
         package let id: String
         /// In seconds; `nil` for the retry schedule.
         package let retryAfter: Int?
         package let reason: String
-        package init(id: String, retryAfter: Int?, reason: String) {
+        /// It is given back, without an attempt.
+        package let isReturned: Bool
+        package init(id: String, retryAfter: Int? = nil, reason: String = "", isReturned: Bool = false) {
+            self.isReturned = isReturned
             self.id = id
             self.retryAfter = retryAfter
             self.reason = reason
@@ -68,8 +71,8 @@ package struct PullWrite: Sendable {
         case notFound
         case isPaused
         case wrongKind
-        /// These events are not in the lease, by their index.
-        case unknownEvents([Int])
+        /// These events are not in the lease: their JSON pointers in the request.
+        case unknownEvents([String])
     }
 
     package let app: AppKey
@@ -127,13 +130,16 @@ extension PullWrite: RequestCommand {
             let names = try work.names(of: lease)
             let events = Dictionary(names.map { ($0.value.id, $0.key) }) { min($0, $1) }
             var failures: [LogPosition: PullSettlement.Failure] = [:]
-            var unknown: [Int] = []
-            for (index, failure) in failed.enumerated() {
+            var unknown: [String] = []
+            var (failuresSeen, returnedSeen) = (0, 0)
+            for failure in failed {
                 if let event = events[failure.id] {
-                    failures[event] = .init(retryAfter: failure.retryAfter, reason: failure.reason)
+                    failures[event] = .init(
+                        retryAfter: failure.retryAfter, reason: failure.reason, isReturned: failure.isReturned)
                 } else {
-                    unknown.append(index)
+                    unknown.append(failure.isReturned ? "/returned/\(returnedSeen)" : "/failed/\(failuresSeen)/id")
                 }
+                if failure.isReturned { returnedSeen += 1 } else { failuresSeen += 1 }
             }
             if !unknown.isEmpty { return .unknownEvents(unknown) }
             return .settled(

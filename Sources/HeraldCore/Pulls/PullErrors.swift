@@ -10,8 +10,7 @@ extension PullWrite.Outcome {
         case .notFound: .noWebhook(delegate)
         case .isPaused: .delegatePaused(id: delegate)
         case .wrongKind: .wrongKind(delegate, .webhook)
-        case .unknownEvents(let indices):
-            .invalid(indices.map { FieldError("/failed/\($0)/id", "is no event of the lease") })
+        case .unknownEvents(let pointers): .invalid(pointers.map { FieldError($0, "is no event of the lease") })
         }
     }
 }

@@ -5,6 +5,8 @@ struct PullSettlement {
         /// In seconds; `nil` for the retry schedule.
         var retryAfter: Int?
         var reason = ""
+        /// It is given back, without an attempt.
+        var isReturned = false
     }
 
     private let delegate: WebhookDelegate
@@ -40,7 +42,7 @@ struct PullSettlement {
         var isBehindFailure = false
         for entry in lease.entries {
             if let failure = failures[entry.event], !isBehindFailure {
-                fail(entry, .refused, failure, random)
+                if failure.isReturned { giveBack(entry) } else { fail(entry, .refused, failure, random) }
                 isBehindFailure = delegate.settings.ordering == .strict
             } else if isBehindFailure {
                 // What follows in the order must not pass it.

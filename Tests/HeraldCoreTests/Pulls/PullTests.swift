@@ -106,7 +106,8 @@ struct PullTests {
         let run = try await pull(delegate, 1)
         let lease = try #require(run.lease)
         let failed = ["e0", "e1", "e2"].map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "") }
-        guard case .unknownEvents([1, 2]) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed))
+        guard case .unknownEvents(let pointers) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed)),
+            pointers == ["/failed/1/id", "/failed/2/id"]
         else {
             Issue.record("the unknown events were not named")
             return

@@ -1,0 +1,265 @@
+import Glibc
+import HeraldHTTPClient
+import HeraldJSON
+import HeraldRuntime
+import Synchronization
+
+extension Command {
+    static let work = Command(
+        name: "work", summary: "pull the events of a delegate and run a program for each",
+        details: """
+            The program gets the event as JSON on stdin, and HERALD_EVENT_ID, HERALD_EVENT_TYPE, HERALD_EVENT_SUBJECT and
+            HERALD_ATTEMPT. Its exit code decides: 0 acknowledges the event. 75 (EX_TEMPFAIL) lets it be tried again in a minute.
+            Others let it be tried again by the retry schedule of the delegate, with the last line of stderr as the reason.
+
+            Several workers may pull from one delegate. Leases are extended while programs run. Waits and connects again when the
+            server is not reached. TERM and Ctrl-C let the running programs end, acknowledge what is done and give the rest back; a
+            second one ends at once.
+            """,
+        arguments: [Argument(name: "DELEGATE", help: "The delegate of kind pull: dlg_...")],
+        flags: [
+            Flag(name: "exec", placeholder: "COMMAND", help: "The command for each event; the shell runs it."),
+            Flag(name: "parallel", placeholder: "NUMBER", help: "Programs at the same time, 1 to 256. Default: 1."),
+            Flag(
+                name: "max", placeholder: "NUMBER", help: "Events of one pull, 1 to 1000. Default: 10 for each program."),
+            Flag(name: "once", help: "End when there is nothing to pull."),
+        ] + Flags.connection,
+        examples: [
+            "herald work dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --exec ./handle",
+            "herald work dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --exec 'jq .data >> orders.json' --once",
+        ],
+        action: .run { call throws(CommandError) in try Work(call).run() })
+}
+
+/// Pulls runs of events, has a program handle each event, and settles the runs. One thread, besides one for each program.
+private final class Work {
+    private let client: APIClient
+    private let path: [String]
+    private let command: String
+    private let parallel: Int
+    private let max: Int
+    private let isOnce: Bool
+    private let stop = StopFlag()
+    private let ended: EndedPrograms
+    /// Of the last message about a server that was not reached.
+    private var lastTrouble = ""
+
+    /// In seconds.
+    private static let (wait, firstPause, longestPause) = (20, 1, 30)
+    private static let (temporaryFailure, retryAfter): (Int32, Int) = (75, 60)
+
+    init(_ call: Invocation) throws(CommandError) {
+        guard let command = call["exec"], !command.isEmpty else {
+            throw CommandError(description: "--exec is missing: the command for each event.")
+        }
+        self.command = command
+        parallel = try call.number("parallel", 1...256) ?? 1
+        max = try call.number("max", 1...1_000) ?? min(1_000, 10 * parallel)
+        isOnce = call.has("once")
+        client = try APIClient(call)
+        path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
+        do throws(SystemError) {
+            ended = try EndedPrograms()
+            try stop.begin()
+        } catch {
+            throw CommandError(description: "\(error).", exitCode: ExitCode.software)
+        }
+    }
+
+    func run() throws(CommandError) {
+        var pause = Self.firstPause
+        while !stop.isRequested {
+            let run: JSONValue?
+            switch try ask("pull", query: [("max", "\(max)"), ("wait", isOnce ? nil : "\(Self.wait)")]) {
+            case .answer(let json):
+                run = json["lease"]?.isNull == false ? json : nil
+                pause = Self.firstPause
+                lastTrouble = ""
+            case .refused(let problem) where problem.name == "delegate-paused":
+                run = nil
+                say(problem.detail ?? problem.title)
+                if !isOnce { stop.pause(seconds: Self.longestPause) }
+            case .refused(let problem): throw problem.error
+            case .away(let words):
+                if isOnce { throw CommandError(description: words, exitCode: ExitCode.unavailable) }
+                say(words)
+                stop.pause(seconds: pause)
+                pause = min(2 * pause, Self.longestPause)
+                continue
+            }
+            if let run { try handle(run) } else if isOnce { return }
+        }
+    }
+
+    /// Prints a line, unless it repeats the one before.
+    private func say(_ words: String) {
+        if words != lastTrouble { Output.message(words.printable(keepsLines: true) + "\n") }
+        lastTrouble = words
+    }
+
+    // MARK: Requests
+
+    private enum Reply {
+        case answer(JSONValue)
+        case refused(Problem)
+        /// The server was not reached, or is busy.
+        case away(String)
+    }
+
+    private func ask(
+        _ operation: String, query: [(String, String?)] = [], body: [UInt8]? = nil
+    ) throws(CommandError) -> Reply {
+        stop.mayExit(operation == "pull")
+        defer { stop.mayExit(false) }
+        do throws(CommandError) {
+            let answer = try client.ask("POST", path + [operation], query: query, body: body)
+            if (200..<300).contains(answer.status) { return .answer(try client.document(answer.body).root) }
+            let problem = Problem(answer, to: client)
+            return problem.isTemporary || answer.status >= 500 ? .away(problem.words) : .refused(problem)
+        } catch {
+            guard error.exitCode == ExitCode.unavailable else { throw error }
+            return .away(error.description)
+        }
+    }
+
+    // MARK: Events
+
+    private func handle(_ run: JSONValue) throws(CommandError) {
+        let lease = run.text("lease")
+        let isStrict = run.text("ordering") == "strict"
+        var waiting = Array(run["events"].map { Array($0.elements) } ?? [])[...]
+        var handled: [HandledEvent] = []
+        var running = 0
+        let began = Clock.system.monotonic()
+        let length = leaseSeconds(run)
+        var nextExtension = began + length * 500_000_000
+        while running > 0 || !waiting.isEmpty {
+            let mayStart = !stop.isRequested && !(isStrict && handled.contains { $0.status != 0 })
+            while mayStart, running < (isStrict ? 1 : parallel), let event = waiting.popFirst() {
+                start(event)
+                running += 1
+            }
+            if running == 0 { break }
+            let new = ended.take(withinMilliseconds: 500)
+            running -= new.count
+            handled += new
+            if Clock.system.monotonic() >= nextExtension {
+                nextExtension += length * 500_000_000
+                try extend(lease)
+            }
+        }
+        try settle(lease, handled, returned: waiting.map { $0.text("id") })
+    }
+
+    private func leaseSeconds(_ run: JSONValue) -> Int64 {
+        let end = Timestamp(rfc3339: run.text("expires_at"))?.milliseconds ?? 0
+        return Swift.max(2, (end - Clock.system.wall()) / 1_000)
+    }
+
+    private func start(_ event: JSONValue) {
+        let program = HandlerProgram(command, event)
+        do throws(SystemError) {
+            try Thread(name: "handler") { [ended] in ended.add(program.run()) }.detach()
+        } catch {
+            ended.add(program.failed("no thread for the program: \(error)"))
+        }
+    }
+
+    private func extend(_ lease: String) throws(CommandError) {
+        var json = JSONWriter()
+        json.object { $0.member("lease", lease) }
+        if case .refused(let problem) = try ask("extend", body: json.bytes) { say(problem.detail ?? problem.title) }
+    }
+
+    private func settle(_ lease: String, _ handled: [HandledEvent], returned: [String]) throws(CommandError) {
+        var json = JSONWriter()
+        json.object { body in
+            body.member("lease", lease)
+            body.array("failed") { list in
+                for event in handled where event.status != 0 {
+                    list.object {
+                        $0.member("id", event.id)
+                        if event.status == Self.temporaryFailure { $0.member("retry_after", Self.retryAfter) }
+                        $0.member("reason", event.reason)
+                    }
+                }
+            }
+            body.member("returned", returned)
+        }
+        var pause = Self.firstPause
+        while true {
+            switch try ask("ack", body: json.bytes) {
+            case .answer: return
+            // What was handled is handed out again: the handlers must know events that they have seen.
+            case .refused(let problem) where problem.name == "lease-ended": return say(problem.detail ?? problem.title)
+            case .refused(let problem): throw problem.error
+            case .away(let words):
+                say(words)
+                if stop.isRequested { return }
+                stop.pause(seconds: pause)
+                pause = Swift.min(2 * pause, Self.longestPause)
+            }
+        }
+    }
+}
+
+/// The results of programs that have ended. Any thread.
+private final class EndedPrograms: Sendable {
+    private let results = Mutex<[HandledEvent]>([])
+    private let signal: HeraldRuntime.Semaphore
+
+    init() throws(SystemError) { signal = try HeraldRuntime.Semaphore() }
+
+    func add(_ result: HandledEvent) {
+        results.withLock { $0.append(result) }
+        signal.signal()
+    }
+
+    /// Waits for some, if there are none.
+    func take(withinMilliseconds milliseconds: Int32) -> [HandledEvent] {
+        _ = signal.wait(milliseconds: milliseconds)
+        return results.withLock { results in
+            defer { results = [] }
+            return results
+        }
+    }
+}
+
+/// Whether TERM or INT was received. A thread waits for them.
+private final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+    private let exits = Atomic(false)
+    private let woken = Mutex<HeraldRuntime.Semaphore?>(nil)
+
+    var isRequested: Bool { flag.load(ordering: .sequentiallyConsistent) }
+
+    /// Must be called before other threads are started.
+    func begin() throws(SystemError) {
+        let signals = Signals()
+        let semaphore = try HeraldRuntime.Semaphore()
+        woken.withLock { $0 = semaphore }
+        let thread = try Thread(name: "signals") { [self] in
+            for count in 0... {
+                let name = signals.waitForStop()
+                flag.store(true, ordering: .sequentiallyConsistent)
+                semaphore.signal()
+                // Nothing was handed out, or the user does not want to wait.
+                if count > 0 || exits.load(ordering: .sequentiallyConsistent) {
+                    exit(name == "INT" ? ExitCode.interrupted : 0)
+                }
+            }
+        }
+        thread.detach()
+    }
+
+    /// Whether the process may exit at once: it waits for events, and has none.
+    func mayExit(_ value: Bool) {
+        exits.store(value, ordering: .sequentiallyConsistent)
+        if value, isRequested { exit(0) }
+    }
+
+    func pause(seconds: Int) {
+        guard !isRequested, let semaphore = woken.withLock({ $0 }) else { return }
+        _ = semaphore.wait(milliseconds: Int32(seconds) * 1_000)
+    }
+}
