@@ -85,7 +85,9 @@ struct DelegateInput {
         try input.reader.check()
         return { state, now throws(RegistryWrite.InvalidSettings) in
             var input = DelegateInput()
+            let kind = state.settings.kind
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
+            if state.settings.kind != kind { throw RegistryWrite.InvalidSettings([WebhookRules.kindHasChanged]) }
             input.reader.add(rules.problems(of: &state.settings))
             // Merged with the existing entries, the limit may be exceeded.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }

@@ -83,8 +83,8 @@ struct HandlerProgram: Sendable {
             &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
         let arguments = ["/bin/sh", "-c", command].map { (text: String) in strdup(text) }
         let own = Set(variables.map(\.name))
-        let inherited = Environment.current.filter { !own.contains($0.key) }.map { "\($0.key)=\($0.value)" }
-        let environment = (inherited + variables.map { "\($0.name)=\($0.value)" }).map { (text: String) in strdup(text) }
+        let inherited = Environment.all.filter { !own.contains($0.name) }
+        let environment = (inherited + variables).map { strdup("\($0.name)=\($0.value)") }
         defer { for text in arguments + environment { free(text) } }
         return posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments + [nil], environment + [nil])
     }
@@ -93,7 +93,7 @@ struct HandlerProgram: Sendable {
 
     /// A file without a name; `nil` if it can't be made.
     private static func temporaryFile() -> Int32? {
-        var path = Array(((Environment.current["TMPDIR"] ?? "/tmp") + "/herald-work-XXXXXX").utf8CString)
+        var path = Array(((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/herald-work-XXXXXX").utf8CString)
         let file = mkstemp(&path)
         guard file >= 0 else { return nil }
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)

@@ -139,7 +139,7 @@ extension WebhookRules {
         // Existing settings may be older than a rule. They stay valid until they are changed.
         var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
         if state.settings.kind != old.settings.kind {
-            errors.append(FieldError("/kind", "can't be changed: register another delegate"))
+            errors.append(Self.kindHasChanged)
         }
         if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
         // Older keys may be for the signatures of before, and sign no others.

@@ -16,6 +16,8 @@ package struct WebhookRules: Sendable {
             + (settings.kind == .webhook ? senderCheck(&settings) : [])
     }
 
+    package static let kindHasChanged = FieldError("/kind", "can't be changed: register another delegate")
+
     /// The settings that a delegate of the kind does not have.
     private static func kindProblems(of settings: WebhookSettings) -> [FieldError] {
         let kind = settings.kind

@@ -1,0 +1,221 @@
+import Glibc
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("Pull delegates over HTTP", .timeLimit(.minutes(5)))
+struct PullTests {
+    private func register(_ herald: HeraldProcess, _ fields: String = "") async throws -> String {
+        let made = try await herald.post("/v1/delegates", #"{"kind": "pull", "events": ["order.*"]\#(fields)}"#)
+        #expect(made.status == 201 && made.string("kind") == "pull" && made["secret"] == nil, "\(made.text)")
+        return "/v1/delegates/\(try #require(made.string("id")))"
+    }
+
+    private func publish(_ herald: HeraldProcess, _ ids: ClosedRange<Int>) async throws {
+        let events = ids.map { #"{"type": "order.paid", "id": "o\#($0)", "data": {"n": \#($0)}}"# }
+        #expect(try await herald.post("/v1/events", "[\(events.joined(separator: ","))]").status == 202)
+    }
+
+    private func event(_ answer: Answer) -> JSONValue? { answer["events"]?.elements.first { _ in true } }
+
+    private func ids(_ answer: Answer) -> [String] { answer["events"]?.elements.map { $0.text("id") } ?? [] }
+
+    @Test("events are pulled, acknowledged in part, and what failed is pulled again")
+    func life() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald, #", "retry_schedule": [0.01]"#)
+        try await publish(herald, 1...5)
+        let first = try await herald.post(path + "/pull?max=2", "")
+        #expect(first.status == 200 && ids(first) == ["o1", "o2"] && first["more"]?.bool == true)
+        #expect(event(first)?["data"]?.compactText == #"{"n": 1}"#)
+        let lease = first.string("lease") ?? ""
+        let leases = try await herald.get(path + "/leases")
+        #expect(leases.data.map { $0.text("lease") } == [lease] && leases.data.first?["events"]?.integer == 2)
+
+        let rest = try await herald.post(path + "/pull", "")
+        #expect(ids(rest) == ["o3", "o4", "o5"] && rest["more"]?.bool == false)
+        #expect(try await herald.post(path + "/pull", "")["lease"]?.isNull == true)
+        let extended = try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 600}"#)
+        #expect(extended.status == 200 && extended.string("expires_at") ?? "" > first.string("expires_at") ?? "")
+        let settled = try await herald.post(
+            path + "/ack",
+            #"{"lease": "\#(lease)", "failed": [{"id": "o2", "retry_after": 0, "reason": "no stock"}]}"#)
+        #expect(settled.text == #"{"acked":1,"retrying":1,"exhausted":0,"returned":0}"#)
+        #expect(try await herald.post(path + "/ack", #"{"lease": "\#(lease)"}"#).problem == "lease-ended")
+
+        // The next pull acknowledges the one before.
+        let again = try await herald.post(path + "/pull?wait=60&ack=\(rest.string("lease") ?? "")", "")
+        #expect(ids(again) == ["o2"] && event(again)?["attempt"]?.integer == 2)
+        let failed = try await herald.get(path + "/attempts?outcome=failed").data
+        #expect(failed.map { $0.text("error") + " " + $0.text("detail") } == ["refused no stock"])
+        #expect(try await herald.get(path + "/attempts").data.count == 5)
+        #expect(try await herald.send("DELETE", path + "/leases/\(again.string("lease") ?? "")").status == 204)
+        #expect(ids(try await herald.post(path + "/pull", "")) == ["o2"])
+
+        let sought = try await herald.post(path + "/seek", #"{"to": "o4"}"#)
+        #expect(sought.status == 200 && sought["events"]?.integer == 2)
+        #expect(ids(try await herald.post(path + "/pull", "")) == ["o4", "o5"])
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains("\nherald_pulled_events_total{outcome=\"refused\"} 1\n"))
+        #expect(metrics.contains("\nherald_leases 1\n"))
+        #expect(try await herald.get("/v1/delegates?kind=pull").data.count == 1)
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
+    }
+
+    @Test("what is invalid is refused with its place, and what a kind has not is a conflict")
+    func refusals() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald)
+        let webhook = try await herald.register("http://127.0.0.1:9/").id
+        try await publish(herald, 1...1)
+        let run = try await herald.post(path + "/pull", "")
+        let lease = run.string("lease") ?? ""
+        for (body, places) in [
+            ("{}", ["/lease"]), (#"{"lease": 5}"#, ["/lease"]), (#"{"lease": "x", "done": []}"#, ["/done"]),
+            (#"{"lease": "x", "failed": {}}"#, ["/failed"]), (#"{"lease": "x", "failed": [5]}"#, ["/failed/0"]),
+            (#"{"lease": "x", "failed": [{"reason": 5}]}"#, ["/failed/0/reason", "/failed/0/id"]),
+            (#"{"lease": "x", "failed": [{"id": "a", "retry_after": -1}]}"#, ["/failed/0/retry_after"]),
+            (#"{"lease": "x", "failed": [{"id": "a"}], "returned": ["b", "a"]}"#, ["/returned/1"]),
+            (#"{"lease": "x", "failed": [{"id": "a"}], "release": true}"#, ["/release"]),
+            (#"{"lease": "\#(lease)", "failed": [{"id": "o1"}, {"id": "o2"}], "returned": ["o3"]}"#, ["/failed/1/id", "/returned/0"]),
+        ] {
+            let refused = try await herald.post(path + "/ack", body)
+            #expect(refused.status == 422 && refused.errors == places, "\(body): \(refused.text)")
+        }
+        for query in ["max=0", "max=1001", "max=x", "wait=61", "ack_seconds=4", "limit=5"] {
+            #expect(try await herald.post(path + "/pull?" + query, "").status == 422, "\(query)")
+        }
+        #expect(try await herald.post(path + "/pull?ack=ls_x", "").problem == "lease-ended")
+        #expect(try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 1}"#).errors == ["/ack_seconds"])
+        #expect(try await herald.post(path + "/seek", #"{"to": "nowhere"}"#).status == 422)
+        #expect(try await herald.post("/v1/delegates/dlg_x/pull", "").problem == "not-found")
+
+        for action in ["pull", "ack", "extend", "seek"] {
+            let body = action == "pull" ? "" : action == "seek" ? #"{"to": "now"}"# : #"{"lease": "x"}"#
+            #expect(try await herald.post("/v1/delegates/\(webhook)/\(action)", body).problem == "wrong-kind", "\(action)")
+        }
+        #expect(try await herald.get("/v1/delegates/\(webhook)/leases").problem == "wrong-kind")
+        for (action, body) in [("test", ""), ("secret/rotate", ""), ("preview", ""), ("replay", #"{"from": "earliest"}"#)] {
+            #expect(try await herald.post(path + "/" + action, body).problem == "wrong-kind", "\(action)")
+        }
+        #expect(try await herald.send("PATCH", path, #"{"kind": "webhook"}"#).errors == ["/kind"])
+        #expect(try await herald.send("PATCH", path, #"{"timeout_seconds": 5}"#).errors == ["/timeout_seconds"])
+        #expect(try await herald.send("PATCH", path, #"{"ack_seconds": 5}"#).status == 200)
+        let several = try await herald.post("/v1/delegates", #"{"kind": "pull", "url": "http://x/", "signature": "v1"}"#)
+        #expect(Set(several.errors) == ["/url", "/signature"])
+        #expect(try await herald.post(path + "/pause", "").status == 200)
+        #expect(try await herald.post(path + "/pull", "").problem == "delegate-paused")
+    }
+
+    @Test("a lease survives kill -9 of the server, and nothing is pulled twice after its acknowledgement")
+    func kills() async throws {
+        var herald = try await HeraldProcess.start()
+        let path = try await register(herald)
+        try await publish(herald, 1...40)
+        var seen: [String] = []
+        for _ in 0..<4 {
+            let run = try await herald.post(path + "/pull?max=5", "")
+            let other = try await herald.post(path + "/pull?max=5", "")
+            try await herald.kill()
+            herald = try await herald.restart()
+            for each in [run, other] {
+                seen += ids(each)
+                let settled = try await herald.post(path + "/ack", #"{"lease": "\#(each.string("lease") ?? "")"}"#)
+                #expect(settled["acked"]?.integer == 5, "\(settled.text)")
+            }
+        }
+        #expect(seen == (1...40).map { "o\($0)" })
+        #expect(try await herald.post(path + "/pull", "")["lease"]?.isNull == true)
+    }
+
+    @Test("a consumer that goes away while it waits takes no events with it")
+    func gone() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald)
+        let url = "http://127.0.0.1:\(herald.port)\(path)/pull?wait=60"
+        let waiting = try await ChildProcess.run("curl", ["-s", "-X", "POST", "--max-time", "1", url])
+        #expect(waiting.end == .exited(28))
+        async let next = herald.post(path + "/pull?wait=60", "")
+        try await publish(herald, 1...1)
+        let run = try await next
+        #expect(ids(run) == ["o1"] && event(run)?["attempt"]?.integer == 1)
+    }
+
+    // MARK: herald work
+
+    private func worker(_ herald: HeraldProcess, _ path: String, _ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(
+            try Binary.path(), ["work", String(path.split(separator: "/").last ?? "")] + arguments,
+            environment: [
+                "HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "XDG_CONFIG_HOME": "/nonexistent",
+                "DONE": herald.folder.path + "/done",
+            ])
+    }
+
+    @Test("a program gets each event on stdin, and its exit code decides")
+    func work() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald, #", "retry_schedule": [600]"#)
+        try await publish(herald, 1...20)
+        let script = """
+            read -r event; echo "$HERALD_EVENT_ID $HERALD_EVENT_TYPE $HERALD_ATTEMPT $event" >> "$DONE"
+            case $HERALD_EVENT_ID in o3) echo first >&2; echo no stock >&2; exit 1;; o5) exit 75;; o7) kill -9 $$;; esac
+            """
+        let workers = try (0..<2).map { _ in
+            try worker(herald, path, ["--once", "--parallel", "3", "--max", "4", "--exec", script])
+        }
+        for worker in workers { #expect(try await worker.ended() == .exited(0), "\(worker.text)") }
+        let lines = try String(decoding: Files.read(herald.folder.path + "/done"), as: UTF8.self).split(separator: "\n")
+        #expect(Set(lines.compactMap { $0.split(separator: " ").first }) == Set((1...20).map { "o\($0)" }))
+        #expect(lines.count == 20)
+        #expect(lines.contains { $0.hasPrefix(#"o9 order.paid 1 {"id""#) && $0.contains(#""data":{"n": 9}"#) }, "\(lines)")
+        let failed = try await herald.get(path + "/attempts?outcome=failed").data
+        #expect(
+            Set(failed.map { $0.text("event") + " " + $0.text("detail") })
+                == ["o3 no stock", "o5 exit code 75", "o7 ended by signal 9"])
+        #expect(try await herald.get(path + "/attempts?outcome=succeeded").data.count == 17)
+    }
+
+    @Test("TERM lets the running program end, and gives the rest back; strict order stops at an event that fails")
+    func ends() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald, #", "ordering": "strict", "retry_schedule": [600]"#)
+        try await publish(herald, 1...6)
+        let folder = herald.folder.path
+        let script = "echo $HERALD_EVENT_ID >> \"$DONE\"; until [ -e \(folder)/go ]; do sleep 0.05; done"
+        let waiting = try worker(herald, path, ["--exec", script, "--parallel", "4"])
+        try await eventually("the first program runs") { (try? Files.read(folder + "/done"))?.isEmpty == false }
+        waiting.signal(SIGTERM)
+        try Files.write([], to: folder + "/go")
+        #expect(try await waiting.ended() == .exited(0), "\(waiting.text)")
+        #expect(try Files.read(folder + "/done") == Array("o1\n".utf8))
+        #expect(try await herald.get(path + "/leases").data.isEmpty)
+
+        let failing = try worker(herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\"; [ $HERALD_EVENT_ID != o3 ]", "--once"])
+        #expect(try await failing.ended() == .exited(0), "\(failing.text)")
+        #expect(try Files.read(folder + "/done") == Array("o1\no2\no3\n".utf8))
+        #expect(try await herald.get(path + "/attempts").data.count == 3)
+    }
+
+    @Test("a worker waits for a server that is away, says so once, and goes on")
+    func away() async throws {
+        let folder = TemporaryFolder()
+        var herald = try await HeraldProcess.start(folder: folder)
+        let path = try await register(herald)
+        let listen = "127.0.0.1:\(herald.port)"
+        try await publish(herald, 1...1)
+        let worker = try worker(herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\""])
+        try await eventually("the first event is handled") { (try? Files.read(folder.path + "/done"))?.isEmpty == false }
+        try await herald.kill()
+        herald = try await HeraldProcess.start(folder: folder, listen: listen)
+        try await publish(herald, 2...2)
+        try await eventually("the second event is handled") {
+            (try? Files.read(folder.path + "/done")) == Array("o1\no2\n".utf8)
+        }
+        worker.signal(SIGTERM)
+        #expect(try await worker.ended() == .exited(0), "\(worker.text)")
+        #expect(worker.lines.count <= 2, "\(worker.text)")
+    }
+}
