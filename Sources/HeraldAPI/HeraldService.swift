@@ -223,7 +223,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 [.init("Allow", allowed), .init("Request-Id", newRequestID())]
                     + origins.preflightFields(for: head, allowed: allowed))
         case .found(let route, let parameters):
-            let principal = try access.admit(head, to: route)
+            let principal = try access.admit(head, to: route, parameters)
             if head.hasBody {
                 try checkContentCoding(head)
                 try checkContentType(head, route)

@@ -4,6 +4,8 @@ extension Schema {
         -- How a delegate gets its events: DelegateKind. `ack_seconds` is for those that pull.
         ALTER TABLE delegates ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'webhook';
         ALTER TABLE delegates ADD COLUMN ack_seconds bigint NOT NULL DEFAULT 60;
+        -- The id of the only delegate that the key opens.
+        ALTER TABLE keys ADD COLUMN delegate text COLLATE "C";
         -- What consumers have pulled and not settled. `entries`: PullLease.encode. `first`: the first event without a row in
         -- `waiting`, NULL if there is none.
         CREATE TABLE leases (

@@ -60,9 +60,10 @@ package enum KeyColumns {
     static let expiresAt = Of("expires_at", .optionalInteger) { $0.expiresAt }
     static let lastUsedAt = Of("last_used_at", .optionalInteger) { $0.lastUsedAt }
     static let requestsPerSecond = Of("requests_per_second", .optionalInt) { $0.requestsPerSecond }
+    static let delegate = Of("delegate", .optionalText) { $0.delegate }
 
     package static let table = RowTable<APIKey>(
-        "keys", [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond])
+        "keys", [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond, delegate])
 }
 
 extension APIKey {
@@ -75,7 +76,8 @@ extension APIKey {
             app: AppKey(rawValue: try row(Columns.app)), id: try row(Columns.id), name: try row(Columns.name),
             scopes: try row(Columns.scopes), digest: try row(Columns.digest),
             createdAt: try row(Columns.createdAt), expiresAt: try row(Columns.expiresAt),
-            lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond))
+            lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond),
+            delegate: try row(Columns.delegate))
     }
 }
 

@@ -130,6 +130,46 @@ struct PullTests {
         #expect(try await herald.post(path + "/pull", "")["lease"]?.isNull == true)
     }
 
+    @Test("a key with consume pulls and does nothing else; with a delegate, it opens that one only, and ends with it")
+    func keys() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let (path, other) = (try await register(herald), try await register(herald, #", "description": "other""#))
+        let id = path.split(separator: "/").last ?? ""
+        try await publish(herald, 1...3)
+        func key(_ fields: String) async throws -> [String: String] {
+            let made = try await herald.post("/v1/keys", #"{"scopes": ["consume"]\#(fields)}"#)
+            #expect(made.status == 201, "\(made.text)")
+            return ["Authorization": "Bearer \(made.string("key") ?? "")"]
+        }
+        let (all, one) = (try await key(""), try await key(#", "delegate": "\#(id)""#))
+        let client = HeraldProcess.stranger(to: herald)
+        for (key, paths) in [(all, [path, other]), (one, [path])] {
+            for path in paths {
+                let run = try await client.post(path + "/pull?max=1", "", key)
+                let lease = #"{"lease": "\#(run.string("lease") ?? "")"}"#
+                #expect(try await client.post(path + "/extend", lease, key).status == 200)
+                #expect(try await client.post(path + "/ack", lease, key)["acked"]?.integer == 1)
+            }
+        }
+        for action in ["pull", "ack", "extend"] {
+            #expect(try await client.post("\(other)/\(action)", action == "pull" ? "" : #"{"lease": "x"}"#, one).status == 404)
+        }
+        for key in [all, one] {
+            for (method, place) in [
+                ("GET", path), ("GET", path + "/leases"), ("GET", "/v1/events"), ("POST", "/v1/events"),
+                ("POST", path + "/seek"), ("POST", path + "/pause"), ("DELETE", path), ("GET", "/v1/keys"),
+                ("GET", path + "/attempts"), ("POST", "/v1/delegates"), ("DELETE", path + "/leases/ls_x"),
+            ] {
+                #expect(try await client.send(method, place, "{}", key).status == 403, "\(method) \(place)")
+            }
+        }
+        for fields in [#""scopes": ["read", "consume"], "delegate": "\#(id)""#, #""scopes": ["consume"], "delegate": "dlg_x""#] {
+            #expect(try await herald.post("/v1/keys", "{\(fields)}").errors == ["/delegate"], "\(fields)")
+        }
+        #expect(try await herald.send("DELETE", path).status == 204)
+        #expect(try await client.post(path + "/pull", "", one).status == 404)
+    }
+
     @Test("a consumer that goes away while it waits takes no events with it")
     func gone() async throws {
         let herald = try await HeraldProcess.start()

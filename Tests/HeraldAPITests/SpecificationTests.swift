@@ -131,7 +131,7 @@ struct SpecificationTests {
             let document = try JSONDocument(parsing: example.bytes)
             let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
             #expect(throws: Never.self, "\(name)") {
-                _ = try KeyInput.read(document, app: .default, hub.committed.apps, text, now: 0)
+                _ = try KeyInput.read(document, app: .default, hub.committed.apps, hub.committed.registry, text, now: 0)
             }
         }
         for (name, example) in try examples(of: "/v1/keys/{id}/rotate", "post") {

@@ -36,14 +36,18 @@ final class AccessControl: Sendable {
     /// Whether the operator has access even if all stored keys are revoked.
     var hasOperatorKey: Bool { operatorDigest != nil }
 
-    /// - Throws: 401 without valid credentials, 403 without the required scope.
-    func admit(_ head: RequestHead, to route: Route) throws(Problem) -> Principal {
+    /// - Parameter parameters: of the path.
+    /// - Throws: 401 without valid credentials, 403 without the required scope, 404 for another delegate than that of the key.
+    func admit(_ head: RequestHead, to route: Route, _ parameters: [String]) throws(Problem) -> Principal {
         guard let scope = route.needs else { return .anyone }
         // What was revoked elsewhere may still be in memory.
         guard hub.isCurrent else { throw Problem(.unavailable(reason: "it has not responded for seconds")) }
         let reader = route.isStream ? try streamPrincipal(of: head) : nil
         let principal = if let reader { reader } else { try principal(of: head) }
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
+        if let delegate = principal.delegate, parameters.first != delegate {
+            throw Problem(HubError.noWebhook(parameters.first ?? ""))
+        }
         return principal
     }
 
@@ -99,7 +103,8 @@ final class AccessControl: Sendable {
         entry.recordUse(at: now)
         return Principal(
             identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt,
-            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond, key: entry.key.id)
+            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond,
+            delegate: entry.key.delegate, key: entry.key.id)
     }
 
     /// Counts a request towards the rate limit of its key. The operator's own key has no limit.

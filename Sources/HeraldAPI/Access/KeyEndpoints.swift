@@ -41,7 +41,7 @@ struct KeyEndpoints: Sendable {
         _ = try call.query()
         let now = hub.clock.wall()
         let text = try newText(now)
-        let key = try KeyInput.read(call.json(), app: call.app, hub.committed.apps, text, now: now)
+        let key = try KeyInput.read(call.json(), app: call.app, hub.committed.apps, hub.committed.registry, text, now: now)
         try write(call, .addKey(key), app: call.app, showing: text)
     }
 
@@ -125,6 +125,7 @@ extension JSONObjectWriter {
             for scope in key.scopes { list.element(scope.rawValue) }
         }
         member("requests_per_second", key.requestsPerSecond)
+        member("delegate", key.delegate)
         member("created_at", .timestamp(key.createdAt))
         member("expires_at", key.expiresAt.map { Timestamp(milliseconds: $0) })
         member("last_used_at", lastUsedAt.map { Timestamp(milliseconds: $0) })

@@ -2,18 +2,19 @@ import HeraldCore
 import HeraldCrypto
 import HeraldJSON
 
-/// Parses a new key: `{"app", "name", "scopes", "expires_at", "requests_per_second"}`.
+/// Parses a new key: `{"app", "name", "scopes", "expires_at", "requests_per_second", "delegate"}`.
 enum KeyInput {
-    static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second"]
+    static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second", "delegate"]
 
     /// - Parameters:
     ///   - app: the default app of the key.
     ///   - apps: for looking up the given app.
+    ///   - registry: for looking up the given delegate.
     ///   - text: the text of the new key.
     ///   - now: milliseconds since 1970 UTC.
     /// - Throws: 422 with all invalid fields.
     static func read(
-        _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ text: KeyText, now: Int64
+        _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ registry: Registry, _ text: KeyText, now: Int64
     ) throws(Problem) -> APIKey {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
@@ -37,9 +38,17 @@ enum KeyInput {
         if let value = document["requests_per_second"], !value.isNull {
             limit = reader.integer(value, "/requests_per_second")
         }
+        var delegate: String?
+        if let value = document["delegate"], !value.isNull {
+            delegate = reader.text(value, "/delegate")
+            let kind = registry.delegate(app, id: delegate ?? "")?.settings.kind
+            if kind?.allows(.pull) != true {
+                reader.wrong("/delegate", "must be the id of a delegate of kind pull, in the app of the key")
+            }
+        }
         let key = APIKey(
             app: app, id: text.id, name: name, scopes: scopes, digest: text.digest, createdAt: now, expiresAt: end,
-            requestsPerSecond: limit)
+            requestsPerSecond: limit, delegate: delegate)
         reader.add(key.problems)
         try reader.check()
         return key

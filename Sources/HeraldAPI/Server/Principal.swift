@@ -31,6 +31,8 @@ struct Principal: Sendable {
     /// The meter of its requests, and its limit per second; `nil` for no limit.
     var meter: RateMeter?
     var requestsPerSecond: Int?
+    /// The id of the only delegate that it opens; `nil` for no limit.
+    var delegate: String?
     /// The id of the stored key behind it, also for a session or a link; it ends with that key.
     var key: String?
     /// The `Session.digest` of a session or a link.

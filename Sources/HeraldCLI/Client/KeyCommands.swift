@@ -13,8 +13,11 @@ extension Command {
                     Flag(
                         name: "scope", placeholder: "SCOPE",
                         help:
-                            "Its scope: publish, read, manage (includes read) or admin (everything). May be repeated.",
-                        values: ["publish", "read", "manage", "admin"]),
+                            "Its scope: publish, read, consume (pulls), manage (includes both) or admin (all). May be repeated.",
+                        values: ["publish", "read", "consume", "manage", "admin"]),
+                    Flag(
+                        name: "delegate", placeholder: "ID",
+                        help: "With the scope consume: the only delegate that it opens, dlg_..."),
                     Flag(
                         name: "requests-per-second", placeholder: "NUMBER",
                         help: "Requests per second. Default: the limit of the server."),
@@ -58,6 +61,7 @@ private enum KeyCommands {
             key.array("scopes") { list in
                 for scope in call.list("scope") ?? [] { list.element(scope) }
             }
+            key.member("delegate", ifPresent: call["delegate"])
             key.member("expires_at", ifPresent: call["expires-at"])
             key.member("requests_per_second", ifPresent: limit)
         }

@@ -16,11 +16,14 @@ package struct APIKey: Equatable, Sendable {
     package var lastUsedAt: Int64?
     /// The limit of requests per second, ≥ 1; `nil` for the server's default.
     package var requestsPerSecond: Int?
+    /// The id of the only delegate that it opens, with the scope `consume`; `nil` for no limit.
+    package var delegate: String?
 
     package init(
         app: AppKey = .default, id: String, name: String, scopes: [Scope], digest: [UInt8], createdAt: Int64,
-        expiresAt: Int64? = nil, lastUsedAt: Int64? = nil, requestsPerSecond: Int? = nil
+        expiresAt: Int64? = nil, lastUsedAt: Int64? = nil, requestsPerSecond: Int? = nil, delegate: String? = nil
     ) {
+        self.delegate = delegate
         self.app = app
         self.id = id
         self.name = name
@@ -59,6 +62,9 @@ extension APIKey {
             errors.append(
                 FieldError(
                     "/requests_per_second", "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
+        }
+        if delegate != nil, scopes != [.consume] {
+            errors.append(FieldError("/delegate", "must be without another scope than consume"))
         }
         if digest.count != 32 { errors.append(FieldError("", "must have a digest of 32 bytes")) }
         return errors

@@ -95,6 +95,11 @@ extension AccessWrite: RequestCommand {
         }
     }
 
+    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? {
+        guard case .addKey(let key) = action, key.scopes.contains(.consume) else { return nil }
+        return try transaction.takesPulls() ? nil : .upgradeUnfinished
+    }
+
     package func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
@@ -114,7 +119,7 @@ extension AccessWrite: RequestCommand {
             let new = APIKey(
                 app: old.app, id: replacement.id, name: old.name, scopes: old.scopes, digest: replacement.digest,
                 createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt },
-                requestsPerSecond: old.requestsPerSecond)
+                requestsPerSecond: old.requestsPerSecond, delegate: old.delegate)
             old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
             try plan.set(new, transaction)
             try plan.set(old, transaction)
