@@ -57,7 +57,9 @@ extension Hub {
 extension Hub {
     /// Settles or moves a pull delegate.
     /// - Throws: `HubError`; nothing was changed then.
-    func settle(_ id: String, lease: String = "", _ action: PullWrite.Action) async throws(HubError) -> PullWrite.Outcome {
+    func settle(_ id: String, lease: String = "", _ action: PullWrite.Action) async throws(HubError)
+        -> PullWrite.Outcome
+    {
         _ = try webhook(id, of: .default, for: .pull)
         let result: WriteResult<PullWrite.Outcome> = await withCheckedContinuation { continuation in
             submit(PullWrite(delegateID: id, action: action) { continuation.resume(returning: $0) })

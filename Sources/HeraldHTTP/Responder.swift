@@ -30,7 +30,7 @@ package final class Responder: Sendable {
         connection.loop.answer(connection, request, response)
     }
 
-    /// Tells whether the client still waits for the response.
+    /// Reports whether the client still waits for the response.
     /// - Parameter body: called on the loop's thread, unless the server stops; must not wait.
     package func isAwaited(_ body: @escaping @Sendable (Bool) -> Void) {
         connection.loop.post(.pulse { [connection, request] in body(connection.isAwaited(request)) })

@@ -107,7 +107,9 @@ extension PullLease {
         var last: LogPosition = 0
         while index < bytes.count {
             let step = try next()
-            guard step >> 1 > 0, entries.count < maxEvents else { throw .unreadable("lease", "of \(bytes.count) bytes") }
+            guard step >> 1 > 0, entries.count < maxEvents else {
+                throw .unreadable("lease", "of \(bytes.count) bytes")
+            }
             last = try StoredNumber.natural(last + step >> 1, "position")
             if step & 1 == 0 {
                 entries.append(Entry(last))

@@ -3,7 +3,8 @@ package import HeraldCore
 /// Shared statements of the registry, of access and of the audit log.
 package enum RegistryStatement: Int, CaseIterable, Sendable {
     case setDelegate, wipeDelegate, removeLanes, removeWaiting, removeReplays, removeStatistics, removeHeads,
-        removeUnannounced, removeLeases, setEventType, removeEventType, setKey, removeKey, setSession, removeSession, setApp,
+        removeUnannounced, removeLeases, setEventType, removeEventType, setKey, removeKey, setSession, removeSession,
+        setApp,
         markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, trimAudit, audit, deletedDelegateID
 
     func text(_ dialect: SQLDialect) -> String {
@@ -60,7 +61,8 @@ extension SharedTransaction {
     package func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
         try change(.registry(.wipeDelegate), [.integer(key), .integer(time), .blob([])])
         let removals: [RegistryStatement] = [
-            .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced, .removeLeases,
+            .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced,
+            .removeLeases,
         ]
         for removal in removals { try record(.registry(removal), [.integer(key)]) }
         forgetAttempts(of: key)

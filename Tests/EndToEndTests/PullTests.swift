@@ -64,7 +64,7 @@ struct PullTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test("what is invalid is refused with its place, and what a kind has not is a conflict")
+    @Test("invalid input is refused with its pointer, and an action of another kind is a conflict")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
         let path = try await register(herald)
@@ -72,38 +72,48 @@ struct PullTests {
         try await publish(herald, 1...1)
         let run = try await herald.post(path + "/pull", "")
         let lease = run.string("lease") ?? ""
-        for (body, places) in [
+        for (body, pointers) in [
             ("{}", ["/lease"]), (#"{"lease": 5}"#, ["/lease"]), (#"{"lease": "x", "done": []}"#, ["/done"]),
             (#"{"lease": "x", "failed": {}}"#, ["/failed"]), (#"{"lease": "x", "failed": [5]}"#, ["/failed/0"]),
             (#"{"lease": "x", "failed": [{"reason": 5}]}"#, ["/failed/0/reason", "/failed/0/id"]),
             (#"{"lease": "x", "failed": [{"id": "a", "retry_after": -1}]}"#, ["/failed/0/retry_after"]),
             (#"{"lease": "x", "failed": [{"id": "a"}], "returned": ["b", "a"]}"#, ["/returned/1"]),
             (#"{"lease": "x", "failed": [{"id": "a"}], "release": true}"#, ["/release"]),
-            (#"{"lease": "\#(lease)", "failed": [{"id": "o1"}, {"id": "o2"}], "returned": ["o3"]}"#, ["/failed/1/id", "/returned/0"]),
+            (
+                #"{"lease": "\#(lease)", "failed": [{"id": "o1"}, {"id": "o2"}], "returned": ["o3"]}"#,
+                ["/failed/1/id", "/returned/0"]
+            ),
         ] {
             let refused = try await herald.post(path + "/ack", body)
-            #expect(refused.status == 422 && refused.errors == places, "\(body): \(refused.text)")
+            #expect(refused.status == 422 && refused.errors == pointers, "\(body): \(refused.text)")
         }
         for query in ["max=0", "max=1001", "max=x", "wait=61", "ack_seconds=4", "limit=5"] {
             #expect(try await herald.post(path + "/pull?" + query, "").status == 422, "\(query)")
         }
         #expect(try await herald.post(path + "/pull?ack=ls_x", "").problem == "lease-ended")
-        #expect(try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 1}"#).errors == ["/ack_seconds"])
+        #expect(
+            try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 1}"#).errors == [
+                "/ack_seconds"
+            ])
         #expect(try await herald.post(path + "/seek", #"{"to": "nowhere"}"#).status == 422)
         #expect(try await herald.post("/v1/delegates/dlg_x/pull", "").problem == "not-found")
 
         for action in ["pull", "ack", "extend", "seek"] {
             let body = action == "pull" ? "" : action == "seek" ? #"{"to": "now"}"# : #"{"lease": "x"}"#
-            #expect(try await herald.post("/v1/delegates/\(webhook)/\(action)", body).problem == "wrong-kind", "\(action)")
+            #expect(
+                try await herald.post("/v1/delegates/\(webhook)/\(action)", body).problem == "wrong-kind", "\(action)")
         }
         #expect(try await herald.get("/v1/delegates/\(webhook)/leases").problem == "wrong-kind")
-        for (action, body) in [("test", ""), ("secret/rotate", ""), ("preview", ""), ("replay", #"{"from": "earliest"}"#)] {
+        for (action, body) in [
+            ("test", ""), ("secret/rotate", ""), ("preview", ""), ("replay", #"{"from": "earliest"}"#),
+        ] {
             #expect(try await herald.post(path + "/" + action, body).problem == "wrong-kind", "\(action)")
         }
         #expect(try await herald.send("PATCH", path, #"{"kind": "webhook"}"#).errors == ["/kind"])
         #expect(try await herald.send("PATCH", path, #"{"timeout_seconds": 5}"#).errors == ["/timeout_seconds"])
         #expect(try await herald.send("PATCH", path, #"{"ack_seconds": 5}"#).status == 200)
-        let several = try await herald.post("/v1/delegates", #"{"kind": "pull", "url": "http://x/", "signature": "v1"}"#)
+        let several = try await herald.post(
+            "/v1/delegates", #"{"kind": "pull", "url": "http://x/", "signature": "v1"}"#)
         #expect(Set(several.errors) == ["/url", "/signature"])
         #expect(try await herald.post(path + "/pause", "").status == 200)
         #expect(try await herald.post(path + "/pull", "").problem == "delegate-paused")
@@ -152,18 +162,22 @@ struct PullTests {
             }
         }
         for action in ["pull", "ack", "extend"] {
-            #expect(try await client.post("\(other)/\(action)", action == "pull" ? "" : #"{"lease": "x"}"#, one).status == 404)
+            #expect(
+                try await client.post("\(other)/\(action)", action == "pull" ? "" : #"{"lease": "x"}"#, one).status
+                    == 404)
         }
         for key in [all, one] {
-            for (method, place) in [
+            for (method, target) in [
                 ("GET", path), ("GET", path + "/leases"), ("GET", "/v1/events"), ("POST", "/v1/events"),
                 ("POST", path + "/seek"), ("POST", path + "/pause"), ("DELETE", path), ("GET", "/v1/keys"),
                 ("GET", path + "/attempts"), ("POST", "/v1/delegates"), ("DELETE", path + "/leases/ls_x"),
             ] {
-                #expect(try await client.send(method, place, "{}", key).status == 403, "\(method) \(place)")
+                #expect(try await client.send(method, target, "{}", key).status == 403, "\(method) \(target)")
             }
         }
-        for fields in [#""scopes": ["read", "consume"], "delegate": "\#(id)""#, #""scopes": ["consume"], "delegate": "dlg_x""#] {
+        for fields in [
+            #""scopes": ["read", "consume"], "delegate": "\#(id)""#, #""scopes": ["consume"], "delegate": "dlg_x""#,
+        ] {
             #expect(try await herald.post("/v1/keys", "{\(fields)}").errors == ["/delegate"], "\(fields)")
         }
         #expect(try await herald.send("DELETE", path).status == 204)
@@ -181,6 +195,24 @@ struct PullTests {
         try await publish(herald, 1...1)
         let run = try await next
         #expect(ids(run) == ["o1"] && event(run)?["attempt"]?.integer == 1)
+    }
+
+    @Test("the commands of the guide work as they are written")
+    func guide() async throws {
+        let herald = try await HeraldProcess.start()
+        let page = try String(decoding: Files.read("Documentation/guide/pull.md"), as: UTF8.self)
+        let blocks = page.matches(of: #/```sh\n((?s).*?)```/#).map { String($0.1) }
+        #expect(blocks.count == 5)
+        let server = "http://127.0.0.1:\(herald.port)"
+        let script = blocks.joined().replacing("http://127.0.0.1:8080", with: server)
+        let folder = herald.folder.path
+        let program = "\(folder)/herald"
+        try #require(symlink(try Binary.path(), program) == 0)
+        let run = try await ChildProcess.run(
+            "bash", ["-c", "set -e -o pipefail; cd \(folder); PATH=\(folder):$PATH; \(script)"],
+            environment: ["HERALD_SERVER": server, "XDG_CONFIG_HOME": "/nonexistent"])
+        #expect(run.end == .exited(0), "\(run.text)")
+        #expect(try Files.read(folder + "/orders") == Array("8\n".utf8))
     }
 
     // MARK: herald work
@@ -210,7 +242,8 @@ struct PullTests {
         let lines = try String(decoding: Files.read(herald.folder.path + "/done"), as: UTF8.self).split(separator: "\n")
         #expect(Set(lines.compactMap { $0.split(separator: " ").first }) == Set((1...20).map { "o\($0)" }))
         #expect(lines.count == 20)
-        #expect(lines.contains { $0.hasPrefix(#"o9 order.paid 1 {"id""#) && $0.contains(#""data":{"n": 9}"#) }, "\(lines)")
+        #expect(
+            lines.contains { $0.hasPrefix(#"o9 order.paid 1 {"id""#) && $0.contains(#""data":{"n": 9}"#) }, "\(lines)")
         let failed = try await herald.get(path + "/attempts?outcome=failed").data
         #expect(
             Set(failed.map { $0.text("event") + " " + $0.text("detail") })
@@ -233,13 +266,14 @@ struct PullTests {
         #expect(try Files.read(folder + "/done") == Array("o1\n".utf8))
         #expect(try await herald.get(path + "/leases").data.isEmpty)
 
-        let failing = try worker(herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\"; [ $HERALD_EVENT_ID != o3 ]", "--once"])
+        let failing = try worker(
+            herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\"; [ $HERALD_EVENT_ID != o3 ]", "--once"])
         #expect(try await failing.ended() == .exited(0), "\(failing.text)")
         #expect(try Files.read(folder + "/done") == Array("o1\no2\no3\n".utf8))
         #expect(try await herald.get(path + "/attempts").data.count == 3)
     }
 
-    @Test("a worker waits for a server that is away, says so once, and goes on")
+    @Test("a worker waits for a server that is away, reports it once, and continues")
     func away() async throws {
         let folder = TemporaryFolder()
         var herald = try await HeraldProcess.start(folder: folder)
@@ -247,7 +281,9 @@ struct PullTests {
         let listen = "127.0.0.1:\(herald.port)"
         try await publish(herald, 1...1)
         let worker = try worker(herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\""])
-        try await eventually("the first event is handled") { (try? Files.read(folder.path + "/done"))?.isEmpty == false }
+        try await eventually("the first event is handled") {
+            (try? Files.read(folder.path + "/done"))?.isEmpty == false
+        }
         try await herald.kill()
         herald = try await HeraldProcess.start(folder: folder, listen: listen)
         try await publish(herald, 2...2)

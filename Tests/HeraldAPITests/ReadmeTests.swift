@@ -49,7 +49,9 @@ struct ReadmeTests {
             #expect(inSections.count { $0.language == "sh" } == blocks, "\(page): each stands below a heading")
         }
         // Other commands are shown as `console`, with their prompts.
-        let run = [.firstSteps, .killTheServer, .signature] + ShellSection.furtherSteps + ShellSection.backup
+        let run =
+            [.firstSteps, .killTheServer, .signature] + ShellSection.furtherSteps + ShellSection.backup
+            + ShellSection.pull
         #expect(found == Set(run))
     }
 
@@ -112,6 +114,10 @@ struct ShellSection: Hashable, CustomStringConvertible {
     static let backup = [
         "Make a backup", "Restore", "Upgrade", "Go back", "A full disk", "A damaged file", "Move to another machine",
     ].map { ShellSection("Documentation/guide/backup.md", $0) }
+    /// Run by `PullTests`, one after the other in one shell.
+    static let pull = ["Pull and acknowledge", "A program for each event", "Move the position"].map {
+        ShellSection("Documentation/guide/pull.md", $0)
+    }
     static let signature = ShellSection("Documentation/guide/receivers.md", "Verify the signature")
 
     let page: String

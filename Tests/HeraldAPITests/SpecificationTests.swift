@@ -199,7 +199,9 @@ struct SpecificationTests {
                 }
             }
             if case .integer(let access, _) = field.kind {
-                #expect((described[field.name] ?? pulled[field.name])?["default"]?.integer == Int64(access.get(WebhookField.defaults)))
+                #expect(
+                    (described[field.name] ?? pulled[field.name])?["default"]?.integer
+                        == Int64(access.get(WebhookField.defaults)))
             }
         }
         let form = try Repository.text("Sources/HeraldAPI/Dashboard/Pages/fields.js")

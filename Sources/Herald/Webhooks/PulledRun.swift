@@ -27,7 +27,7 @@ public struct PulledRun: Identifiable, Sendable {
         }
     }
 
-    /// What an acknowledgement has done.
+    /// The result of an acknowledgement.
     public struct Settled: Equatable, Sendable {
         /// Events that are done.
         public let acknowledged: Int

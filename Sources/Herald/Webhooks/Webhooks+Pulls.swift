@@ -48,7 +48,8 @@ extension Webhooks {
         defer { hub.removeDelegate(pulls) }
         let isCancelled = Atomic(false)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Pulls.Run, Pulls.Failure>, Never>) in
+            await withCheckedContinuation {
+                (continuation: CheckedContinuation<Result<Pulls.Run, Pulls.Failure>, Never>) in
                 pulls.pull(
                     Pulls.Request(
                         delegateID: id, limit: max, ackSeconds: ackSeconds, seconds: wait,

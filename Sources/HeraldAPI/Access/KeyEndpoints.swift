@@ -41,7 +41,8 @@ struct KeyEndpoints: Sendable {
         _ = try call.query()
         let now = hub.clock.wall()
         let text = try newText(now)
-        let key = try KeyInput.read(call.json(), app: call.app, hub.committed.apps, hub.committed.registry, text, now: now)
+        let key = try KeyInput.read(
+            call.json(), app: call.app, hub.committed.apps, hub.committed.registry, text, now: now)
         try write(call, .addKey(key), app: call.app, showing: text)
     }
 

@@ -43,7 +43,8 @@ struct DelegateInput {
             input.reader.wrong("/url", "is required: where to send the callbacks")
         }
         if settings.kind == .pull {
-            for name in ["secret", "signature", "replay_current_state"] where document[name].map({ !$0.isNull }) == true {
+            for name in ["secret", "signature", "replay_current_state"] where document[name].map({ !$0.isNull }) == true
+            {
                 input.reader.wrong("/\(name)", "is no setting of a delegate of kind pull")
             }
         }

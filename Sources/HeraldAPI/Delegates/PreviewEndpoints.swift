@@ -33,7 +33,7 @@ struct PreviewEndpoints: Sendable {
 
     private func preview(_ call: Call) throws(Problem) {
         let sample = try Sample(call)
-        let delegate = try problem { () throws(HubError) in 
+        let delegate = try problem { () throws(HubError) in
             try hub.webhook(call.parameters[0], of: call.app, for: .preview)
         }
         guard !call.request.body.isEmpty else { return try answer(call, delegate, sample) }

@@ -115,7 +115,8 @@ struct PullEndpoints: Sendable {
         _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, _ lease: String = "",
         provenance: Provenance? = nil, _ done: @escaping @Sendable (PullWrite.Outcome) -> Void
     ) {
-        let write = PullWrite(app: call.app, delegateID: delegate.id, action: action, provenance: provenance) { result in
+        let write = PullWrite(app: call.app, delegateID: delegate.id, action: action, provenance: provenance) {
+            result in
             guard case .done(let outcome) = result else { return call.send(result) { _ in Response(status: 204) } }
             if let error = outcome.error(delegate.id, lease: lease) { return call.send(Problem(error)) }
             done(outcome)

@@ -30,7 +30,8 @@ struct AcknowledgementInput {
         if let value = document["returned"], !value.isNull {
             if value.kind == .array, value.count <= PullLease.maxEvents {
                 for (index, element) in value.elements.enumerated() {
-                    failed.append(PullWrite.Failed(id: reader.text(element, "/returned/\(index)") ?? "", isReturned: true))
+                    failed.append(
+                        PullWrite.Failed(id: reader.text(element, "/returned/\(index)") ?? "", isReturned: true))
                 }
             } else {
                 reader.wrong("/returned", "must be an array of at most \(PullLease.maxEvents) ids of events")
@@ -45,8 +46,8 @@ struct AcknowledgementInput {
         for (index, failure) in failed.enumerated() where !failure.id.isEmpty {
             guard !seen.insert(failure.id).inserted else { continue }
             let isReturned = failure.isReturned
-            let place = isReturned ? index - failed.count { !$0.isReturned } : index
-            reader.wrong(isReturned ? "/returned/\(place)" : "/failed/\(place)/id", "is given twice")
+            let pointer = isReturned ? "/returned/\(index - failed.count { !$0.isReturned })" : "/failed/\(index)/id"
+            reader.wrong(pointer, "is given twice")
         }
         try reader.check()
         action = releases ? .release(lease: lease) : .acknowledge(lease: lease, failed: failed)
@@ -62,16 +63,16 @@ struct AcknowledgementInput {
         var (id, reason): (String?, String) = (nil, "")
         var seconds: Int?
         for (key, member) in value.members {
-            let place = JSONPointer.child(pointer, key)
+            let child = JSONPointer.child(pointer, key)
             switch key {
-            case "id": id = reader.text(member, place) ?? ""
-            case "retry_after": if !member.isNull { seconds = reader.integer(member, place, retryAfter) }
+            case "id": id = reader.text(member, child) ?? ""
+            case "retry_after": if !member.isNull { seconds = reader.integer(member, child, retryAfter) }
             case "reason":
-                if !member.isNull { reason = reader.text(member, place) ?? "" }
+                if !member.isNull { reason = reader.text(member, child) ?? "" }
                 if reason.unicodeScalars.count > maxReason {
-                    reader.wrong(place, "must have at most \(maxReason) characters")
+                    reader.wrong(child, "must have at most \(maxReason) characters")
                 }
-            default: reader.wrong(place, "is not a known field; fields are: \(failureFields.joined(separator: ", "))")
+            default: reader.wrong(child, "is not a known field; fields are: \(failureFields.joined(separator: ", "))")
             }
         }
         if id == nil { reader.wrong(pointer + "/id", "is required: the id of the event") }

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldJSON
 
-/// What became of an event.
+/// The result for one event.
 struct HandledEvent: Sendable {
     let id: String
     /// The exit code of its program; 0: it is done.
@@ -58,7 +58,8 @@ struct HandlerProgram: Sendable {
         if signal != 0 { return HandledEvent(id: id, status: 128 + signal, reason: "ended by signal \(signal)") }
         let code = (status >> 8) & 0xff
         let reason = last.isEmpty ? "exit code \(code)" : last.printable()
-        return HandledEvent(id: id, status: code, reason: String(reason.unicodeScalars.prefix(Self.maxReason).map(Character.init)))
+        return HandledEvent(
+            id: id, status: code, reason: String(reason.unicodeScalars.prefix(Self.maxReason).map(Character.init)))
     }
 
     private func spawn(_ process: inout pid_t, _ source: Int32, _ errors: Int32) -> Int32 {

@@ -21,7 +21,8 @@ extension Command {
             Flag(name: "exec", placeholder: "COMMAND", help: "The command for each event; the shell runs it."),
             Flag(name: "parallel", placeholder: "NUMBER", help: "Programs at the same time, 1 to 256. Default: 1."),
             Flag(
-                name: "max", placeholder: "NUMBER", help: "Events of one pull, 1 to 1000. Default: 10 for each program."),
+                name: "max", placeholder: "NUMBER", help: "Events of one pull, 1 to 1000. Default: 10 for each program."
+            ),
             Flag(name: "once", help: "End when there is nothing to pull."),
         ] + Flags.connection,
         examples: [
@@ -41,7 +42,7 @@ private final class Work {
     private let isOnce: Bool
     private let stop = StopFlag()
     private let ended: EndedPrograms
-    /// Of the last message about a server that was not reached.
+    /// The last message about a server that was not reached.
     private var lastTrouble = ""
 
     /// In seconds.
@@ -190,7 +191,7 @@ private final class Work {
         while true {
             switch try ask("ack", body: json.bytes) {
             case .answer: return
-            // What was handled is handed out again: the handlers must know events that they have seen.
+            // The server hands its events out again, also those that were handled.
             case .refused(let problem) where problem.name == "lease-ended": return say(problem.detail ?? problem.title)
             case .refused(let problem): throw problem.error
             case .away(let words):

@@ -8,7 +8,7 @@ struct PullLane {
     let context: WriteContext
     /// As it was before the write.
     let lane: LanePosition
-    /// Of the last event that was pulled.
+    /// The position of the last event that was pulled.
     var position: LogPosition
     /// Rows that the write changes besides those of leases.
     var checkpoint = Checkpoint()

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Moves the lanes of pull delegates past events that retention is about to remove, and counts what they miss.
 ///
-/// A lease that has one of these events ends: its consumer learns that when it acknowledges, and the other events are handed
+/// A lease that has one of these events ends. The acknowledgement of its consumer is refused, and its other events are handed
 /// out again.
 struct PullTrim: StoreCommand {
     struct Part: Sendable {
@@ -52,7 +52,7 @@ struct PullTrim: StoreCommand {
     func refuse(_ refusal: WriteRefusal) {}
 }
 
-/// What pull delegates have missed, and when that was announced: at most once a minute for each. Any thread.
+/// The counts of missed deliveries of pull delegates. They are announced at most once a minute for each. Any thread.
 final class MissedPulls: Sendable {
     private struct Missed {
         /// Not announced yet.

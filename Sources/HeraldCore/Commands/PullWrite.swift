@@ -4,13 +4,13 @@ import HeraldRuntime
 ///
 /// Memory proposes what a pull hands out, and the store decides: a proposal that is out of date is refused, and made again.
 package struct PullWrite: Sendable {
-    /// What a scan has found for a pull.
+    /// The result of a scan for a pull.
     package struct Proposal: Sendable {
         /// The position of the lane when the scan began.
         package var from: LogPosition
         /// The position after it.
         package var to: LogPosition
-        /// What is handed out, ascending by event; may be empty if there are rows to end, or if the position advances.
+        /// The events to hand out, ascending by event; may be empty if there are rows to end, or if the position advances.
         package var entries: [PullLease.Entry]
         /// Rows that the delegate no longer wants, or whose events are damaged.
         package var ended: [WaitingDelivery]

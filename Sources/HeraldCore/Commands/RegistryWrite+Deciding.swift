@@ -93,7 +93,8 @@ extension WebhookSettings {
     ///
     /// Two filters, or two subjects of which one begins like the other, are taken for different ones.
     func repeats(_ other: WebhookSettings) -> Bool {
-        kind == .webhook && url == other.url && format == other.format && headers == other.headers && request == other.request
+        kind == .webhook && url == other.url && format == other.format && headers == other.headers
+            && request == other.request
             && (filter == nil || other.filter == nil || filter == other.filter)
             && events.contains { pattern in other.events.contains { $0.overlaps(pattern) } }
             && SubjectSelection(subjects).overlaps(SubjectSelection(other.subjects))

@@ -7,7 +7,7 @@ package enum DelegateKind: String, Sendable, CaseIterable {
 }
 
 extension DelegateKind {
-    /// What a client may do with a delegate, besides changing and removing it.
+    /// An action of a client on a delegate, besides changing and removing it.
     package enum Action: Sendable {
         /// Sends a `herald.test`.
         case test

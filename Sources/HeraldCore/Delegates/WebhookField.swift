@@ -76,7 +76,8 @@ package struct WebhookField: Sendable {
             "verification", "How the receiver agrees to the callbacks", { $0.verification }, { $0.verification = $1 }),
         choice("http_version", "The version of HTTP", { $0.httpVersion }, { $0.httpVersion = $1 }),
         integer(
-            "ack_seconds", ackSecondsRange, "Seconds to acknowledge pulled events", { $0.ackSeconds }, { $0.ackSeconds = $1 }),
+            "ack_seconds", ackSecondsRange, "Seconds to acknowledge pulled events", { $0.ackSeconds },
+            { $0.ackSeconds = $1 }),
         special("tls", .tls, "Authorities, a pin and a client certificate."),
         special("request", .request, "How an event becomes a request, for receivers with a form of their own."),
     ]

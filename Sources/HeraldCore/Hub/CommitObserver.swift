@@ -14,7 +14,7 @@ struct CommitObserver: Sendable {
     let recordedAttempts: @Sendable (Int) -> Void
     let loops: Int
     let clock: Clock
-    /// Those that wait for events of pull delegates.
+    /// Called after changes of pull delegates.
     let pulls: MulticastDelegate<any PullObserver>
     /// Sends a message to one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void

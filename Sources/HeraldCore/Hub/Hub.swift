@@ -95,7 +95,8 @@ public final class Hub: Sendable {
             tell: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
-            loops: loops.count, clock: clock, pulls: pullObservers, tell: { [loops] number, message in loops[number].post(message) })
+            loops: loops.count, clock: clock, pulls: pullObservers,
+            tell: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
         volumes = VolumeTask(loops.map(\.board.volumes) + [committed.pulls.volumes], intake: intake, clock: clock)
         node = LocalNode(

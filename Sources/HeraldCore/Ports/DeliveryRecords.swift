@@ -260,7 +260,7 @@ package struct Checkpoint: Sendable {
     /// The last change of a shared store that was known when this was collected. A row that a later one has requested stays as
     /// it is.
     package var known = Int64.max
-    /// Of a pull delegate: every process may record its attempts, and its lane always has a row.
+    /// It is for a pull delegate: every process may record its attempts, and its lane always has a row.
     package var isOfPull = false
     /// The note of a store about a transaction with an unknown outcome: the checkpoint is submitted once more.
     package let note = Note()

@@ -73,11 +73,11 @@ package protocol PullTransaction: AnyObject {
     func retrying(
         _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
     ) throws(StoreError) -> [WaitingDelivery]
-    /// Of these events those that the log has.
+    /// The names of these events, without those that the log lacks.
     func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName]
 }
 
-/// What identifies an event to its recipients.
+/// The id and type of an event.
 package struct EventName: Equatable, Sendable {
     package let id: String
     package let type: String

@@ -1,6 +1,6 @@
 import HeraldRuntime
 
-/// Looks for what a pull can hand out: deliveries that are due again, or the events after the position of the lane.
+/// Finds the events that a pull can hand out: deliveries that are due again, or those after the position of the lane.
 ///
 /// It only reads; the result is a proposal, which the writer accepts if nothing has changed. A reader's thread.
 struct PullScan {

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Any thread; the lock guards the queues.
 package final class Pulls: EventDelegate, PullObserver {
-    /// What a pull hands out.
+    /// The result of a pull.
     package struct Run: Sendable {
         /// `nil` if there are no events.
         package var lease: PullLease?
@@ -33,7 +33,7 @@ package final class Pulls: EventDelegate, PullObserver {
         let ackSeconds: Int?
         /// How long it waits for events, ≥ 0.
         let seconds: Int
-        /// Calls its closure with whether somebody waits for the result, before one that has waited is served.
+        /// Calls its closure with whether the client still waits, before a pull that has waited is served.
         let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
         let completion: @Sendable (Result<Run, Failure>) -> Void
 
@@ -63,7 +63,7 @@ package final class Pulls: EventDelegate, PullObserver {
         var tries = 0
     }
 
-    /// What this node remembers of a delegate.
+    /// The pulls of one delegate, and the result of its last search.
     private struct Line {
         var queue: [Pull] = []
         var isBusy = false
@@ -87,7 +87,7 @@ package final class Pulls: EventDelegate, PullObserver {
 
     /// How often a proposal may be out of date before a pull gives up.
     private static let maxTries = 64
-    /// How often a waiting pull looks by itself for what nobody announces, in milliseconds.
+    /// The milliseconds between two searches of a waiting pull for events that other processes have returned.
     private static let interval: Int64 = 1_000
 
     private let hub: Hub
@@ -178,7 +178,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 return line.isWoken
             }
             if isWoken || found.hasMore { return again(pull) }
-            return wait(pull, delegate, until: nextLook(found))
+            return wait(pull, delegate, until: nextSearch(found))
         }
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
             [weak self] result in self?.claimed(result, found, pull, delegate)
@@ -237,8 +237,8 @@ package final class Pulls: EventDelegate, PullObserver {
         pull.request.completion(.success(Run()))
     }
 
-    /// When a pull that has found nothing looks again by itself, in milliseconds since 1970 UTC; `nil` for never.
-    private func nextLook(_ found: PullScan.Result) -> Int64? {
+    /// The time of the next search for a pull that has found nothing, in milliseconds since 1970 UTC; `nil` for none.
+    private func nextSearch(_ found: PullScan.Result) -> Int64? {
         // What other processes return is not announced.
         found.nextDue.map { hub.canCatchUp ? min($0, hub.clock.wall() + Self.interval) : $0 }
     }
@@ -276,7 +276,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 pull.request.completion(.success(Run()))
             }
         }
-        if let timer { look(pull.key, at: timer) }
+        if let timer { search(pull.key, at: timer) }
         let searched = state.withLock { state in
             state.lines[pull.key]?.isBusy = false
             return state.lines[pull.key]?.searched?.to ?? 0
@@ -287,7 +287,7 @@ package final class Pulls: EventDelegate, PullObserver {
     }
 
     /// - Parameter time: milliseconds since 1970 UTC.
-    private func look(_ key: DelegateKey, at time: Int64) {
+    private func search(_ key: DelegateKey, at time: Int64) {
         let delay = min(max(1, time - hub.clock.wall()), 3_600_000)
         hub.after(milliseconds: Int(delay)) { [weak self] in
             self?.state.withLock { state in
@@ -312,7 +312,7 @@ package final class Pulls: EventDelegate, PullObserver {
         }
     }
 
-    /// Lets the pulls of a delegate that wait look again. Any thread.
+    /// Searches again for the pulls of a delegate that wait. Any thread.
     private func wake(_ key: DelegateKey) {
         let isAwaited = state.withLock { state in
             state.lines[key]?.isWoken = true
@@ -322,14 +322,14 @@ package final class Pulls: EventDelegate, PullObserver {
         for entry in waiting.take(where: { $0.key == key }) {
             left(key)
             let pull = entry.request
-            // A lease that nobody receives would hold its events back.
+            // A lease without a consumer would hold its events back.
             pull.request.isAwaited { [weak self] isAwaited in
                 if isAwaited { self?.enqueue(pull) } else { pull.request.completion(.success(Run())) }
             }
         }
     }
 
-    /// Lets all pulls that wait look again, or end. Any thread.
+    /// Searches again for all pulls that wait, or ends them. Any thread.
     package func wakeAll() {
         let keys = state.withLock { Array($0.lines.keys) }
         for key in keys { wake(key) }

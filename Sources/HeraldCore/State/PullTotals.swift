@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What one write has changed for a pull delegate.
+/// The changes of one write for a pull delegate.
 struct PullChange: Sendable {
     let delegate: DelegateKey
     let app: AppKey

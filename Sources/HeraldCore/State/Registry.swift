@@ -120,7 +120,9 @@ package final class Registry: Sendable {
     package var hasPulls: Bool { entries.withLock { !$0.pulls.isEmpty } }
 
     /// The pull delegates of all apps, in no order.
-    package var pulls: [WebhookDelegate] { entries.withLock { entries in entries.pulls.compactMap { entries.byKey[$0] } } }
+    package var pulls: [WebhookDelegate] {
+        entries.withLock { entries in entries.pulls.compactMap { entries.byKey[$0] } }
+    }
 
     package var count: Int { entries.withLock { $0.sorted.count } }
 

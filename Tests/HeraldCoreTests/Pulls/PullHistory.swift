@@ -129,7 +129,9 @@ final class PullHistory {
         if (workers + dead).contains(where: { $0.lease.expiresAt > now && $0.events.contains(event) }) {
             throw violated("is in two leases")
         }
-        if attempt != past[event].attempts + 1 { throw violated("has attempt \(attempt), not \(past[event].attempts + 1)") }
+        if attempt != past[event].attempts + 1 {
+            throw violated("has attempt \(attempt), not \(past[event].attempts + 1)")
+        }
         guard isStrict, let first = past.indices.first(where: { !isOver($0) && $0 < event }) else { return }
         // Those before it in the same run are not over yet.
         if !(workers.isEmpty && dead.isEmpty) || first < event - 7 { throw violated("passes event \(first)") }

@@ -106,7 +106,8 @@ struct PullTests {
         let run = try await pull(delegate, 1)
         let lease = try #require(run.lease)
         let failed = ["e0", "e1", "e2"].map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "") }
-        guard case .unknownEvents(let pointers) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed)),
+        guard
+            case .unknownEvents(let pointers) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed)),
             pointers == ["/failed/1/id", "/failed/2/id"]
         else {
             Issue.record("the unknown events were not named")
@@ -115,7 +116,8 @@ struct PullTests {
         #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
     }
 
-    @Test("the events of an expired lease are handed out alone, so that only the one that ends its consumers is given up")
+    @Test(
+        "the events of an expired lease are handed out alone, so that only the one that ends its consumers is given up")
     func expiry() async throws {
         let delegate = try await register()
         try await post(3)
@@ -313,7 +315,9 @@ struct PullTests {
         #expect(announcements.due(at: clock.clock.wall()) == [delegate.key])
         try await trim(through: 0)
         #expect(announcements.due(at: clock.clock.wall()).isEmpty)
-        let notices = bench.hub.recentEvents(after: 10, limit: 100)?.events.filter { $0.type == "herald.delivery.dropped" }
+        let notices = bench.hub.recentEvents(after: 10, limit: 100)?.events.filter {
+            $0.type == "herald.delivery.dropped"
+        }
         #expect(notices?.count == 2)
         let last = String(decoding: notices?.last?.data ?? [], as: UTF8.self)
         #expect(last.contains(#""events_at_most":2,"total_at_most":7"#), "\(last)")

@@ -241,7 +241,8 @@ final class SimulatedProcess: @unchecked Sendable {
         usage = committed.usage
         let inboxes = Inboxes()
         let observer = CommitObserver(
-            committed: committed, recordedAttempts: { _ in }, loops: size.loops, clock: clock, pulls: MulticastDelegate(),
+            committed: committed, recordedAttempts: { _ in }, loops: size.loops, clock: clock,
+            pulls: MulticastDelegate(),
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ULIDGenerator(),

@@ -1,4 +1,4 @@
-/// What becomes of the events of a lease that ends. The rules are pure: the clock and chance are parameters.
+/// Decides about the events of a lease that ends. The rules are pure: the clock and chance are parameters.
 struct PullSettlement {
     /// How a consumer reported an event.
     struct Failure: Sendable {
@@ -13,7 +13,7 @@ struct PullSettlement {
     private let lease: PullLease
     /// Milliseconds since 1970 UTC.
     private let now: Int64
-    /// Of the lease's events, those with a row that still waits for a retry. A row that was cancelled ends with the lease.
+    /// The rows of the lease's events that still wait for a retry. A row that was cancelled ends with the lease.
     private let rows: [LogPosition: WaitingDelivery]
     private(set) var checkpoint = Checkpoint()
     private(set) var acknowledged = 0
@@ -115,7 +115,8 @@ struct PullSettlement {
         let duration = max(0, now - lease.createdAt) * 1_000
         var attempt = AttemptRecord(
             delegate: delegate.key, event: entry.event, number: entry.attempts + 1, startedAt: lease.createdAt,
-            duration: duration, status: failure == nil ? Self.acknowledgedStatus : nil, failure: failure, detail: detail,
+            duration: duration, status: failure == nil ? Self.acknowledgedStatus : nil, failure: failure,
+            detail: detail,
             excerpt: [])
         attempt.isReplay = rows[entry.event]?.isReplay ?? false
         checkpoint.attempts.append(attempt)
