@@ -29,14 +29,17 @@ func main() {
 	client := herald.NewAPIClient(configuration)
 	context := context.WithValue(context.Background(), herald.ContextAccessToken, os.Args[2])
 
-	registration := herald.NewDelegateRegistration(os.Args[3])
+	registration := herald.NewDelegateRegistration()
+	registration.SetUrl(os.Args[3])
 	registration.SetEvents([]string{"order.*"})
 	registration.SetOrdering(herald.SUBJECT)
-	delegate, _, err := client.DelegatesAPI.RegisterDelegate(context).DelegateRegistration(*registration).Execute()
+	added, _, err := client.DelegatesAPI.RegisterDelegate(context).DelegateRegistration(*registration).Execute()
 	check(err)
+	delegate := added.RegisteredDelegate
 	expect(delegate.GetSecret() != "" && delegate.GetOrdering() == herald.SUBJECT, delegate)
-	again, _, err := client.DelegatesAPI.RegisterDelegate(context).DelegateRegistration(*registration).Execute()
+	added, _, err = client.DelegatesAPI.RegisterDelegate(context).DelegateRegistration(*registration).Execute()
 	check(err)
+	again := added.RegisteredDelegate
 	expect(again.GetId() == delegate.GetId() && !again.HasSecret(), again)
 
 	event := herald.NewEventInput("order.placed")

@@ -17,6 +17,7 @@ async function main(url: string, key: string, receiver: string): Promise<void> {
     const delegate = await delegates.registerDelegate({
         delegateRegistration: { url: receiver, events: ['order.*'], ordering: 'subject', rateLimit: 100.5 },
     });
+    if (delegate.kind !== 'webhook') throw new Error(JSON.stringify(delegate));
     check(delegate.secret?.startsWith('whsec_') === true && delegate.tls === null, delegate);
 
     const one: EventInput = { type: 'order.placed', subject: 'order:1', data: { total: 12.5 } };
@@ -35,6 +36,7 @@ async function main(url: string, key: string, receiver: string): Promise<void> {
     check(story.deliveries[0].delegate === delegate.id && story.data.total === 12.5, story);
 
     const changed = await delegates.changeDelegate({ id: delegate.id, delegatePatch: { format: 'cloudevents' } });
+    if (changed.kind !== 'webhook') throw new Error(JSON.stringify(changed));
     check(changed.format === 'cloudevents' && changed.ordering === 'subject', changed);
     const rotated = await delegates.rotateSecret({ id: delegate.id, secretRotation: { overlapSeconds: 60 } });
     check(rotated.secret !== delegate.secret && rotated.previousExpiresAt !== null, rotated);

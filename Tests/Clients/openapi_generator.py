@@ -41,10 +41,10 @@ def refusal(kind, operation, *arguments):
 registration = herald.DelegateRegistration(
     url=receiver, events=["order.*"], filter={"data": {"total": [{"exists": True}]}}, ordering=herald.Ordering.SUBJECT,
     headers={"X-Api-Key": "k"}, rate_limit=100.5)
-delegate = call(delegates.register_delegate, 201, registration)
+delegate = call(delegates.register_delegate, 201, registration).actual_instance
 assert isinstance(delegate, herald.RegisteredDelegate) and delegate.secret.startswith("whsec_"), delegate
 assert delegate.header_names == ["X-Api-Key"] and delegate.tls is None and delegate.filter == registration.filter
-again = call(delegates.register_delegate, 200, registration)
+again = call(delegates.register_delegate, 200, registration).actual_instance
 assert again.id == delegate.id and not again.secret, again
 
 # Publish one event, and wait for its delivery; publish a batch; request which delegates match.
@@ -73,10 +73,10 @@ while (story := call(events.get_event, 200, posted.id)).deliveries[0].state != h
 assert story.deliveries[0].error is None and story.deliveries[0].history[0].status_code == 204, story
 
 # Change: `None` removes the filter; the rest stays.
-changed = call(delegates.change_delegate, 200, delegate.id, herald.DelegatePatch(filter=None, format="cloudevents"))
+changed = call(delegates.change_delegate, 200, delegate.id, herald.DelegatePatch(filter=None, format="cloudevents")).actual_instance
 assert changed.filter is None and changed.format == herald.CallbackFormat.CLOUDEVENTS, changed
 assert changed.ordering == herald.Ordering.SUBJECT, changed
-assert call(delegates.pause_delegate, 200, delegate.id).status == herald.DelegateStatus.PAUSED
+assert call(delegates.pause_delegate, 200, delegate.id).actual_instance.status == herald.DelegateStatus.PAUSED
 
 # Rotate the secret, with a body and without one.
 rotated = call(delegates.rotate_secret, 200, delegate.id, secret_rotation=herald.SecretRotation(overlap_seconds=60))

@@ -169,10 +169,7 @@ struct SpecificationTests {
         let registration = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.flatMap {
             $0["properties"]?.members.map(\.key) ?? []
         }
-        let pull = try #require(schemas["PullRegistration"]?["properties"]).members.map(\.key)
-        #expect(Set(settings + registration + pull) == Set(DelegateInput.fields))
-        let ofPulls = DelegateInput.patchFields.filter(DelegateKind.pull.hasField)
-        #expect(Set(pull) == Set(ofPulls + ["start"]))
+        #expect(Set(settings + registration) == Set(DelegateInput.fields))
         let patch = try #require(schemas["DelegatePatch"]?["properties"]).members.map(\.key)
         #expect(Set(patch) == Set(DelegateInput.patchFields))
     }
@@ -180,12 +177,13 @@ struct SpecificationTests {
     @Test("the description has the limits and the default of each setting of a delegate, and the form has each setting")
     func settings() throws {
         let schemas = try #require(specification["components"]?["schemas"])
-        let described = try #require(schemas["DelegateSettings"]?["properties"])
-        let pulled = try #require(schemas["PullRegistration"]?["properties"])
+        let settings = try #require(schemas["DelegateSettings"]?["properties"])
+        let registered = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.compactMap { $0["properties"] }
+        func described(_ name: String) -> JSONValue? { ([settings] + registered).compactMap { $0[name] }.first }
         let patched = try #require(schemas["DelegatePatch"]?["properties"])
         for field in WebhookField.all {
             if case .special = field.kind { continue }
-            for schema in [described[field.name] ?? pulled[field.name], patched[field.name]] {
+            for schema in [described(field.name), patched[field.name]] {
                 let schema = try #require(schema, "\(field.name)")
                 switch field.kind {
                 case .integer(_, let range), .optionalInteger(_, let range):
@@ -200,7 +198,7 @@ struct SpecificationTests {
             }
             if case .integer(let access, _) = field.kind {
                 #expect(
-                    (described[field.name] ?? pulled[field.name])?["default"]?.integer
+                    described(field.name)?["default"]?.integer
                         == Int64(access.get(WebhookField.defaults)))
             }
         }

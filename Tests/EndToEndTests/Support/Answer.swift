@@ -47,7 +47,9 @@ struct Answer: Sendable {
     }
 
     private static func parse(_ body: [UInt8]) -> JSONValue {
-        if let document = try? JSONDocument(parsing: body) { return document.root }
+        // The description of the API has many values.
+        let limits = JSONLimits(depth: 64, values: 100_000, keyBytes: 256)
+        if let document = try? JSONDocument(parsing: body, limits: limits) { return document.root }
         // Can't fail.
         return (try? JSONDocument(parsing: "null"))!.root
     }
