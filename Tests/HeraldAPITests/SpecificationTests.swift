@@ -178,7 +178,9 @@ struct SpecificationTests {
     func settings() throws {
         let schemas = try #require(specification["components"]?["schemas"])
         let settings = try #require(schemas["DelegateSettings"]?["properties"])
-        let registered = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.compactMap { $0["properties"] }
+        let registered = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.compactMap {
+            $0["properties"]
+        }
         func described(_ name: String) -> JSONValue? { ([settings] + registered).compactMap { $0[name] }.first }
         let patched = try #require(schemas["DelegatePatch"]?["properties"])
         for field in WebhookField.all {
