@@ -1,4 +1,4 @@
-// The settings of a delegate as a form: the fields, how they are parsed, and where their errors appear.
+// The settings of a delegate as a form: fields, parsing, and errors.
 
 import { h } from "./dom.js";
 import { t } from "./texts.js";
@@ -21,7 +21,7 @@ const json = { read: (value) => new Stored(value), write: (value) => indented(va
 const choice = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
-/// In the order of the form. `only: "new"`: for the registration only; "pull": for a delegate that has it.
+/// In the order of the form. `only`: "new" for the registration, "pull" for a delegate that has it.
 const fields = [
   { name: "url", title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
   { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },

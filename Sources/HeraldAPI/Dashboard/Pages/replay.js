@@ -12,7 +12,7 @@ import { choices, time } from "./times.js";
 const all = "earliest";
 const number = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
 
-/// What the consumers of a pull delegate hold, with its age.
+/// The leases of a pull delegate, with their age.
 export function leases(id, signal) {
   const element = h("div", { role: "status" });
   keep(async () => {
