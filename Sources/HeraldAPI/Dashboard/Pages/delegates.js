@@ -67,7 +67,7 @@ export function delegates(root, { parameter, signal }) {
 
   // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
-    for (const { id } of found.filter((each) => each.id.startsWith("dlg_") && each.kind !== "in_memory").slice(0, 40)) {
+    for (const { id } of found.filter((each) => each.updated_at).slice(0, 40)) {
       if (signal.aborted || isCovered()) return;
       statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
     }
