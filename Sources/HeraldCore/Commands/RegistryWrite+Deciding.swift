@@ -19,6 +19,9 @@ extension Registry {
         switch write.action {
         case .register(let registration):
             let (settings, secret) = (registration.settings, registration.secret)
+            if let pair = registration.uniquePair, let owner = owner(of: pair, write.app) {
+                return (.conflict(owner), nil)
+            }
             let neighbors = delegates(write.app, url: settings.url)
             if registration.replacesSettings, settings.kind == .webhook, let first = neighbors.first {
                 let replaced = neighbors.count == 1 ? first : neighbors.first { $0.settings.repeats(settings) }
@@ -35,9 +38,10 @@ extension Registry {
             if let other = neighbors.first(where: { $0.settings.repeats(settings) }) { return (.conflict(other), nil) }
             let limit = settings.kind == .webhook ? Self.maxOfURL : Self.maxPulls
             if neighbors.count >= limit { return (.tooManyOfURL(limit: limit), nil) }
+            var state = WebhookDelegate.State(registered: settings, secret, now: new.time)
+            if registration.isPaused { state.apply(.paused, now: new.time) }
             let delegate = WebhookDelegate(
-                app: write.app, key: new.key, id: new.makeID(),
-                state: .init(registered: settings, secret, now: new.time),
+                app: write.app, key: new.key, id: new.makeID(), state: state,
                 start: registration.start ?? new.start, createdAt: new.time, updatedAt: new.time,
                 version: 1)
             return (.registered(delegate), .set(delegate))
@@ -56,6 +60,11 @@ extension Registry {
             let all = list(write.app)
             return (.removed(all), all.isEmpty ? nil : .remove(all))
         }
+    }
+
+    /// The webhook of the app that has this pair in its metadata.
+    package func owner(of pair: KeyValue, _ app: AppKey) -> WebhookDelegate? {
+        list(app, limit: 1) { $0.settings.metadata.contains(pair) }.first
     }
 
     private func changed(

@@ -26,6 +26,10 @@ package struct RegistryWrite: Sendable {
         package var start: LogPosition?
         /// The current app state, and the auth status of the subjects, are sent first.
         package var replaysCurrentState = false
+        /// It is paused from the beginning, and gets what is published until it is resumed then.
+        package var isPaused = false
+        /// No other webhook of the app has this pair in its metadata.
+        package var uniquePair: KeyValue?
 
         package init(settings: WebhookSettings, secret: SigningSecret) {
             self.settings = settings
