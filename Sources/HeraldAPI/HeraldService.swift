@@ -31,6 +31,8 @@ package final class HeraldService: RequestHandler, CallServices {
         /// Whether the server itself uses https: cookies are marked `Secure`.
         package var isTLS = false
         package var publicURL = PublicURL()
+        /// Whether the operations of Svix's server are served below `/api/v1`.
+        package var servesSvix = false
         /// Replaces the hub for posted events: for benchmarks of everything before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         package init() {}
@@ -99,7 +101,8 @@ package final class HeraldService: RequestHandler, CallServices {
                 + SessionEndpoints(hub: hub, access: access, isTLS: configuration.isTLS).routes
                 + SystemEndpoints(hub: hub, metrics: metrics, publicURL: publicURL).routes
                 + ReferenceEndpoints(publicURL: publicURL).routes
-                + DashboardEndpoints(hub: hub).routes)
+                + DashboardEndpoints(hub: hub).routes
+                + (configuration.servesSvix ? SvixEndpoints(hub: hub, access: access, checks: checks).routes : []))
     }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has
@@ -126,15 +129,16 @@ package final class HeraldService: RequestHandler, CallServices {
     func counted(_ problem: Problem, from peer: PeerAddress) -> Problem { access.counted(problem, from: peer) }
 
     func refusal(_ problem: Problem, _ head: RequestHead, _ peer: PeerAddress) -> Response {
-        var response = answer(counted(problem, from: peer))
+        let route = route(of: head)
+        var response = answer(counted(problem, from: peer), route)
         response.headers += originFields(for: head)
-        refusals?.record(head, route(of: head), response.status)
+        refusals?.record(head, route?.template, response.status)
         return response
     }
 
-    private func route(of head: RequestHead) -> String? {
+    private func route(of head: RequestHead) -> Route? {
         guard case .found(let route, _)? = try? table.match(head.method, head.pathBytes) else { return nil }
-        return route.template
+        return route
     }
 
     /// Monitoring must work even if too many other requests are waiting.
@@ -277,9 +281,9 @@ package final class HeraldService: RequestHandler, CallServices {
 
     func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }
 
-    private func answer(_ problem: Problem) -> Response {
+    private func answer(_ problem: Problem, _ route: Route? = nil) -> Response {
         let requestID = newRequestID()
-        var response = problem.response(requestID: requestID)
+        var response = route?.errors(problem, requestID) ?? problem.response(requestID: requestID)
         response.headers += [
             .init("Request-Id", requestID), .init("Cache-Control", "no-store"),
             .init("X-Content-Type-Options", "nosniff"),

@@ -17,6 +17,24 @@ struct PortalEndpoints: Sendable {
     private func make(_ call: Call) throws(Problem) {
         _ = try call.query()
         let (app, seconds) = try read(call)
+        try open(call, app, seconds) { token, end in
+            call.send(status: 201) {
+                $0.member("url", url(of: token, app, call))
+                $0.member("app", hub.committed.apps[app]?.id)
+                $0.member("expires_at", .timestamp(end))
+            }
+        }
+    }
+
+    /// The page of an app has a policy of its own.
+    func url(of token: String, _ app: AppKey, _ call: Call) -> String {
+        "\(call.publicURL.base)/?portal=\(hub.committed.apps[app]?.id ?? "")#/portal/\(token)"
+    }
+
+    /// Opens a link, and responds with its token and its end.
+    func open(
+        _ call: Call, _ app: AppKey, _ seconds: Int, _ answer: @escaping @Sendable (String, Int64) -> Void
+    ) throws(Problem) {
         // At most until the key of the request expires.
         let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
         let (token, session): (String, Session)
@@ -28,14 +46,7 @@ struct PortalEndpoints: Sendable {
         hub.submit(
             AccessWrite(app: app, action: .open(session), provenance: call.provenance) { result in
                 switch result {
-                case .done(.noted):
-                    call.send(status: 201) {
-                        let id = hub.committed.apps[app]?.id
-                        // The page of an app has a policy of its own.
-                        $0.member("url", "\(call.publicURL.base)/?portal=\(id ?? "")#/portal/\(token)")
-                        $0.member("app", id)
-                        $0.member("expires_at", .timestamp(end))
-                    }
+                case .done(.noted): answer(token, end)
                 case .done(.tooManyLinks):
                     call.send(
                         .tooMany(

@@ -30,7 +30,7 @@ final class Call: Sendable {
     let request: Request
     let responder: Responder
     let requestID: String
-    private let admission: any Admission
+    let admission: any Admission
     /// When it began, if refusals are traced; nanoseconds of the monotonic clock.
     private let began: Int64
 
@@ -94,7 +94,7 @@ final class Call: Sendable {
     func send(_ problem: Problem) { send(response(to: problem)) }
 
     func response(to problem: Problem) -> Response {
-        admission.services.counted(problem, from: request.peer).response(requestID: requestID)
+        admission.route.errors(admission.services.counted(problem, from: request.peer), requestID)
     }
 
     /// `application/json`.

@@ -17,6 +17,8 @@ final class Route: Sendable {
     let takesSlashes: Bool
     /// Whether the response is a stream of Server-Sent Events.
     let isStream: Bool
+    /// Makes the response to a problem, with the id of the request: other APIs have errors of other forms.
+    let errors: @Sendable (Problem, String) -> Response
 
     enum Segment: Sendable, Equatable {
         case literal(String)
@@ -26,6 +28,7 @@ final class Route: Sendable {
     init(
         _ method: RequestMethod, _ template: String, needs: Scope?, takesCloudEvents: Bool = false,
         takesSlashes: Bool = false, isStream: Bool = false,
+        errors: @escaping @Sendable (Problem, String) -> Response = { $0.response(requestID: $1) },
         _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
     ) {
         self.method = method
@@ -35,6 +38,7 @@ final class Route: Sendable {
         self.takesCloudEvents = takesCloudEvents
         self.takesSlashes = takesSlashes
         self.isStream = isStream
+        self.errors = errors
         segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
     }
 }

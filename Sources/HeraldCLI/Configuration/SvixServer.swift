@@ -55,7 +55,13 @@ struct SvixServer: ForeignService {
                 object.member("url", url)
                 object.member("events", RawJSON(types?.bytes[...] ?? Array(#"["*"]"#.utf8)[...]))
                 object.member("description", endpoint.text("description"))
-                if let metadata = endpoint["metadata"] { object.member("metadata", RawJSON(metadata.bytes[...])) }
+                // With its uid, an endpoint is found by the operations of Svix that Herald serves.
+                object.object("metadata") { pairs in
+                    if let metadata = endpoint["metadata"] {
+                        for (key, value) in metadata.members { pairs.member(key, RawJSON(value.bytes[...])) }
+                    }
+                    if let uid = endpoint["uid"]?.string { pairs.member("svix_uid", uid) }
+                }
                 if let rate = endpoint["rateLimit"] ?? endpoint["throttleRate"], !rate.isNull {
                     object.member("rate_limit", RawJSON(rate.bytes[...]))
                 }

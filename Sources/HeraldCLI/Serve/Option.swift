@@ -156,6 +156,11 @@ extension Option {
             settings.allowAnonymous = try flag(text)
         },
         Option(
+            name: "svix-api", placeholder: "true|false", defaultText: String(standard.servesSvix),
+            help:
+                "Serve the operations of Svix's server below /api/v1, so that programs with an SDK of Svix use Herald. A key of Herald is the token."
+        ) { text, settings throws(Disallowed) in settings.servesSvix = try flag(text) },
+        Option(
             name: "admin-key", placeholder: "KEY", defaultText: "none",
             help:
                 "An access key with the scope admin, in addition to those that the server makes: 20 to 255 visible ASCII characters.",

@@ -161,6 +161,7 @@ struct Server {
             serving.maxSchemas = memory.schemas
             serving.isTLS = settings.tls != nil
             if let publicURL = settings.publicURL { serving.publicURL = publicURL }
+            serving.servesSvix = settings.servesSvix
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
                 log.write(.warning, "wrong access keys") {

@@ -33,6 +33,8 @@ struct Settings {
     var callbackProxyOverrides: [ProxyRules.Override] = []
     var corsOrigins: [String] = []
     var publicURL: PublicURL?
+    /// Whether the operations of Svix's server are served below `/api/v1`.
+    var servesSvix = false
     var allowAnonymous = false
     var adminKey: String?
     /// `nil` for no limit.

@@ -1,0 +1,183 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Applications are apps. The `uid` is the name of the app, as `herald import svix` makes it; the `name` is the title of its portal.
+extension SvixEndpoints {
+    var applicationRoutes: [Route] {
+        [
+            route(.get, "/app", .admin, listApplications),
+            route(.post, "/app", .admin, createApplication),
+            route(.get, "/app/{app_id}", .read) { call throws(Problem) in
+                _ = try call.query()
+                let app = try application(call)
+                call.send { $0.svixMembers(of: app) }
+            },
+            route(.put, "/app/{app_id}", .admin, putApplication),
+            route(.patch, "/app/{app_id}", .admin, patchApplication),
+            route(.delete, "/app/{app_id}", .admin) { call throws(Problem) in
+                _ = try call.query()
+                let app = try application(call)
+                try write(call, .remove(id: app.id, ifVersion: nil))
+            },
+        ]
+    }
+
+    /// The app of the path, if the key has access to it.
+    private func application(_ call: Call) throws(Problem) -> App {
+        guard let app = hub.committed.apps[try acting(call).app] else {
+            throw .svixNotFound("application", call.parameters.first ?? "")
+        }
+        return app
+    }
+
+    private func listApplications(_ call: Call) throws(Problem) {
+        let page = try SvixPage(call.query(SvixPage.names), isAscending: true)
+        try page.check { $0.isID("app_") }
+        let (shown, isDone) = page.page(of: hub.committed.apps.all.sorted { $0.id < $1.id }, id: \.id)
+        call.send(shown, isDone: isDone, id: \.id) { $1.svixMembers(of: $0) }
+    }
+
+    private func createApplication(_ call: Call) throws(Problem) {
+        let getsExisting = try call.query("get_if_exists").flag("get_if_exists")
+        let input = try SvixApplicationInput(call.json(), isPatch: false)
+        if getsExisting, let app = hub.committed.apps.find(input.settings.name) {
+            return call.send { $0.svixMembers(of: app) }
+        }
+        try write(call, .add(id: hub.ids.next("app_", time: hub.clock.wall()), input.settings))
+    }
+
+    /// Changes the application, or creates the one with this `uid`.
+    private func putApplication(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let word = call.parameters[0]
+        guard let app = hub.committed.apps.find(word) else {
+            var input = try SvixApplicationInput(call.json(), isPatch: false, uid: word)
+            try input.check()
+            return try write(call, .add(id: hub.ids.next("app_", time: hub.clock.wall()), input.settings))
+        }
+        let input = try SvixApplicationInput(call.json(), isPatch: false, uid: app.settings.name)
+        try write(call, .update(id: app.id, ifVersion: nil, change: input.change))
+    }
+
+    private func patchApplication(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let app = try application(call)
+        let input = try SvixApplicationInput(call.json(), isPatch: true, uid: app.settings.name)
+        try write(call, .update(id: app.id, ifVersion: nil, change: input.change))
+    }
+
+    private func write(_ call: Call, _ action: AppWrite.Action) throws(Problem) {
+        let idempotency: Idempotency<AppWrite.Outcome>? =
+            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
+        hub.submit(
+            AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
+                if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
+                call.send(result) { answer(to: call, $0) }
+            })
+    }
+
+    private func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
+        switch outcome {
+        case .added(let app): .svix(status: 201) { $0.svixMembers(of: app) }
+        case .updated(let app): .svix { $0.svixMembers(of: app) }
+        case .removed: Response(status: 204)
+        case .notFound: call.response(to: .svixNotFound("application", call.parameters.first ?? ""))
+        case .versionMismatch: call.response(to: .preconditionFailed)
+        case .nameTaken(let app): call.response(to: .nameTaken(app))
+        case .invalid(let errors): call.response(to: .invalid(errors.map(SvixApplicationInput.renamed)))
+        case .isDefault: call.response(to: .defaultApp)
+        case .tooMany:
+            call.response(to: .tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first."))
+        }
+    }
+}
+
+/// An `ApplicationIn`, or a patch of it.
+struct SvixApplicationInput {
+    private static let fields = ["name", "uid", "metadata", "throttleRate", "rateLimit"]
+    private(set) var settings: App.Settings
+    private let given: Set<String>
+    private var reader = FieldReader()
+
+    /// - Parameter uid: of the application that is changed, or in the path of one that is created.
+    init(_ document: JSONDocument, isPatch: Bool, uid: String? = nil) throws(Problem) {
+        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        given = Set(document.root.members.map(\.key))
+        settings = App.Settings(name: uid ?? "")
+        let title = document["name"].flatMap { reader.text($0, "/name") }
+        if document["name"] == nil, !isPatch { reader.wrong("/name", "is required") }
+        if let value = document["uid"], !value.isNull, let text = reader.text(value, "/uid") { settings.name = text }
+        if settings.name.isEmpty { settings.name = Self.slug(title ?? "") }
+        if let value = document["metadata"], value.kind != .object || value.count > 0 {
+            reader.wrong("/metadata", "must be {}: an app of Herald has no metadata")
+        }
+        for name in ["throttleRate", "rateLimit"] {
+            guard let value = document[name], !value.isNull else { continue }
+            settings.eventsPerSecond = reader.integer(value, "/" + name, 1...65_535)
+        }
+        if let title, title != settings.name {
+            guard let fake = try? JSONDocument(parsing: Self.portal(title)) else { throw .invalid([]) }
+            let change = PortalInput.read(fake.root, &reader)
+            change(&settings.portal)
+        }
+        try check()
+    }
+
+    private static func portal(_ title: String) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { $0.member("title", title) }
+        return json.bytes
+    }
+
+    mutating func check() throws(Problem) {
+        reader.add(settings.problems.map(Self.renamed))
+        try reader.check()
+    }
+
+    /// The changes of the given fields.
+    var change: @Sendable (inout App.Settings) -> Void {
+        let (new, given) = (settings, given)
+        return { settings in
+            if given.contains("uid") { settings.name = new.name }
+            if given.contains("name") { settings.portal.title = new.portal.title }
+            if given.contains("throttleRate") || given.contains("rateLimit") {
+                settings.eventsPerSecond = new.eventsPerSecond
+            }
+        }
+    }
+
+    /// An error with the name of Svix's field.
+    static func renamed(_ error: FieldError) -> FieldError {
+        let names = ["/name": "/uid", "/events_per_second": "/throttleRate", "/portal/title": "/name"]
+        return FieldError(names[error.pointer] ?? error.pointer, error.detail)
+    }
+
+    private static func slug(_ text: String) -> String {
+        let characters = text.lowercased().map { character in
+            character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
+        }
+        return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+    }
+}
+
+extension Response {
+    static func svix(status: Int = 200, _ body: (inout JSONObjectWriter) -> Void) -> Response {
+        var json = JSONWriter(capacity: 512)
+        json.object(body)
+        return Response(status: status, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+    }
+}
+
+extension JSONObjectWriter {
+    mutating func svixMembers(of app: App) {
+        member("id", app.id)
+        member("uid", app.settings.name)
+        member("name", app.settings.portal.title ?? app.settings.name)
+        member("throttleRate", app.settings.eventsPerSecond)
+        object("metadata") { _ in }
+        member("createdAt", .timestamp(app.createdAt))
+        member("updatedAt", .timestamp(app.updatedAt))
+    }
+}

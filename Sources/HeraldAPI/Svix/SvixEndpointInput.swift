@@ -1,0 +1,113 @@
+import HeraldCore
+import HeraldJSON
+
+/// An `EndpointIn`, or an update or patch of it, as Herald's own input: `DelegateInput` has the rules.
+struct SvixEndpointInput {
+    /// The pair of the metadata that has the `uid`.
+    static let uidKey = "svix_uid"
+    private static let fields = [
+        "url", "uid", "description", "metadata", "disabled", "filterTypes", "eventTypes", "channels", "rateLimit",
+        "throttleRate", "version",
+    ]
+    private static let firstFields = ["secret", "headers"]
+    /// The names of Svix's fields for the pointers of Herald's.
+    private static let names = ["/events": "/filterTypes", "/rate_limit": "/throttleRate"]
+
+    /// In Herald's form.
+    let document: JSONDocument
+    let isDisabled: Bool?
+    let uid: String?
+
+    /// - Parameter path: the `uid` of the path, if the input has none.
+    init(_ given: JSONDocument, isNew: Bool, isWhole: Bool, uid path: String? = nil) throws(Problem) {
+        var reader = FieldReader()
+        reader.wrong(given.errors(unlessObjectOf: Self.fields + (isNew ? Self.firstFields : [])))
+        if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
+        isDisabled = given["disabled"].flatMap { $0.isNull ? nil : reader.flag($0, "/disabled") }
+        uid = given["uid"].flatMap { $0.isNull ? nil : reader.text($0, "/uid") } ?? path
+        if let uid, !Self.isUID(uid) { reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .") }
+        if let value = given["channels"], !value.isNull, value.kind != .array || value.count > 0 {
+            reader.wrong("/channels", "must be null or []: Herald selects by subjects or by the filter of a delegate")
+        }
+        if let value = given["metadata"], !value.isNull {
+            if value.kind != .object {
+                reader.wrong("/metadata", "must be an object of strings")
+            } else if value[Self.uidKey] != nil {
+                reader.wrong("/metadata/" + Self.uidKey, "has the uid: give the field uid")
+            }
+        }
+        if let value = given["version"], !value.isNull { _ = reader.integer(value, "/version", 1...1) }
+        try reader.check()
+        var json = JSONWriter(capacity: given.root.bytes.count + 128)
+        let isUIDGiven = given["uid"] != nil || path != nil
+        let uid = uid
+        json.object { object in
+            func copy(_ name: String, as own: String) {
+                guard let value = given[name], !value.isNull else { return }
+                object.member(own, RawJSON(value.bytes[...]))
+            }
+            copy("url", as: "url")
+            copy("description", as: "description")
+            if let types = given["filterTypes"] ?? given["eventTypes"] {
+                let isAll = types.isNull || (types.kind == .array && types.count == 0)
+                object.member("events", RawJSON((isAll ? Array(#"["*"]"#.utf8) : types.bytes)[...]))
+            } else if isWhole {
+                object.member("events", ["*"])
+            }
+            if let rate = given["throttleRate"] ?? given["rateLimit"] {
+                object.member("rate_limit", RawJSON(rate.bytes[...]))
+            } else if isWhole {
+                object.member("rate_limit", JSONNull())
+            }
+            if given["metadata"] != nil || isUIDGiven {
+                object.object("metadata") { pairs in
+                    if let metadata = given["metadata"] {
+                        for (key, value) in metadata.members {
+                            pairs.member(key, RawJSON(value.bytes[...]))
+                        }
+                    }
+                    if isUIDGiven { pairs.member(Self.uidKey, uid) }
+                }
+            }
+            guard isNew else { return }
+            copy("headers", as: "headers")
+            if let secret = given["secret"], !secret.isNull {
+                if let text = secret.string, !text.hasPrefix("wh") {
+                    object.member("secret", "whsec_" + text)
+                } else {
+                    copy("secret", as: "secret")
+                }
+            }
+            object.member("request", RawJSON(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)[...]))
+        }
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: json.bytes)
+        } catch {
+            throw .malformedJSON(error)
+        }
+    }
+
+    static func isUID(_ text: String) -> Bool {
+        (1...256).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// A problem whose pointers name Svix's fields.
+    static func renamed(_ problem: Problem) -> Problem {
+        var problem = problem
+        problem.items = problem.items.map { item in
+            guard case .pointer(let pointer) = item.place,
+                let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") })
+            else { return item }
+            return Problem.Item(place: .pointer(name + pointer.dropFirst(own.count)), detail: item.detail)
+        }
+        return problem
+    }
+}

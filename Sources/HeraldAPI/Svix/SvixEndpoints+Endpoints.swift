@@ -1,0 +1,316 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Endpoints are webhooks with the request recipe of `herald import svix`.
+extension SvixEndpoints {
+    var endpointRoutes: [Route] {
+        [
+            appRoute(.get, "/endpoint", .read, listEndpoints),
+            appRoute(.post, "/endpoint", .manage, createEndpoint),
+            appRoute(.get, "/endpoint/{endpoint_id}", .read) { call throws(Problem) in
+                _ = try call.query()
+                let delegate = try endpoint(call)
+                call.send { $0.svixMembers(of: delegate) }
+            },
+            appRoute(.put, "/endpoint/{endpoint_id}", .manage, putEndpoint),
+            appRoute(.patch, "/endpoint/{endpoint_id}", .manage, patchEndpoint),
+            appRoute(.delete, "/endpoint/{endpoint_id}", .manage) { call throws(Problem) in
+                _ = try call.query()
+                try write(call, .remove(id: endpoint(call).id, ifVersion: nil)) { _ in Response(status: 204) }
+            },
+            // A secret is shown to operators only.
+            appRoute(.get, "/endpoint/{endpoint_id}/secret", .admin) { call throws(Problem) in
+                _ = try call.query()
+                let delegate = try endpoint(call)
+                call.send { $0.member("key", delegate.newestSecret?.text) }
+            },
+            appRoute(.post, "/endpoint/{endpoint_id}/secret/rotate", .manage, rotateSecret),
+            appRoute(.get, "/endpoint/{endpoint_id}/headers", .read, showHeaders),
+            appRoute(.put, "/endpoint/{endpoint_id}/headers", .manage) { call throws(Problem) in
+                try setHeaders(call, replaces: true)
+            },
+            appRoute(.patch, "/endpoint/{endpoint_id}/headers", .manage) { call throws(Problem) in
+                try setHeaders(call, replaces: false)
+            },
+            appRoute(.get, "/endpoint/{endpoint_id}/stats", .read, statistics),
+            appRoute(.post, "/endpoint/{endpoint_id}/recover", .manage, recover),
+        ]
+    }
+
+    /// The webhook with the first parameter as its id or `uid`.
+    func endpoint(_ call: Call, at index: Int = 0) throws(Problem) -> WebhookDelegate {
+        let word = call.parameters[index]
+        if let delegate = hub.committed.registry.delegate(call.app, id: word), delegate.settings.kind == .webhook {
+            return delegate
+        }
+        let pair = KeyValue(SvixEndpointInput.uidKey, word)
+        guard let found = hub.committed.registry.owner(of: pair, call.app), found.settings.kind == .webhook else {
+            throw .svixNotFound("endpoint", word)
+        }
+        return found
+    }
+
+    private func listEndpoints(_ call: Call) throws(Problem) {
+        let page = try SvixPage(call.query(SvixPage.names), isAscending: false)
+        try page.check { $0.isID("dlg_") }
+        let all = Array(hub.committed.registry.list(call.app) { $0.settings.kind == .webhook }.reversed())
+        let (shown, isDone) = page.page(of: all, id: \.id)
+        call.send(shown, isDone: isDone, id: \.id) { $1.svixMembers(of: $0) }
+    }
+
+    private func createEndpoint(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true))
+    }
+
+    private func create(_ call: Call, _ input: SvixEndpointInput) throws(Problem) {
+        let read: DelegateInput.Registration
+        do throws(Problem) {
+            read = try DelegateInput.registration(input.document, hub.rules)
+        } catch {
+            throw SvixEndpointInput.renamed(error)
+        }
+        var registration = RegistryWrite.Registration(settings: read.settings, secret: try read.key())
+        registration.isOwnSecret = read.secret.brought != nil
+        registration.isPaused = input.isDisabled == true
+        registration.uniquePair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
+        try write(call, .register(registration), status: 201)
+    }
+
+    /// Changes the endpoint, or creates the one with this `uid`.
+    private func putEndpoint(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        guard (try? endpoint(call)) != nil else {
+            let word = call.parameters[0]
+            // The id of an endpoint that was deleted, or of another app, makes no endpoint.
+            if word.hasPrefix("dlg_") { throw .svixNotFound("endpoint", word) }
+            return try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true, uid: word))
+        }
+        try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: true), isWhole: true)
+    }
+
+    private func patchEndpoint(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: false), isWhole: false)
+    }
+
+    private func change(_ call: Call, _ input: SvixEndpointInput, isWhole: Bool) throws(Problem) {
+        let patch: DelegateInput.Change
+        do throws(Problem) {
+            patch = try DelegateInput.patch(input.document, hub.rules)
+        } catch {
+            throw SvixEndpointInput.renamed(error)
+        }
+        let (app, id) = (call.app, try endpoint(call).id)
+        let pair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
+        try write(
+            call,
+            .update(id: id, ifVersion: nil) { [hub] state, now throws(RegistryWrite.InvalidSettings) in
+                if let pair, let owner = hub.committed.registry.owner(of: pair, app), owner.id != id {
+                    throw RegistryWrite.InvalidSettings([Self.uidTaken])
+                }
+                if isWhole {
+                    state.settings.description = ""
+                    state.settings.metadata.removeAll { $0.key != SvixEndpointInput.uidKey }
+                }
+                try patch(&state, now)
+                switch input.isDisabled ?? (isWhole ? false : nil) {
+                case true?: state.apply(.paused, now: now)
+                case false?: if state.status != .active { state.apply(.resumed, now: now) }
+                case nil: break
+                }
+            })
+    }
+
+    private static let uidTaken = FieldError("/uid", "belongs to another endpoint of the application")
+
+    private func conflict(of outcome: RegistryWrite.Outcome, _ action: RegistryWrite.Action) -> Bool {
+        switch (outcome, action) {
+        case (.invalid(let errors), _): errors.contains { $0.pointer == "/uid" }
+        case (.conflict(let owner), .register(let registration)):
+            registration.uniquePair.map(owner.settings.metadata.contains) ?? false
+        default: false
+        }
+    }
+
+    /// - Parameter makeResponse: the response, if it is not the endpoint.
+    private func write(
+        _ call: Call, _ action: RegistryWrite.Action, status: Int = 200,
+        _ makeResponse: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) {
+        let response: @Sendable (RegistryWrite.Outcome) -> Response = { outcome in
+            if conflict(of: outcome, action) {
+                return call.response(to: Problem(.conflict, status: 409, detail: "The uid \(Self.uidTaken.detail)."))
+            }
+            do throws(HubError) {
+                let delegates = try outcome.webhooks(call.parameters.first ?? "")
+                return makeResponse?(delegates[0])
+                    ?? .svix(status: status) { $0.svixMembers(of: delegates[0]) }
+            } catch {
+                return call.response(to: SvixEndpointInput.renamed(Problem(error)))
+            }
+        }
+        let isPost = call.request.head.method == .post
+        let idempotency: Idempotency<RegistryWrite.Outcome>? =
+            isPost ? try call.idempotency(hasSecret: true, response) : nil
+        hub.submit(
+            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
+                call.send($0, response)
+            })
+    }
+
+    // MARK: Secret and headers
+
+    private func rotateSecret(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let document = try call.optionalJSON()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["key", "gracePeriodSeconds"]))
+        var overlap = SecretRotation.defaultOverlap
+        if let value = document["gracePeriodSeconds"], !value.isNull {
+            overlap = Int64(reader.integer(value, "/gracePeriodSeconds", SecretRotation.overlaps))
+        }
+        var brought: SigningSecret?
+        if let value = document["key"], !value.isNull, let text = reader.text(value, "/key") {
+            do throws(SigningKeyTextError) {
+                brought = try SigningSecret(standard: text.hasPrefix("wh") ? text : "whsec_" + text)
+            } catch {
+                reader.wrong("/key", error.description)
+            }
+        }
+        try reader.check()
+        let rotation = SecretRotation(
+            overlapSeconds: overlap, brought, scheme: nil, newBytes: try SecretInput.newBytes())
+        try write(
+            call,
+            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
+                try rotation.rotate(&state, now: now)
+            }
+        ) { delegate in
+            // Older SDKs expect 204 and no body: they ignore both.
+            .svix { $0.member("key", delegate.newestSecret?.text) }
+        }
+    }
+
+    /// The names of headers whose values Svix hides (`svix-server`, `v1/endpoints/endpoint/headers.rs`).
+    private static let sensitive: Set<String> = [
+        "x-auth-token", "www-authenticate", "authorization", "proxy-authenticate", "proxy-authorization",
+    ]
+
+    /// Values may be secrets: another key than an operator's sees the names only.
+    private func showHeaders(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let delegate = try endpoint(call)
+        let showsValues = call.principal.scopes.allow(.admin)
+        let hidden = delegate.settings.headers.filter { !showsValues || Self.sensitive.contains($0.key.lowercased()) }
+        call.send { json in
+            json.object("headers") { headers in
+                for pair in delegate.settings.headers where !hidden.contains(pair) {
+                    headers.member(pair.key, pair.value)
+                }
+            }
+            json.member("sensitive", hidden.map(\.key))
+        }
+    }
+
+    private func setHeaders(_ call: Call, replaces: Bool) throws(Problem) {
+        _ = try call.query()
+        let document = try call.json()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["headers"]))
+        if document["headers"]?.kind != .object { reader.wrong("/headers", "is required: an object of strings") }
+        try reader.check()
+        let patch = try DelegateInput.patch(document, hub.rules)
+        try write(
+            call,
+            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
+                if replaces { state.settings.headers = [] }
+                try patch(&state, now)
+            }
+        ) { _ in Response(status: 204) }
+    }
+
+    // MARK: Statistics and recovery
+
+    private func statistics(_ call: Call) throws(Problem) {
+        try call.query("since", "until").refuse("since", "until")
+        let delegate = try endpoint(call)
+        try call.answer(from: hub) { reader in
+            let statistics = try DelegateStatistics(delegate, hub, reader)
+            call.send {
+                $0.member("success", statistics.day.delivered)
+                $0.member("pending", statistics.backlog.events)
+                $0.member("sending", statistics.lane?.inFlight ?? 0)
+                $0.member("fail", statistics.exhausted)
+                $0.member("canceled", 0)
+            }
+        }
+    }
+
+    /// Sends again what has failed.
+    private func recover(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let document = try call.json()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["since", "until"]))
+        func time(_ name: String) -> Int64? {
+            guard let value = document[name], !value.isNull else { return nil }
+            if value.timestamp == nil { reader.wrong("/" + name, "must be an RFC 3339 time") }
+            return value.timestamp?.milliseconds
+        }
+        let (since, until) = (time("since"), time("until"))
+        if document["since"] == nil { reader.wrong("/since", "is required") }
+        try reader.check()
+        let plan = ReplayPlan(from: .time(since ?? 0), until: until.map { .time($0) } ?? .now, only: .failed)
+        guard plan.errors.isEmpty else { throw .invalid(plan.errors) }
+        let delegate = try endpoint(call)
+        let now = hub.clock.wall()
+        let id = hub.ids.next("qtask_", time: now)
+        let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
+            if let error = outcome.error { return call.response(to: Problem(error)) }
+            return .svix(status: 202) {
+                $0.member("id", id)
+                $0.member("status", "finished")
+                $0.member("task", "endpoint.recover")
+                $0.member("updatedAt", .timestamp(now))
+            }
+        }
+        try call.answer(from: hub) { reader in
+            guard let action = try plan.action(for: delegate, hub, reader).action else {
+                return call.send(done(.count(0)))
+            }
+            hub.submit(
+                DeliveryWrite(
+                    app: call.app, action: action, provenance: call.provenance,
+                    idempotency: try call.idempotency(done)
+                ) { call.send($0, done) })
+        }
+    }
+}
+
+extension JSONObjectWriter {
+    mutating func svixMembers(of delegate: WebhookDelegate) {
+        let settings = delegate.settings
+        let pairs = settings.metadata
+        let types = settings.events.contains(.any) ? nil : settings.events.map(\.text)
+        member("id", delegate.id)
+        member("uid", pairs.first { $0.key == SvixEndpointInput.uidKey }?.value)
+        member("url", settings.url)
+        member("version", 1)
+        member("description", settings.description)
+        member("filterTypes", types)
+        member("channels", JSONNull())
+        member("disabled", delegate.status != .active)
+        let rate = settings.rateLimit.map { Int($0.rounded(.up)) }
+        member("rateLimit", rate)
+        member("throttleRate", rate)
+        object("metadata") { metadata in
+            for pair in pairs where pair.key != SvixEndpointInput.uidKey { metadata.member(pair.key, pair.value) }
+        }
+        member("createdAt", .timestamp(delegate.createdAt))
+        member("updatedAt", .timestamp(delegate.updatedAt))
+    }
+}

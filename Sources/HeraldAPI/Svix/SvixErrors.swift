@@ -1,0 +1,50 @@
+import HeraldHTTP
+import HeraldJSON
+
+/// Errors in the form of Svix: `{"code", "detail"}`, and for 422 `{"detail": [{"loc", "msg", "type"}]}`.
+extension Problem {
+    static func svixNotFound(_ kind: String, _ id: String) -> Problem {
+        .notFound("There is no \(kind) with the id or uid \(id.prefix(256)).")
+    }
+
+    static func svixUnsupported(_ why: String) -> Problem {
+        Problem(
+            status: 501, name: "not-implemented", title: "Herald has no counterpart of this operation",
+            detail: "Herald has no counterpart of this operation of Svix. \(why)")
+    }
+
+    func svixResponse(requestID: String) -> Response {
+        var json = JSONWriter(capacity: 256)
+        json.object { error in
+            guard status == 422, !items.isEmpty else {
+                error.member("code", name.replacing("-", with: "_"))
+                error.member("detail", detail)
+                return
+            }
+            error.array("detail") { list in
+                for item in items {
+                    list.object {
+                        $0.member("loc", Self.location(item.place))
+                        $0.member("msg", item.detail)
+                        $0.member("type", "value_error")
+                    }
+                }
+            }
+        }
+        var response = Response(
+            status: status, headers: [Response.Field("Content-Type", "application/json")] + headers, body: json.bytes)
+        response.holdMilliseconds = holdMilliseconds
+        return response
+    }
+
+    private static func location(_ place: Item.Place) -> [String] {
+        switch place {
+        case .parameter(let name): ["query", name]
+        case .pointer(let pointer):
+            ["body"]
+                + pointer.split(separator: "/").map {
+                    String($0).replacing("~1", with: "/").replacing("~0", with: "~")
+                }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// The parameters of a list: `limit`, `iterator`, `order`.
+struct SvixPage {
+    let limit: Int
+    /// The position of the last element of the page before, without the sign of the direction.
+    let after: String?
+    /// The iterator is one of `prevIterator`.
+    let isBackward: Bool
+    let isAscending: Bool
+
+    /// Lists of what is stored have one order.
+    static let positions = ["limit", "iterator"]
+    static let names = positions + ["order"]
+    private static let limits = 1...250
+    private static let backward: Character = "-"
+
+    init(_ query: Query, isAscending standard: Bool) throws(Problem) {
+        limit = try Self.limit(query)
+        switch query["order"] {
+        case nil: isAscending = standard
+        case "ascending": isAscending = true
+        case "descending": isAscending = false
+        default: throw .invalidParameter("order", "must be ascending or descending")
+        }
+        let iterator = query["iterator"] ?? ""
+        isBackward = iterator.first == Self.backward
+        after = iterator.isEmpty ? nil : String(isBackward ? iterator.dropFirst() : iterator[...])
+        guard after != "", iterator.utf8.count <= 256 else { throw Self.badIterator }
+    }
+
+    static let badIterator = Problem.invalidParameter("iterator", "must be an iterator of an earlier page")
+
+    /// An iterator of a list in memory is a text of this form.
+    func check(_ isPosition: (String) -> Bool) throws(Problem) {
+        if let after, !isPosition(after) { throw Self.badIterator }
+    }
+
+    private static func limit(_ query: Query) throws(Problem) -> Int {
+        guard let text = query["limit"] else { return 50 }
+        guard let limit = Int(text), limits.contains(limit) else {
+            throw .invalidParameter("limit", "must be a number from 1 to 250")
+        }
+        return limit
+    }
+
+    /// The page of elements that are sorted by their ids, ascending.
+    func page<Element>(of all: [Element], id: (Element) -> String) -> (shown: [Element], isDone: Bool) {
+        let forward = isAscending != isBackward
+        let ordered = forward ? all : all.reversed()
+        let rest = ordered.filter { element in after.map { forward ? id(element) > $0 : id(element) < $0 } ?? true }
+        let shown = Array(rest.prefix(limit))
+        return (isBackward ? shown.reversed() : shown, rest.count <= limit)
+    }
+
+    static func previous(_ id: String) -> String { String(backward) + id }
+}
+
+extension String {
+    /// Whether it can be an id: the prefix and a ULID.
+    func isID(_ prefix: String) -> Bool {
+        hasPrefix(prefix) && utf8.count == prefix.utf8.count + 26
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+extension Call {
+    /// `{"data", "iterator", "prevIterator", "done"}`.
+    func send<Element>(
+        _ shown: [Element], isDone: Bool, id: (Element) -> String, _ write: (Element, inout JSONObjectWriter) -> Void
+    ) {
+        send { page in
+            page.array("data") { list in
+                for element in shown { list.object { write(element, &$0) } }
+            }
+            page.member("iterator", shown.last.map(id))
+            page.member("prevIterator", shown.first.map { SvixPage.previous(id($0)) })
+            page.member("done", isDone)
+        }
+    }
+}

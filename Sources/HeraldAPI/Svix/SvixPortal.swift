@@ -1,0 +1,35 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// Access to the portal of Svix is a link to the portal of Herald.
+extension SvixEndpoints {
+    private static let fields = ["expiry", "application", "featureFlags", "readOnly", "capabilities", "sessionId"]
+    private static let seconds: ClosedRange<Int64> = 3_600...604_800
+
+    func openPortal(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        guard let app = hub.committed.apps.find(call.parameters[0]) else {
+            throw .svixNotFound("application", call.parameters[0])
+        }
+        let document = try call.optionalJSON()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var seconds = Int(Self.seconds.upperBound)
+        if let value = document["expiry"], !value.isNull {
+            seconds = reader.integer(value, "/expiry", Self.seconds)
+        }
+        for name in Self.fields.dropFirst() {
+            guard let value = document[name], !value.isNull, value.kind != .array || value.count > 0 else { continue }
+            reader.wrong("/" + name, "must be null: a link of Herald opens all of the portal of one app")
+        }
+        try reader.check()
+        let portal = PortalEndpoints(hub: hub, access: access)
+        try portal.open(call, app.key, seconds) { token, _ in
+            call.send {
+                $0.member("url", portal.url(of: token, app.key, call))
+                $0.member("token", token)
+            }
+        }
+    }
+}
