@@ -51,6 +51,7 @@ struct ReadmeTests {
         // Other commands are shown as `console`, with their prompts.
         let run =
             [.firstSteps, .killTheServer, .signature] + ShellSection.furtherSteps + ShellSection.backup
+            + ShellSection.move
             + ShellSection.pull
         #expect(found == Set(run))
     }
@@ -102,6 +103,10 @@ struct ReadmeTests {
 struct ShellSection: Hashable, CustomStringConvertible {
     /// Run word for word by `QuickStartTests`, which starts the two programs itself.
     static let firstSteps = ShellSection("README.md", "Try it")
+    /// `MovingPageTests` runs them.
+    static let move = ["Import", "Switch the publisher"].map {
+        ShellSection("Documentation/guide/moving-from-svix.md", $0)
+    }
     /// Run after them, one after the other in one shell, and compared with the output that is shown.
     static let furtherSteps = [
         ShellSection("Documentation/guide/receivers.md", "Register a webhook"),

@@ -1,0 +1,258 @@
+import Foundation
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+/// The operations of Svix's server that Herald serves with `--svix-api`.
+@Suite("Svix's API", .timeLimit(.minutes(5)))
+struct SvixTests {
+    private static let root = "/api/v1"
+    private static let folder = #filePath.replacing("EndToEndTests/SvixTests.swift", with: "")
+    private static var venv: String? { getenv("HERALD_VENV").map { String(cString: $0) } }
+    private static let all = "read\", \"publish\", \"manage"
+
+    private static func start() async throws -> HeraldProcess {
+        try await HeraldProcess.start(["--svix-api", "true"], adminKey: MadeKey.admin.text)
+    }
+
+    private static func python(_ arguments: String..., input: [UInt8] = []) async throws -> (
+        end: ChildProcess.End, text: String
+    ) {
+        try await ChildProcess.run(try #require(venv) + "/bin/python3", ["-B"] + arguments, input: input)
+    }
+
+    // MARK: With Svix's package
+
+    @Test(
+        "Svix's package runs every supported operation, and its models validate the responses",
+        .enabled("needs the tools of script/requirements.txt") { venv != nil })
+    func calls() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.start()
+        let result = try await Self.python(
+            Self.folder + "Svix/calls.py", "http://127.0.0.1:\(herald.port)", MadeKey.admin.text, receiver.url("/hook"))
+        #expect(result.end == .exited(0), "\(result.text)")
+        #expect(result.text == "49 calls", "\(result.text)")
+    }
+
+    @Test(
+        "svix.Webhook verifies the callbacks of an endpoint that the API made, and of an imported one",
+        .enabled("needs the tools of script/requirements.txt") { venv != nil })
+    func verification() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.start()
+        _ = try await herald.post(Self.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
+        let made = try await herald.post(
+            Self.root + "/app/acme/endpoint", #"{"url": "\#(receiver.url("/made"))", "uid": "first"}"#)
+        #expect(made.status == 201, "\(made.text)")
+        try await Self.imported(receiver.url("/imported"), to: herald)
+
+        for (app, uid, path) in [("acme", "first", "/made"), ("tenant-0", "uid-0", "/imported")] {
+            let secret = try await herald.get(Self.root + "/app/\(app)/endpoint/\(uid)/secret")
+            for number in 0..<200 {
+                let message = #"{"eventType": "order.paid", "payload": {"number": \#(number), "who": "Zoë"}}"#
+                let answer = try await herald.post(Self.root + "/app/\(app)/msg", message)
+                try #require(answer.status == 202, "\(answer.text)")
+            }
+            let got = await receiver.requests { $0.count { $0.path == path } >= 200 }.filter { $0.path == path }
+            var lines: [UInt8] = []
+            for request in got {
+                var json = JSONWriter()
+                json.array {
+                    for name in ["svix-id", "svix-timestamp", "svix-signature"] {
+                        $0.element(request.header(name) ?? "")
+                    }
+                    $0.element(String(decoding: request.body, as: UTF8.self))
+                }
+                lines += json.bytes + [UInt8(ascii: "\n")]
+            }
+            let verdict = try await Self.python(
+                Self.folder + "Svix/verify.py", try #require(secret.string("key")), input: lines)
+            #expect(verdict.text == "200 0 200", "\(path): \(verdict.text)")
+        }
+    }
+
+    private static func imported(_ hook: String, to herald: HeraldProcess) async throws {
+        let server = try ChildProcess(
+            try #require(venv) + "/bin/python3", ["-B", folder + "Import/svix_server.py", "1", "1", hook])
+        defer { server.signal(SIGKILL) }
+        let url = "http://127.0.0.1:" + (try await eventually("the server's port") { server.lines.first })
+        let token = try herald.folder.write("testsk_a-token-of-a-test-server\n", to: "token")
+        let result = try await Client.run(
+            ["import", "svix", "--from", url, "--token-file", token, "--key-file", try herald.keyFile()],
+            server: "http://127.0.0.1:\(herald.port)")
+        #expect(result.end == .exited(0), "\(result.text)")
+    }
+
+    // MARK: Rules
+
+    @Test("an endpoint is found by its uid, which is unique; PUT creates, replaces and resumes")
+    func endpoints() async throws {
+        let herald = try await Self.start()
+        _ = try await herald.post(Self.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
+        let path = Self.root + "/app/acme/endpoint"
+        let first = try await herald.post(
+            path, #"{"url": "https://one.example/", "uid": "first", "disabled": true, "description": "d"}"#)
+        #expect(first.status == 201 && first["disabled"]?.bool == true, "\(first.text)")
+        #expect(try await herald.get("\(path)/first")["disabled"]?.bool == true)
+
+        let taken = try await herald.post(path, #"{"url": "https://two.example/", "uid": "first"}"#)
+        #expect(taken.status == 409 && taken["detail"] != nil, "\(taken.text)")
+        let second = try await herald.send("PUT", "\(path)/second", #"{"url": "https://two.example/"}"#)
+        #expect(second.status == 201 && second.string("uid") == "second", "\(second.text)")
+        let moved = try await herald.send("PATCH", "\(path)/second", #"{"uid": "first"}"#)
+        #expect(moved.status == 409, "\(moved.text)")
+
+        let put = try await herald.send("PUT", "\(path)/first", #"{"url": "https://one.example/"}"#)
+        #expect(put.status == 200 && put["disabled"]?.bool == false && put.string("uid") == "first", "\(put.text)")
+        #expect(put.string("description") == "" && put.id == first.id)
+        #expect(try await herald.send("PUT", "\(path)/dlg_00000000000000000000000000", "{}").status == 404)
+        #expect(try await herald.get(path).data.count == 2)
+    }
+
+    @Test("a repeated idempotency key makes one application")
+    func repetition() async throws {
+        let herald = try await Self.start()
+        let (path, key) = (Self.root + "/app", ["Idempotency-Key": "once"])
+        let first = try await herald.post(path, #"{"name": "Acme", "uid": "acme"}"#, key)
+        let again = try await herald.post(path, #"{"name": "Acme", "uid": "acme"}"#, key)
+        #expect(first.status == 201 && again.status == 201 && first.id == again.id, "\(again.text)")
+        #expect(again.header("idempotent-replayed") == "true")
+        let other = try await herald.post(path, #"{"name": "Other", "uid": "other"}"#, key)
+        #expect((400...499).contains(other.status) && other["detail"] != nil, "\(other.text)")
+    }
+
+    @Test("without the setting there is nothing below /api/v1")
+    func off() async throws {
+        let herald = try await HeraldProcess.start()
+        for path in ["/app", "/health", "/app/default/msg"] {
+            #expect(try await herald.get(Self.root + path).status == 404)
+        }
+    }
+
+    // MARK: Every operation
+
+    /// The operations of Svix's open-source server.
+    private static func operations() throws -> [(method: String, path: String)] {
+        try String(contentsOfFile: folder + "Svix/operations.txt", encoding: .utf8).split(separator: "\n").map {
+            let words = $0.split(separator: " ")
+            return (String(words[0]), String(words[1]))
+        }
+    }
+
+    private static func path(_ template: String, attempt: String = "att_0", app: String = "one") -> String {
+        template.replacing("{app_id}", with: app).replacing("{endpoint_id}", with: "first")
+            .replacing("{msg_id}", with: "m1").replacing("{attempt_id}", with: attempt)
+            .replacing("{event_type_name}", with: "order.paid")
+    }
+
+    private static func body(_ path: String) -> String {
+        if path.hasSuffix("/headers") { return #"{"headers": {"X-Mark": "changed"}}"# }
+        if path.hasSuffix("/msg") { return #"{"eventType": "order.paid", "payload": {"mark": "changed"}}"# }
+        if path.hasSuffix("/recover") { return #"{"since": "2020-01-01T00:00:00Z"}"# }
+        if path.hasSuffix("/app") || path.hasSuffix("{app_id}") && path.contains("/app/") {
+            return #"{"name": "changed", "uid": "changed"}"#
+        }
+        if path.contains("event-type") { return #"{"name": "order.paid", "description": "changed"}"# }
+        return path.contains("/secret") || path.contains("/auth/") ? "{}" : #"{"url": "https://changed.example/"}"#
+    }
+
+    /// An app with one of everything.
+    private static func scene(_ receiver: Receiver) async throws -> HeraldProcess {
+        let herald = try await start()
+        for (path, body) in [
+            ("/app", #"{"name": "One", "uid": "one"}"#), ("/app", #"{"name": "Two", "uid": "two"}"#),
+            ("/app/one/endpoint", #"{"url": "\#(receiver.url("/hook"))", "uid": "first"}"#),
+            ("/app/one/msg", #"{"eventType": "order.paid", "eventId": "m1", "payload": {"mark": "secret-mark"}}"#),
+        ] {
+            let answer = try await herald.post(root + path, body)
+            try #require([201, 202].contains(answer.status), "\(path): \(answer.text)")
+        }
+        _ = try await herald.get(root + "/app/one/attempt/msg/m1") { $0.data.count == 1 }
+        return herald
+    }
+
+    @Test("a key of another app sees and changes nothing, by any operation")
+    func crossings() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.scene(receiver)
+        let stranger = try await herald.makeKey(Self.all, in: "two")
+        let kept = [
+            "/app/one", "/app/one/endpoint", "/app/one/endpoint/first/secret", "/app/one/endpoint/first/headers",
+            "/app/one/msg", "/app/one/attempt/msg/m1", "/event-type",
+        ]
+        func snapshot() async throws -> [String] {
+            var texts: [String] = []
+            for path in kept { texts.append(try await herald.get(Self.root + path).text) }
+            return texts
+        }
+        let before = try await snapshot()
+        let attempt = try await herald.get(Self.root + "/app/one/attempt/msg/m1").data[0]["id"]?.string ?? ""
+        for (method, template) in try Self.operations() where !template.contains("health") {
+            let body = ["POST", "PUT", "PATCH"].contains(method) ? Self.body(template) : nil
+            let path = Self.path(template, attempt: attempt)
+            let answer = try await herald.send(method, path, body, stranger.headers)
+            let shown: Comment = "\(method) \(path): \(answer.status) \(answer.text)"
+            // The types of an event are those of the key's own app.
+            let isOwn = template.contains("/event-type")
+            #expect(isOwn || [403, 404, 501].contains(answer.status), shown)
+            #expect(!answer.text.contains("secret-mark") && !answer.text.contains(receiver.url("/hook")), shown)
+            // Responses to wrong keys take longer each time: these two suffice.
+            guard template.hasSuffix("/secret") || template.hasSuffix("/rotate") else { continue }
+            let none = try await herald.send(method, path, body, ["Authorization": "Bearer a-wrong-key-of-a-stranger"])
+            #expect(none.status == 401 && none["detail"] != nil, "\(method) \(path): \(none.text)")
+        }
+        #expect(try await snapshot() == before)
+        #expect(await receiver.requests(1).count == 1)
+    }
+
+    @Test("hostile input is refused in Svix's form, by every operation")
+    func hostile() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.scene(receiver)
+        let huge = String(repeating: "a", count: 100_000)
+        let fields = [
+            "name", "uid", "url", "eventType", "eventId", "payload", "headers", "since", "key", "metadata", "expiry",
+            "description", "filterTypes", "channels", "throttleRate", "disabled", "schemas", "tags",
+            "payloadRetentionPeriod", "version", "featureFlag",
+        ]
+        var bodies = ["{", "[]", "1", #""x""#, "null", #"{"nope": 1}"#, #"{"uid": "\#(huge)", "eventId": "\#(huge)"}"#]
+        // Each field as a number below zero and as a list of lists; only those that the operation has are read.
+        bodies += ["-1", "[[1]]"].map { value in
+            "{" + fields.map { "\"\($0)\": \(value)" }.joined(separator: ", ") + "}"
+        }
+        func check(_ method: String, _ path: String, _ body: String?) async throws {
+            let answer = try await herald.send(method, path, body)
+            let shown: Comment =
+                "\(method) \(path.prefix(200)) \(body?.prefix(60) ?? ""): \(answer.status) \(answer.text)"
+            #expect((400...499).contains(answer.status) || answer.status == 501, shown)
+            #expect(answer["detail"] != nil, shown)
+        }
+        for (method, template) in try Self.operations() where !template.contains("health") {
+            let path = Self.path(template)
+            if ["POST", "PUT", "PATCH"].contains(method), !template.hasSuffix("/resend") {
+                for body in bodies { try await check(method, path, body) }
+            }
+            try await check(method, path + "?nope=1", Self.body(template))
+            let parts = template.split(separator: "/")
+            guard method == "GET",
+                ["app", "msg", "endpoint", "event-type"].contains(parts.last) || template.contains("/attempt/")
+            else { continue }
+            for query in [
+                "iterator=!", "iterator=-", "iterator=-!", "iterator=%00", "iterator=\(huge.prefix(300))", "limit=0",
+                "limit=x",
+            ] {
+                try await check(method, path + "?" + query, nil)
+            }
+        }
+        for path in ["/app/one/nothing", "/ingest/api/v1/source", "/a/b/c/d/e/f/g/h"] {
+            #expect(try await herald.get(Self.root + path).status == 501)
+        }
+        #expect(try await herald.get(Self.root + "/app/one/endpoint").data.count == 1)
+    }
+}

@@ -1,0 +1,117 @@
+"""Runs the operations of Svix's package from PyPI against a server of Herald; its models validate each response.
+
+    calls.py SERVER KEY RECEIVER-URL
+"""
+import datetime
+import sys
+import time
+
+from svix.api import Svix, SvixOptions
+from svix.exceptions import HTTPValidationError, HttpError
+from svix.models import (
+    ApplicationIn, ApplicationPatch, AppPortalAccessIn, EndpointHeadersIn, EndpointHeadersPatchIn, EndpointIn, EndpointPatch,
+    EndpointSecretRotateIn, EndpointUpsertIn, EventExampleIn, EventTypeIn, EventTypePatch, EventTypeUpsertIn, MessageIn, RecoverIn)
+
+server, key, receiver = sys.argv[1:4]
+api = Svix(key, SvixOptions(server_url=server, retry_schedule=[]))
+passed = []
+failures = []
+
+
+def step(name, body):
+    try:
+        result = body()
+    except Exception as error:
+        failures.append(f"{name}: {type(error).__name__} {error} {getattr(error, '__dict__', '')}")
+        return None
+    passed.append(name)
+    return result
+
+
+def refused(name, status, body):
+    try:
+        body()
+    except (HttpError, HTTPValidationError) as error:
+        if error.status_code == status:
+            passed.append(name)
+            return
+        failures.append(f"{name}: {error.status_code} instead of {status}")
+    except Exception as error:
+        failures.append(f"{name}: {type(error).__name__} {error}")
+    else:
+        failures.append(f"{name}: not refused")
+
+
+step("health", lambda: api.health.get())
+app = step("app create", lambda: api.application.create(ApplicationIn(name="Acme Shop", uid="acme")))
+again = step("app get_or_create", lambda: api.application.get_or_create(ApplicationIn(name="Acme Shop", uid="acme")))
+assert again and again.id == app.id, failures
+refused("app taken", 409, lambda: api.application.create(ApplicationIn(name="Acme", uid="acme")))
+step("app get", lambda: api.application.get("acme"))
+step("app list", lambda: api.application.list())
+step("app patch", lambda: api.application.patch("acme", ApplicationPatch(name="Acme")))
+step("app upsert", lambda: api.application.upsert("other", ApplicationIn(name="Other", uid="other")))
+endpoint = step("endpoint create", lambda: api.endpoint.create("acme", EndpointIn(
+    url=receiver, uid="first", metadata={"a": "b"}, filter_types=["order.paid"], throttle_rate=100)))
+assert endpoint, failures
+disabled = step("endpoint create disabled", lambda: api.endpoint.create("acme", EndpointIn(
+    url=receiver + "/2", disabled=True)))
+assert disabled and disabled.disabled, failures
+for name, body in {
+    "endpoint get": lambda: api.endpoint.get("acme", "first"),
+    "endpoint list": lambda: api.endpoint.list("acme"),
+    "endpoint upsert": lambda: api.endpoint.upsert("acme", endpoint.id, EndpointUpsertIn(url=receiver, uid="first")),
+    "endpoint patch": lambda: api.endpoint.patch("acme", "first", EndpointPatch(description="patched")),
+    "headers set": lambda: api.endpoint.set_headers("acme", "first", EndpointHeadersIn(headers={"X-A": "1", "Authorization": "s"})),
+    "headers patch": lambda: api.endpoint.patch_headers("acme", "first", EndpointHeadersPatchIn(headers={"X-B": "2"})),
+    "secret rotate": lambda: api.endpoint.rotate_secret("acme", "first", EndpointSecretRotateIn()),
+}.items():
+    step(name, body)
+headers = step("headers get", lambda: api.endpoint.get_headers("acme", "first"))
+assert headers.headers == {"X-A": "1", "X-B": "2"} and list(headers.sensitive) == ["Authorization"], headers
+secret = step("secret get", lambda: api.endpoint.get_secret("acme", "first"))
+message = step("message create", lambda: api.message.create("acme", MessageIn(
+    event_type="order.paid", event_id="m1", payload={"amount": 12.5})))
+refused("message twice", 409, lambda: api.message.create("acme", MessageIn(
+    event_type="order.paid", event_id="m1", payload={"amount": 12.5})))
+refused("message invalid", 422, lambda: api.message.create("acme", MessageIn(event_type="order paid!", payload={})))
+refused("message nowhere", 404, lambda: api.message.create("nowhere", MessageIn(event_type="order.paid", payload={})))
+refused("logout", 501, lambda: api.authentication.logout())
+refused("expunge", 501, lambda: api.message.expunge_content("acme", "m1"))
+step("message get", lambda: api.message.get("acme", "m1"))
+messages = step("message list", lambda: api.message.list("acme"))
+# An attempt is listed soon after its end.
+deadline = time.monotonic() + 60
+while not api.message_attempt.list_by_msg("acme", "m1").data and time.monotonic() < deadline:
+    time.sleep(0.02)
+attempts = step("attempts by endpoint", lambda: api.message_attempt.list_by_endpoint("acme", "first"))
+attempts = step("attempts by message", lambda: api.message_attempt.list_by_msg("acme", "m1"))
+assert attempts and attempts.data, failures
+step("attempt get", lambda: api.message_attempt.get("acme", "m1", attempts.data[0].id))
+step("destinations", lambda: api.message_attempt.list_attempted_destinations("acme", "m1"))
+step("resend", lambda: api.message_attempt.resend("acme", "m1", "first"))
+step("stats", lambda: api.endpoint.get_stats("acme", "first"))
+step("recover", lambda: api.endpoint.recover("acme", "first", RecoverIn(
+    since=datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1))))
+step("type create", lambda: api.event_type.create(EventTypeIn(
+    name="order.paid", description="Paid", schemas={"1": {"type": "object"}})))
+refused("type twice", 409, lambda: api.event_type.create(EventTypeIn(name="order.paid", description="Paid")))
+step("type list", lambda: api.event_type.list())
+step("type get", lambda: api.event_type.get("order.paid"))
+step("type upsert", lambda: api.event_type.upsert("order.paid", EventTypeUpsertIn(description="Paid in full")))
+refused("type patch", 501, lambda: api.event_type.patch("order.paid", EventTypePatch(description="Paid")))
+refused("example", 501, lambda: api.endpoint.send_example("acme", "first", EventExampleIn(event_type="order.paid")))
+refused("attempted messages", 501, lambda: api.message_attempt.list_attempted_messages("acme", "first"))
+refused("integrations", 501, lambda: api.integration.list("acme"))
+refused("tasks", 501, lambda: api.background_task.list())
+created = step("endpoint upsert of a new one", lambda: api.endpoint.upsert("acme", "third", EndpointUpsertIn(url=receiver + "/3")))
+assert created and created.uid == "third", failures
+portal = step("portal", lambda: api.authentication.app_portal_access("acme", AppPortalAccessIn()))
+assert portal and portal.token in portal.url, failures
+step("type delete", lambda: api.event_type.delete("order.paid"))
+step("endpoint delete", lambda: api.endpoint.delete("acme", "first"))
+step("app delete", lambda: api.application.delete("other"))
+print(len(passed), "calls")
+for failure in failures:
+    print("FAILED", failure)
+sys.exit(1 if failures else 0)
