@@ -1,4 +1,5 @@
 internal import CHeraldMicrohttpd
+import Glibc
 
 /// A client's connection and its current request. One object for the connection's life; libmicrohttpd holds a reference
 /// to it from `opened` to `closed`, and so does each responder.
@@ -115,9 +116,16 @@ final class ClientConnection: @unchecked Sendable {
     /// Whether there is a request without a response.
     var isWaiting: Bool { phase == .waiting || phase == .suspended }
 
+    /// `POLLRDHUP` of Linux, which the module of the C library lacks: the client has closed its side.
+    private static let hasLeft: Int16 = 0x2000
+
     /// Whether the client still waits for the response to a request. The loop's thread.
     func isAwaited(_ number: UInt64) -> Bool {
-        request == number && isWaiting && !loop.hasEnded(herald_mhd_descriptor(handle))
+        guard request == number, isWaiting else { return false }
+        // Over TLS there may be unread bytes before the end.
+        var socket = pollfd(
+            fd: herald_mhd_descriptor(handle), events: Self.hasLeft, revents: 0)
+        return poll(&socket, 1, 0) == 0
     }
 
     /// Clears the request. Keeps the target's buffer for the next one, unless it is large.

@@ -19,6 +19,8 @@ struct PullScan {
         var hasMore = false
         /// The log was searched up to here.
         var searched: LogPosition
+        /// The end of the log when the scan began.
+        let head: LogPosition
         /// When a delivery is due, or a lease ends; milliseconds since 1970 UTC; `nil` if none is waiting.
         var nextDue: Int64?
         /// It comes from rows, not from the log.
@@ -42,9 +44,11 @@ struct PullScan {
     private static let maxSearched = 10_240
 
     func run(_ reader: any StoreReader) throws(StoreError) -> Result? {
+        // Read first, so that no event is missed that comes later.
+        let head = hub.head
         guard let lane = try reader.lane(of: delegate.key) else { return nil }
         let now = hub.clock.wall()
-        var result = Result(searched: lane.position)
+        var result = Result(searched: lane.position, head: head)
         if try !reader.leases(of: delegate.key, endedBy: now, limit: 1).isEmpty {
             // The claim ends it.
             result.proposal = proposal(lane.position, to: lane.position)

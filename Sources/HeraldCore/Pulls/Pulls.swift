@@ -147,7 +147,11 @@ package final class Pulls: EventDelegate, PullObserver {
             return (pull, line)
         }
         guard let (pull, line) = next else { return }
-        guard let delegate = hub.committed.registry.delegate(key: key) else { return finish(pull, .failure(.notFound)) }
+        guard let delegate = hub.committed.registry.delegate(key: key) else {
+            // Nothing is kept for a delegate that is gone.
+            state.withLock { $0.lines[key]?.searched = nil }
+            return finish(pull, .failure(.notFound))
+        }
         guard delegate.status == .active else { return finish(pull, .failure(.isPaused)) }
         let searched = line.searched.flatMap { $0.version == delegate.version ? ($0.from, $0.to) : nil }
         let scan = PullScan(
@@ -178,7 +182,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 return line.isWoken
             }
             if isWoken || found.hasMore { return again(pull) }
-            return wait(pull, delegate, until: nextSearch(found))
+            return wait(pull, delegate, since: found.head, until: nextSearch(found))
         }
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
             [weak self] result in self?.claimed(result, found, pull, delegate)
@@ -198,7 +202,9 @@ package final class Pulls: EventDelegate, PullObserver {
             }
             let events = found.parts.map { ($0.logged, $0.attempt) }
             finish(pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore)))
-        case .done(.isFull(let end)): wait(pull, delegate, until: min(end, hub.clock.wall() + Self.interval))
+        case .done(.isFull(let end)):
+            wait(
+                pull, delegate, since: found.head, until: min(end, hub.clock.wall() + Self.interval))
         case .done(.isPaused): finish(pull, .failure(.isPaused))
         case .done(.notFound): finish(pull, .failure(.notFound))
         case .done(.wrongKind): finish(pull, .failure(.wrongKind))
@@ -244,7 +250,8 @@ package final class Pulls: EventDelegate, PullObserver {
     }
 
     /// Lets a pull wait that has found nothing, and those behind it, which would find nothing either.
-    private func wait(_ pull: Pull, _ delegate: WebhookDelegate, until due: Int64?) {
+    /// - Parameter head: the end of the log when the search began.
+    private func wait(_ pull: Pull, _ delegate: WebhookDelegate, since head: LogPosition, until due: Int64?) {
         let now = hub.clock.monotonic()
         let (pulls, timer, isWoken) = state.withLock { state -> ([Pull], Int64?, Bool) in
             guard var line = state.lines[pull.key] else { return ([pull], nil, false) }
@@ -277,12 +284,9 @@ package final class Pulls: EventDelegate, PullObserver {
             }
         }
         if let timer { search(pull.key, at: timer) }
-        let searched = state.withLock { state in
-            state.lines[pull.key]?.isBusy = false
-            return state.lines[pull.key]?.searched?.to ?? 0
-        }
+        state.withLock { $0.lines[pull.key]?.isBusy = false }
         // What came in the meantime did not find it in the list.
-        if isWoken || hub.head > searched { wake(pull.key) }
+        if isWoken || hub.head > head { wake(pull.key) }
         serve(pull.key)
     }
 
@@ -336,7 +340,12 @@ package final class Pulls: EventDelegate, PullObserver {
     }
 
     /// The writer's thread.
-    package func mayHaveEvents(_ delegate: DelegateKey) { wake(delegate) }
+    package func mayHaveEvents(_ delegate: DelegateKey) {
+        wake(delegate)
+        guard hub.committed.registry.delegate(key: delegate) == nil else { return }
+        state.withLock { $0.lines[delegate]?.searched = nil }
+        serve(delegate)
+    }
 
     /// The writer's thread.
     package func published(_ batch: EventBatch) {

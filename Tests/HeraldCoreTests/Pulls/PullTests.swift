@@ -1,5 +1,6 @@
 import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore
@@ -182,6 +183,36 @@ struct PullTests {
         }
         let second = try await again
         #expect(ids(second) == ["e0"] && second.events[0].attempt == 1)
+    }
+
+    @Test("a pull that waits for a lease to end searches only when something has changed")
+    func patience() async throws {
+        let delegate = try await register { settings in
+            settings.ordering = .strict
+            settings.events = [.exact("order.paid")]
+        }
+        try await post(2)
+        let run = try await pull(delegate, 1)
+        let searches = Atomic(0)
+        async let next: Pulls.Run = withCheckedThrowingContinuation { continuation in
+            pulls.pull(
+                .init(
+                    delegateID: delegate.id, limit: 1, seconds: 600,
+                    isAwaited: { body in
+                        searches.add(1, ordering: .relaxed)
+                        body(true)
+                    }
+                ) { continuation.resume(with: $0) })
+        }
+        for number in 2..<12 {
+            try await post(1, from: number)
+            try await post(1, type: "order.made", from: 100 + number)
+        }
+        _ = try await acknowledge(run, of: delegate)
+        let second = try await next
+        #expect(ids(second) == ["e1"])
+        // Ten events, the acknowledgement, and what came while it was searching.
+        #expect(searches.load(ordering: .relaxed) <= 25)
     }
 
     @Test("seeking hands out again what follows the position")
