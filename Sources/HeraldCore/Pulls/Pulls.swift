@@ -148,7 +148,7 @@ package final class Pulls: EventDelegate, PullObserver {
         }
         guard let (pull, line) = next else { return }
         guard let delegate = hub.committed.registry.delegate(key: key) else {
-            // Nothing is kept for a delegate that is gone.
+            // Nothing is kept for a delegate that was removed.
             state.withLock { $0.lines[key]?.searched = nil }
             return finish(pull, .failure(.notFound))
         }
