@@ -116,7 +116,9 @@ struct PullTests {
             "/v1/delegates", #"{"kind": "pull", "url": "http://x/", "signature": "v1"}"#)
         #expect(Set(several.errors) == ["/url", "/signature"])
         #expect(try await herald.post(path + "/pause", "").status == 200)
-        #expect(try await herald.post(path + "/pull", "").problem == "delegate-paused")
+        let unsettled = try await herald.post(path + "/pull?ack=\(lease)", "")
+        #expect(unsettled.problem == "delegate-paused")
+        #expect(try await herald.post(path + "/ack", #"{"lease": "\#(lease)"}"#)["acked"]?.integer == 1)
     }
 
     @Test("a lease survives kill -9 of the server, and nothing is pulled twice after its acknowledgement")
@@ -166,15 +168,21 @@ struct PullTests {
                 try await client.post("\(other)/\(action)", action == "pull" ? "" : #"{"lease": "x"}"#, one).status
                     == 404)
         }
-        for key in [all, one] {
-            for (method, target) in [
-                ("GET", path), ("GET", path + "/leases"), ("GET", "/v1/events"), ("POST", "/v1/events"),
-                ("POST", path + "/seek"), ("POST", path + "/pause"), ("DELETE", path), ("GET", "/v1/keys"),
-                ("GET", path + "/attempts"), ("POST", "/v1/delegates"), ("DELETE", path + "/leases/ls_x"),
-            ] {
-                #expect(try await client.send(method, target, "{}", key).status == 403, "\(method) \(target)")
+        var refused = 0
+        for (template, item) in try await herald.get("/openapi.json")["paths"]?.members.map({ ($0.key, $0.value) })
+            ?? []
+        {
+            for (method, operation) in item.members {
+                guard let scope = operation["x-scope"]?.string, scope != "consume" else { continue }
+                let target = template.replacing("{id}", with: String(id)).replacing(#/\{\w+\}/#, with: "x")
+                for key in [all, one] {
+                    let answer = try await client.send(method.uppercased(), target, "{}", key)
+                    #expect(answer.status == 403, "\(method) \(target)")
+                    refused += 1
+                }
             }
         }
+        #expect(refused > 100)
         for fields in [
             #""scopes": ["read", "consume"], "delegate": "\#(id)""#, #""scopes": ["consume"], "delegate": "dlg_x""#,
         ] {
@@ -271,6 +279,34 @@ struct PullTests {
         #expect(try await failing.ended() == .exited(0), "\(failing.text)")
         #expect(try Files.read(folder + "/done") == Array("o1\no2\no3\n".utf8))
         #expect(try await herald.get(path + "/attempts").data.count == 3)
+    }
+
+    @Test("a lease is extended while a program runs; once it is taken back, the worker starts no further event of it")
+    func extends() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald, #", "ack_seconds": 5"#)
+        try await publish(herald, 1...3)
+        let folder = herald.folder.path
+        let script = "echo $HERALD_EVENT_ID >> \"$DONE\"; until [ -e \(folder)/go ]; do sleep 0.05; done"
+        let worker = try worker(herald, path, ["--exec", script, "--once"])
+        let leases = try await herald.get(path + "/leases", until: { $0.data.count == 1 })
+        let first = try #require(leases.data.first { _ in true })
+        let end = first.text("expires_at")
+        _ = try await herald.get(
+            path + "/leases",
+            until: { answer in
+                answer.data.contains { $0.text("expires_at") > end }
+            })
+        #expect(try await herald.send("DELETE", path + "/leases/" + first.text("lease")).status == 204)
+        let other = try await herald.post(path + "/pull", "")
+        #expect(ids(other) == ["o1", "o2", "o3"])
+        try await eventually("the worker reports it") { worker.text.contains("has ended") }
+        try Files.write([], to: folder + "/go")
+        #expect(try await worker.ended() == .exited(0), "\(worker.text)")
+        #expect(try Files.read(folder + "/done") == Array("o1\n".utf8))
+        #expect(
+            try await herald.post(path + "/ack", #"{"lease": "\#(other.string("lease") ?? "")"}"#)["acked"]?.integer
+                == 3)
     }
 
     @Test("a worker waits for a server that is away, reports it once, and continues")

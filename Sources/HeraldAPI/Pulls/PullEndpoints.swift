@@ -34,21 +34,20 @@ struct PullEndpoints: Sendable {
         let ackSeconds = try query.number("ack_seconds", WebhookField.ackSecondsRange)
         let seconds = try query.wait() ?? 0
         let delegate = try delegate(call)
-        guard let lease = query["ack"] else { return try pull(call, delegate, limit, ackSeconds, seconds) }
+        // Before anything is settled, so that a refused request has changed nothing.
+        guard delegate.status == .active else { throw Problem(HubError.delegatePaused(id: delegate.id)) }
+        let wait = seconds > 0 ? waits.begin() : nil
+        if seconds > 0, wait == nil { throw .tooManyWaits }
+        guard let lease = query["ack"] else { return pull(call, delegate, limit, ackSeconds, seconds, wait) }
         settle(call, delegate, .acknowledge(lease: lease, failed: []), lease) { _ in
-            do throws(Problem) {
-                try pull(call, delegate, limit, ackSeconds, seconds)
-            } catch {
-                call.send(error)
-            }
+            pull(call, delegate, limit, ackSeconds, seconds, wait)
         }
     }
 
     private func pull(
-        _ call: Call, _ delegate: WebhookDelegate, _ limit: Int, _ ackSeconds: Int?, _ seconds: Int
-    ) throws(Problem) {
-        let wait = seconds > 0 ? waits.begin() : nil
-        if seconds > 0, wait == nil { throw .tooManyWaits }
+        _ call: Call, _ delegate: WebhookDelegate, _ limit: Int, _ ackSeconds: Int?, _ seconds: Int,
+        _ wait: ReceiverWaits.Wait?
+    ) {
         let silence = hub.limitsReads ? call.deadline(milliseconds: ReadDeadlines.read + 1_000 * seconds) : nil
         pulls.pull(
             .init(
@@ -71,6 +70,8 @@ struct PullEndpoints: Sendable {
         json.object {
             $0.member("lease", run.lease?.id)
             $0.member("expires_at", run.lease.map { Timestamp(milliseconds: $0.expiresAt) })
+            // For clients with another time.
+            $0.member("ack_seconds", run.lease.map { ($0.expiresAt - $0.createdAt) / 1_000 })
             $0.array("events") { events in
                 for (logged, attempt) in run.events {
                     events.object {

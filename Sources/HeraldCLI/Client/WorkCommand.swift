@@ -38,7 +38,7 @@ private final class Work {
     private let path: [String]
     private let command: String
     private let parallel: Int
-    private let max: Int
+    private let most: Int
     private let isOnce: Bool
     private let stop = StopFlag()
     private let ended: EndedPrograms
@@ -48,6 +48,8 @@ private final class Work {
     /// In seconds.
     private static let (wait, firstPause, longestPause) = (20, 1, 30)
     private static let (temporaryFailure, retryAfter): (Int32, Int) = (75, 60)
+    /// The attempts to acknowledge after TERM.
+    private static let lastTries = 4
 
     init(_ call: Invocation) throws(CommandError) {
         guard let command = call["exec"], !command.isEmpty else {
@@ -55,7 +57,7 @@ private final class Work {
         }
         self.command = command
         parallel = try call.number("parallel", 1...256) ?? 1
-        max = try call.number("max", 1...1_000) ?? min(1_000, 10 * parallel)
+        most = try call.number("max", 1...1_000) ?? min(1_000, 10 * parallel)
         isOnce = call.has("once")
         client = try APIClient(call)
         path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
@@ -71,7 +73,7 @@ private final class Work {
         var pause = Self.firstPause
         while !stop.isRequested {
             let run: JSONValue?
-            switch try ask("pull", query: [("max", "\(max)"), ("wait", isOnce ? nil : "\(Self.wait)")]) {
+            switch try ask("pull", query: [("max", "\(most)"), ("wait", isOnce ? nil : "\(Self.wait)")]) {
             case .answer(let json):
                 run = json["lease"]?.isNull == false ? json : nil
                 pause = Self.firstPause
@@ -131,11 +133,12 @@ private final class Work {
         var waiting = Array(run["events"].map { Array($0.elements) } ?? [])[...]
         var handled: [HandledEvent] = []
         var running = 0
-        let began = Clock.system.monotonic()
-        let length = leaseSeconds(run)
-        var nextExtension = began + length * 500_000_000
+        // The clock of the server may be another one: only the length counts.
+        let length = max(2, run["ack_seconds"]?.integer ?? 2)
+        var nextExtension = Clock.system.monotonic() + length * 500_000_000
+        var isHeld = true
         while running > 0 || !waiting.isEmpty {
-            let mayStart = !stop.isRequested && !(isStrict && handled.contains { $0.status != 0 })
+            let mayStart = isHeld && !stop.isRequested && !(isStrict && handled.contains { $0.status != 0 })
             while mayStart, running < (isStrict ? 1 : parallel), let event = waiting.popFirst() {
                 start(event)
                 running += 1
@@ -144,17 +147,14 @@ private final class Work {
             let new = ended.take(withinMilliseconds: 500)
             running -= new.count
             handled += new
-            if Clock.system.monotonic() >= nextExtension {
+            if isHeld, Clock.system.monotonic() >= nextExtension {
                 nextExtension += length * 500_000_000
-                try extend(lease)
+                isHeld = try extend(lease)
             }
         }
+        // Other workers have its events.
+        guard isHeld else { return }
         try settle(lease, handled, returned: waiting.map { $0.text("id") })
-    }
-
-    private func leaseSeconds(_ run: JSONValue) -> Int64 {
-        let end = Timestamp(rfc3339: run.text("expires_at"))?.milliseconds ?? 0
-        return Swift.max(2, (end - Clock.system.wall()) / 1_000)
     }
 
     private func start(_ event: JSONValue) {
@@ -166,10 +166,13 @@ private final class Work {
         }
     }
 
-    private func extend(_ lease: String) throws(CommandError) {
+    /// - Returns: `false` if the lease has ended.
+    private func extend(_ lease: String) throws(CommandError) -> Bool {
         var json = JSONWriter()
         json.object { $0.member("lease", lease) }
-        if case .refused(let problem) = try ask("extend", body: json.bytes) { say(problem.detail ?? problem.title) }
+        guard case .refused(let problem) = try ask("extend", body: json.bytes) else { return true }
+        say(problem.detail ?? problem.title)
+        return problem.name != "lease-ended"
     }
 
     private func settle(_ lease: String, _ handled: [HandledEvent], returned: [String]) throws(CommandError) {
@@ -188,7 +191,7 @@ private final class Work {
             body.member("returned", returned)
         }
         var pause = Self.firstPause
-        while true {
+        for attempt in 1... {
             switch try ask("ack", body: json.bytes) {
             case .answer: return
             // The server hands its events out again, also those that were handled.
@@ -196,7 +199,7 @@ private final class Work {
             case .refused(let problem): throw problem.error
             case .away(let words):
                 say(words)
-                if stop.isRequested { return }
+                if stop.isRequested, attempt > Self.lastTries { return }
                 stop.pause(seconds: pause)
                 pause = Swift.min(2 * pause, Self.longestPause)
             }
@@ -260,7 +263,7 @@ private final class StopFlag: Sendable {
     }
 
     func pause(seconds: Int) {
-        guard !isRequested, let semaphore = woken.withLock({ $0 }) else { return }
+        guard let semaphore = woken.withLock({ $0 }) else { return }
         _ = semaphore.wait(milliseconds: Int32(seconds) * 1_000)
     }
 }
