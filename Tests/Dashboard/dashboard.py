@@ -337,6 +337,30 @@ def every_page_fits(page):
     page.check_fit(places, ((360, "light"), (360, "dark"), (1280, "dark")))
 
 
+def a_pull_delegate_shows_its_leases(page):
+    delegate = call(page.server, "POST", "/v1/delegates", {"kind": "pull", "events": ["parcel.*"], "description": "Parcels"})["id"]
+    for _ in range(3):
+        call(page.server, "POST", "/v1/events", {"type": "parcel.sent"})
+    lease = call(page.server, "POST", f"/v1/delegates/{delegate}/pull?max=2")["lease"]
+    page.open("#/delegates/" + delegate)
+    page.see("Leases: 1")
+    page.see("2 events")
+    assert not page.shown("[data-key=test], [data-key=replay], [data-key=rotate], #field-url, #field-timeout_seconds")
+    page.check_accessibility()
+    page.click("Settings")
+    page.fill("field-ack_seconds", "1", opening="More settings")
+    page.click("Save")
+    page.wait(lambda: "5 to 43200" in page.text("#error-ack_seconds"))
+    page.fill("field-ack_seconds", "90")
+    page.click("Save")
+    page.see("Saved.")
+    assert call(page.server, "GET", "/v1/delegates/" + delegate)["ack_seconds"] == 90
+    call(page.server, "POST", f"/v1/delegates/{delegate}/ack", {"lease": lease})
+    page.see("Leases: 0")
+    page.escape()
+    call(page.server, "DELETE", "/v1/delegates/" + delegate)
+
+
 def a_delegate_is_removed(page):
     page.open("#/delegates")
     page.click(HOSTILE)
@@ -372,7 +396,7 @@ if __name__ == "__main__":
             the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
             rates_are_those_of_all_nodes, the_keyboard_is_enough,
-            every_page_fits, a_delegate_is_removed, nothing_went_wrong_meanwhile,
+            every_page_fits, a_pull_delegate_shows_its_leases, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

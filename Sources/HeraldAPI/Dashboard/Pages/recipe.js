@@ -53,7 +53,7 @@ export class Recipe {
   constructor(delegate, settings) {
     this.#delegate = delegate;
     this.#settings = settings;
-    this.#stored = delegate && delegate.request.text !== "null" ? indented(delegate.request.text) : "";
+    this.#stored = delegate?.request && delegate.request.text !== "null" ? indented(delegate.request.text) : "";
     const option = ([value, [title]]) => h("option", { value, class: "data" }, title);
     this.#kind = h("select", { id: "field-request", onchange: () => this.#choose() },
       h("option", { value: "" }, "The plain callback"),
