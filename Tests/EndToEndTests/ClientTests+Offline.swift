@@ -32,7 +32,7 @@ struct ClientOfflineTests {
         ] {
             let result = try await Client.run(arguments)
             #expect(result.end == .exited(0))
-            #expect(result.lines[0] == "Usage: herald delegates add URL [FLAGS]")
+            #expect(result.lines[0] == "Usage: herald delegates add [URL] [FLAGS]")
             #expect(result.text.contains("  69  no Herald server was reached"))
         }
         #expect(try await Client.run(["delegates", "--help"]).text.contains("\n  rotate "))

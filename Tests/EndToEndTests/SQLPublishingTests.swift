@@ -137,7 +137,8 @@ final class SQLPublishingTests {
         let herald = try await start()
         let role = try makeRole("early")
         defer { drop(role) }
-        try sql("UPDATE herald.meta SET oldest_version = oldest_version - 1")
+        let oldest = try sql("SELECT oldest_version FROM herald.meta").filter { !$0.isNewline }
+        try sql("UPDATE herald.meta SET oldest_version = 1")
         #expect((try? sql("SELECT herald.allow('\(role)')")) == nil)
         let event = #"{"type": "a", "id": "later", "deliver_at": "2126-12-24T09:00:00Z"}"#
         let now = #"{"type": "a", "id": "now", "deliver_at": "2020-12-24T09:00:00Z"}"#
@@ -146,7 +147,11 @@ final class SQLPublishingTests {
         let refused = try await herald.post("/v1/events", later)
         #expect(refused.status == 409 && refused.problem == "upgrade-unfinished")
         #expect(try await herald.post("/v1/events", now).status == 202)
-        try sql("UPDATE herald.meta SET oldest_version = oldest_version + 1")
+        let pull = #"{"kind": "pull"}"#
+        #expect(try await herald.post("/v1/delegates", pull).problem == "upgrade-unfinished")
+        #expect(try await herald.post("/v1/keys", #"{"scopes": ["admin", "consume"]}"#).problem == "upgrade-unfinished")
+        try sql("UPDATE herald.meta SET oldest_version = \(oldest)")
+        #expect(try await herald.post("/v1/delegates", pull).status == 201)
         try sql("SELECT herald.allow('\(role)')")
         #expect(try await herald.post("/v1/events", later).status == 202)
         #expect(try await herald.get("/v1/events?state=scheduled").data.map { $0["id"]?.string } == ["later"])

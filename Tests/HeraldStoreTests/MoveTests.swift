@@ -355,7 +355,7 @@ struct MoveTests {
             ])
     }
 
-    @Test("an attempt that is in no list of its delegate is in none there, and hides no other")
+    @Test("an attempt that no other one links is in the list of its delegate there, and hides no other")
     func unlinked() throws {
         let (here, there) = (try Place(.postgres), try Place(.sqlite))
         try here.use { try fill($0) }

@@ -88,12 +88,31 @@ package final class SQLiteMoveEnd: MoveEnd {
 
     package func set(_ state: MoveState?) throws {
         if isTarget, state == nil {
+            try linkAttempts()
             // From here on it is as a server leaves it.
             _ = try database().checkpoint(.truncate)
             try database().checkpointOnClose()
             connection = nil
         }
         try MoveMark.write(state, folder)
+    }
+
+    /// Links the attempts that are in no list: those of pull delegates, which several processes have recorded.
+    private func linkAttempts() throws {
+        let database = try database()
+        try database.transaction { () throws(StoreError) in
+            try database.execute(
+                """
+                CREATE TEMP TABLE unlinked AS SELECT DISTINCT delegate FROM attempts WHERE previous < 0 AND delegate <> 0;
+                UPDATE attempts SET previous = linked.before FROM (
+                    SELECT id AS number, lag(id, 1, 0) OVER (PARTITION BY delegate ORDER BY id) AS before FROM attempts
+                    WHERE delegate IN (SELECT delegate FROM unlinked)) AS linked WHERE id = linked.number;
+                INSERT OR REPLACE INTO attempt_heads SELECT delegate, max(id) FROM attempts
+                    WHERE delegate IN (SELECT delegate FROM unlinked)
+                        AND delegate IN (SELECT key FROM delegates WHERE deleted_at IS NULL) GROUP BY delegate;
+                DROP TABLE unlinked;
+                """)
+        }
     }
 
     /// `held` is the folder's only lock.
