@@ -37,7 +37,9 @@ struct ConfigurationKind: Sendable {
     static let delegates = ConfigurationKind(
         name: "delegates", word: "delegate", path: ["v1", "delegates"], key: "url",
         // The values of headers and TLS settings are secrets, which the API never shows. Pull delegates have no URL.
-        settings: WebhookField.all.map(\.name).filter { !["url", "headers", "tls", "kind", "ack_seconds"].contains($0) }
+        settings: WebhookField.all.map(\.name).filter {
+            !["url", "headers", "tls", "kind", "ack_seconds"].contains($0)
+        }
             + ["signature"],
         isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH", schema: "DelegateSettings"
     )
