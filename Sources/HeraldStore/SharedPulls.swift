@@ -2,7 +2,8 @@ package import HeraldCore
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, find, ended, count, countAll, first, set, remove, rows, names
+    case lane, find, ended, count, countAll, first, set, remove, rows, names, before, forget,
+        dropBehind
 
     func text(_ dialect: SQLDialect) -> String {
         let columns = PullLease.columns
@@ -30,6 +31,11 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 WHERE delegate = ?1 AND state = 1 AND event \(Self.isListed(2, dialect)) ORDER BY event
                 """
         case .names: return "SELECT sequence, id, type FROM events WHERE sequence \(Self.isListed(1, dialect))"
+        case .before:
+            return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND first <= ?2 ORDER BY first, id LIMIT ?3"
+        case .forget: return "DELETE FROM waiting WHERE delegate = ?1 AND state = 1 AND event > ?2"
+        case .dropBehind:
+            return "UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND state = 1 AND event <= ?2"
         case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"
         }
     }
@@ -135,6 +141,21 @@ extension SharedTransaction {
     }
 
     package func set(_ lease: PullLease) throws(StoreError) { try record(.pull(.set), lease.values) }
+
+    package func leases(
+        of delegate: DelegateKey, through last: LogPosition, limit: Int
+    ) throws(StoreError) -> [PullLease] {
+        try rows(.pull(.before), [.integer(delegate), .integer(last), .integer(Int64(limit))]) {
+            row throws(StoreError) in try PullLease(row)
+        }
+    }
+
+    package func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError) {
+        try record(.registry(.removeLeases), [.integer(delegate)])
+        try record(.pull(.forget), [.integer(delegate), .integer(position)])
+        let dropped = Int64(WaitingDelivery.State.dropped.rawValue)
+        try record(.pull(.dropBehind), [.integer(delegate), .integer(position), .integer(dropped), .integer(time)])
+    }
 
     package func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError) {
         try record(.pull(.remove), [.integer(delegate), .text(id)])

@@ -81,7 +81,7 @@ struct PullEndpoints: Sendable {
                 }
             }
             $0.member("more", run.hasMore)
-            $0.member("ordering", delegate.settings.ordering.rawValue)
+            $0.member("ordering", (run.ordering ?? delegate.settings.ordering).rawValue)
         }
         call.send([], json.bytes)
     }

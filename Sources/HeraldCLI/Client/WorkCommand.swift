@@ -73,9 +73,11 @@ private final class Work {
         var pause = Self.firstPause
         while !stop.isRequested {
             let run: JSONValue?
+            var isEmpty = true
             switch try ask("pull", query: [("max", "\(most)"), ("wait", isOnce ? nil : "\(Self.wait)")]) {
             case .answer(let json):
                 run = json["lease"]?.isNull == false ? json : nil
+                isEmpty = json["more"]?.bool != true
                 pause = Self.firstPause
                 lastTrouble = ""
             case .refused(let problem) where problem.name == "delegate-paused":
@@ -90,7 +92,7 @@ private final class Work {
                 pause = min(2 * pause, Self.longestPause)
                 continue
             }
-            if let run { try handle(run) } else if isOnce { return }
+            if let run { try handle(run) } else if isOnce, isEmpty { return }
         }
     }
 

@@ -207,8 +207,16 @@ extension DeliveryWrite: RequestCommand {
         } else {
             delegates = try transaction.recipients(event: logged.sequence).compactMap { registry.delegate(key: $0) }
         }
+        // What a pull delegate has not reached is handed out anyway.
+        var reached: [WebhookDelegate] = []
+        for delegate in delegates {
+            if delegate.settings.kind == .pull {
+                guard let lane = try transaction.lane(of: delegate.key), logged.sequence <= lane.position else { continue }
+            }
+            reached.append(delegate)
+        }
         let now = context.clock.wall()
-        let deliveries = delegates.map { delegate in
+        let deliveries = reached.map { delegate in
             WaitingDelivery(
                 delegate: delegate.key, event: logged.sequence, attempts: 0, dueAt: now, state: .retrying,
                 isReplay: true, isNamed: delegateID != nil, subject: logged.event.subject)

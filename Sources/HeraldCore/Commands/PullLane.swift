@@ -14,6 +14,8 @@ struct PullLane {
     var checkpoint = Checkpoint()
     var change: PullChange
     private var changesLeases = false
+    /// The leases that one transaction releases: up to 1,000 rows each.
+    private static let releasedLeases = 8
     private var notices: [DeliveryNotice] = []
     private var attemptBytes = 0
 
@@ -106,11 +108,20 @@ struct PullLane {
             exhausted: settlement.exhausted.count, returned: settlement.returned)
     }
 
-    /// Gives back the events of all leases.
-    mutating func releaseAll() throws(StoreError) {
-        for lease in try transaction.leases(of: delegate.key, endedBy: .max, limit: PullLease.maxCount) {
+    /// Gives back the events of some leases that have one up to a position.
+    mutating func release(through last: LogPosition) throws(StoreError) {
+        for lease in try transaction.leases(of: delegate.key, through: last, limit: Self.releasedLeases) {
             _ = try end(lease, [:]) { $0.release() }
         }
+    }
+
+    /// Moves the position. All leases end. What waits for a retry is dropped if it is not behind the position, and otherwise
+    /// read again.
+    mutating func begin(after position: LogPosition) throws(StoreError) {
+        changesLeases = true
+        self.position = position
+        try transaction.forget(delegate.key, after: position, at: now)
+        change.returnsEvents = true
     }
 
     mutating func notify(_ notice: DeliveryNotice.Kind) { notices.append(DeliveryNotice(delegate.key, notice)) }

@@ -32,7 +32,7 @@ struct PullTrim: StoreCommand {
                 let stored = try transaction.lane(of: part.delegate)
             else { continue }
             var lane = PullLane(delegate, stored, context, transaction)
-            if let first = try transaction.firstLeased(of: part.delegate), first <= through { try lane.releaseAll() }
+            try lane.release(through: through)
             let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
             lane.checkpoint.ended += rows.map(\.key)
             lane.position = max(stored.position, through)

@@ -96,8 +96,6 @@ package struct PullWrite: Sendable {
 
     /// The maximum number of leases that end in one transaction.
     private static let endedLeases = 4
-    /// The maximum number of deliveries that one seek ends. The others are still handed out.
-    private static let endedRows = 10_000
 }
 
 extension PullWrite: RequestCommand {
@@ -155,13 +153,7 @@ extension PullWrite: RequestCommand {
             try work.hold(lease)
             return .extended(lease)
         case .seek(let position):
-            try work.releaseAll()
-            // What is behind the position is over, and what follows it is read again.
-            let rows = try work.rows(in: 0...(.max), limit: Self.endedRows)
-            let behind = rows.filter { $0.event <= position }.map(\.key)
-            if !behind.isEmpty { try work.transaction.drop(behind, at: work.now) }
-            work.checkpoint.ended += rows.filter { $0.event > position }.map(\.key)
-            work.position = position
+            try work.begin(after: position)
             return .sought(LanePosition(delegate: work.delegate.key, cursor: position, position: position))
         }
     }

@@ -24,7 +24,14 @@ struct CommitObserver: Sendable {
         committed.apply(effect)
         switch effect {
         case .set(let delegate): tell(delegate.key, .set(delegate))
-        case .remove(let delegates): for delegate in delegates { tell(delegate.key, .remove(delegate.key)) }
+        case .remove(let delegates):
+            for delegate in delegates {
+                switch delegate.settings.kind {
+                case .webhook: tell(delegate.key, .remove(delegate.key))
+                // The registry does not have it any more.
+                case .pull: pulls.invokeDelegates { $0.mayHaveEvents(delegate.key) }
+                }
+            }
         case .redelivered(let deliveries):
             for delivery in deliveries { tell(delivery.delegate, .redeliver(delivery)) }
         case .pulled(let change):

@@ -131,7 +131,9 @@ final class RetentionTask: EventDelegate {
     /// No loop has their lanes.
     private func trimPulls(_ ending: RetentionPlanner.Ending, _ reader: Result<any StoreReader, StoreError>) {
         let parts = committed.registry.pulls.compactMap { delegate -> PullTrim.Part? in
-            guard let lane = try? reader.get().lane(of: delegate.key), lane.cursor < ending.through else { return nil }
+            guard let reader = try? reader.get(), let lane = try? reader.lane(of: delegate.key) else { return nil }
+            let rows = StoredRowsQuery(delegate: delegate.key, part: .events(0...ending.through), limit: 1)
+            guard lane.cursor < ending.through || (try? reader.rows(rows).isEmpty) == false else { return nil }
             let selection = delegate.selection
             let unread = ending.gone.filter { $0.sequence > lane.position }
             return PullTrim.Part(

@@ -61,6 +61,12 @@ package protocol PullTransaction: AnyObject {
     func lease(_ id: String, of delegate: DelegateKey) throws(StoreError) -> PullLease?
     /// Leases that end at this time or before, the first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
+    /// Leases with an event up to this one that has no row of its own, the oldest first.
+    func leases(of delegate: DelegateKey, through last: LogPosition, limit: Int) throws(StoreError) -> [PullLease]
+    /// Removes all leases of a delegate, and its deliveries behind a position that wait for a retry. Those up to the position are
+    /// dropped.
+    /// - Parameter time: milliseconds since 1970 UTC.
+    func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError)
     func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
     /// The first event of a lease that has no row of its own; `nil` if there is none.
     func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition?

@@ -17,6 +17,8 @@ struct PullScan {
         var parts: [Part] = []
         /// There is more behind.
         var hasMore = false
+        /// The position of the lane.
+        let start: LogPosition
         /// The log was searched up to here.
         var searched: LogPosition
         /// The end of the log when the scan began.
@@ -48,7 +50,7 @@ struct PullScan {
         let head = hub.head
         guard let lane = try reader.lane(of: delegate.key) else { return nil }
         let now = hub.clock.wall()
-        var result = Result(searched: lane.position, head: head)
+        var result = Result(start: lane.position, searched: lane.position, head: head)
         if try !reader.leases(of: delegate.key, endedBy: now, limit: 1).isEmpty {
             // The claim ends it.
             result.proposal = proposal(lane.position, to: lane.position)
@@ -161,17 +163,19 @@ struct PullScan {
         result.searched = position
         if read >= Self.maxSearched { result.hasMore = true }
         // An event that was redelivered before it was reached has a row, by which it is handed out.
+        var hasOwnRows = false
         if let first = entries.first?.event, let last = entries.last?.event {
             let rows = try reader.rows(
                 StoredRowsQuery(delegate: delegate.key, part: .events(first...last), limit: Self.maxSearched))
             let own = Set(rows.map(\.event))
-            if !own.isEmpty {
+            hasOwnRows = !own.isEmpty
+            if hasOwnRows {
                 entries.removeAll { own.contains($0.event) }
                 result.parts.removeAll { own.contains($0.logged.sequence) }
             }
         }
         // Nothing matched in much of the log: the position is stored, so that the next start need not search again.
-        if !entries.isEmpty || position - lane.position >= LogPosition(Self.maxSearched) {
+        if !entries.isEmpty || hasOwnRows || position - lane.position >= LogPosition(Self.maxSearched) {
             result.proposal = proposal(lane.position, to: position, entries)
         }
     }

@@ -17,6 +17,8 @@ package final class Pulls: EventDelegate, PullObserver {
         package var events: [(event: LoggedEvent, attempt: Int)] = []
         /// There is more.
         package var hasMore = false
+        /// Of the delegate, when the lease began; `nil` without a lease.
+        package var ordering: WebhookSettings.Ordering?
     }
 
     package enum Failure: Error, Sendable {
@@ -134,7 +136,16 @@ package final class Pulls: EventDelegate, PullObserver {
 
     /// Serves the next pull of a delegate, unless one is being served.
     private func serve(_ key: DelegateKey) {
-        let next = state.withLock { state -> (Pull, Line)? in
+        // A loop: many may fail one after the other.
+        while let (pull, line) = next(of: key), let failure = start(pull, line) {
+            state.withLock { $0.lines[key]?.isBusy = false }
+            pull.request.completion(.failure(failure))
+        }
+    }
+
+    /// `nil` if there is none, or one is being served.
+    private func next(of key: DelegateKey) -> (Pull, Line)? {
+        state.withLock { state in
             guard var line = state.lines[key], !line.isBusy else { return nil }
             if line.queue.isEmpty {
                 if line.waiting == 0, line.timer == nil, line.searched == nil { state.lines[key] = nil }
@@ -146,13 +157,16 @@ package final class Pulls: EventDelegate, PullObserver {
             state.lines[key] = line
             return (pull, line)
         }
-        guard let (pull, line) = next else { return }
-        guard let delegate = hub.committed.registry.delegate(key: key) else {
+    }
+
+    /// - Returns: why it failed at once; `nil` if a reader has it.
+    private func start(_ pull: Pull, _ line: Line) -> Failure? {
+        guard let delegate = hub.committed.registry.delegate(key: pull.key) else {
             // Nothing is kept for a delegate that was removed.
-            state.withLock { $0.lines[key]?.searched = nil }
-            return finish(pull, .failure(.notFound))
+            state.withLock { $0.lines[pull.key]?.searched = nil }
+            return .notFound
         }
-        guard delegate.status == .active else { return finish(pull, .failure(.isPaused)) }
+        guard delegate.status == .active else { return .isPaused }
         let searched = line.searched.flatMap { $0.version == delegate.version ? ($0.from, $0.to) : nil }
         let scan = PullScan(
             hub: hub, delegate: delegate, limit: pull.request.limit,
@@ -166,7 +180,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 self?.finish(pull, .failure(.store(error)))
             }
         }
-        if !isTaken { finish(pull, .failure(.busy)) }
+        return isTaken ? nil : .busy
     }
 
     /// A reader's thread.
@@ -175,9 +189,7 @@ package final class Pulls: EventDelegate, PullObserver {
         guard let proposal = found.proposal else {
             let isWoken = state.withLock { state -> Bool in
                 guard var line = state.lines[pull.key] else { return false }
-                if found.searched > (line.searched?.to ?? 0) {
-                    line.searched = (delegate.version, line.searched?.from ?? found.searched, found.searched)
-                }
+                line.searched = (delegate.version, found.start, found.searched)
                 state.lines[pull.key] = line
                 return line.isWoken
             }
@@ -201,7 +213,9 @@ package final class Pulls: EventDelegate, PullObserver {
                 state.lines[pull.key]?.searched = nil
             }
             let events = found.parts.map { ($0.logged, $0.attempt) }
-            finish(pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore)))
+            let ordering = delegate.settings.ordering
+            finish(
+                pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore, ordering: ordering)))
         case .done(.isFull(let end)):
             wait(
                 pull, delegate, since: found.head, until: min(end, hub.clock.wall() + Self.interval))
@@ -209,7 +223,10 @@ package final class Pulls: EventDelegate, PullObserver {
         case .done(.notFound): finish(pull, .failure(.notFound))
         case .done(.wrongKind): finish(pull, .failure(.wrongKind))
         case .done(.moved(let lane)):
-            again(pull, hasAdvanced: found.proposal?.entries.isEmpty == true && lane.position == found.proposal?.to)
+            let proposal = found.proposal
+            again(
+                pull,
+                hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false)
         case .done: again(pull)
         case .refused(let refusal): finish(pull, .failure(.refused(refusal)))
         case .replayed: finish(pull, .failure(.busy))
@@ -284,9 +301,12 @@ package final class Pulls: EventDelegate, PullObserver {
             }
         }
         if let timer { search(pull.key, at: timer) }
-        state.withLock { $0.lines[pull.key]?.isBusy = false }
+        let isWokenSince = state.withLock { state in
+            state.lines[pull.key]?.isBusy = false
+            return isWoken || state.lines[pull.key]?.isWoken == true
+        }
         // What came in the meantime did not find it in the list.
-        if isWoken || hub.head > head { wake(pull.key) }
+        if isWokenSince || hub.head > head { wake(pull.key) }
         serve(pull.key)
     }
 

@@ -185,6 +185,47 @@ struct PullTests {
         #expect(ids(second) == ["e0"] && second.events[0].attempt == 1)
     }
 
+    @Test("an event that is redelivered before it was pulled is handed out once, and holds up no other")
+    func redeliveredBefore() async throws {
+        let delegate = try await register()
+        try await post(3)
+        for event in ["e0", "e2"] {
+            _ = await withCheckedContinuation { continuation in
+                bench.hub.manage(
+                    DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id)) {
+                        continuation.resume(returning: $0)
+                    })
+            }
+        }
+        var found: [String] = []
+        while true {
+            let run = try await pull(delegate, 1)
+            if run.lease == nil { break }
+            found += ids(run)
+            _ = try await acknowledge(run, of: delegate, failed: ids(run) == ["e0"] ? ["e0"] : [])
+        }
+        #expect(found == ["e0", "e1", "e2"])
+    }
+
+    @Test("after the end of a lease, a pull that does not wait gets what is there")
+    func afterExpiry() async throws {
+        let delegate = try await register()
+        try await post(1)
+        #expect(try await pull(delegate).lease != nil)
+        clock.advance(seconds: 61)
+        try await post(2, from: 1)
+        #expect(ids(try await pull(delegate)) == ["e1", "e2"])
+    }
+
+    @Test("a pull that waits ends with its delegate")
+    func removed() async throws {
+        let delegate = try await register()
+        let waiting = Task { try await pull(delegate, seconds: 600) }
+        _ = try await pull(delegate)
+        _ = await bench.change(.remove(id: delegate.id, ifVersion: nil))
+        await #expect(throws: Pulls.Failure.self) { _ = try await waiting.value }
+    }
+
     @Test("a pull that waits for a lease to end searches only when something has changed")
     func patience() async throws {
         let delegate = try await register { settings in
@@ -265,6 +306,7 @@ struct PullTests {
         clock.advance(seconds: 100)
         #expect(try await pull(delegate).lease == nil)
         #expect(try await acknowledge(open, of: delegate) == nil)
+        #expect(bench.store.memory.read { $0.waiting.values.map(\.state) } == [.dropped])
         try await post(1, from: 4)
         #expect(ids(try await pull(delegate)) == ["e4"])
     }

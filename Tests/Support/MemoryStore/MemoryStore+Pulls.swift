@@ -19,6 +19,28 @@ extension MemoryTransaction {
         preview().leases(of: delegate, endedBy: time, limit: limit)
     }
 
+    func leases(of delegate: DelegateKey, through last: LogPosition, limit: Int) -> [PullLease] {
+        let all = preview().pullLeases[delegate, default: [:]].values.compactMap { lease in
+            lease.entries.first { !$0.hasRow }.map { (first: $0.event, lease: lease) }
+        }
+        return all.filter { $0.first <= last }.sorted { ($0.first, $0.lease.id) < ($1.first, $1.lease.id) }
+            .prefix(limit).map(\.lease)
+    }
+
+    func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) {
+        change { contents in
+            contents.pullLeases[delegate] = nil
+            for (key, row) in contents.waiting where key.delegate == delegate && row.state == .retrying {
+                contents.waiting[key] =
+                    key.event > position
+                    ? nil
+                    : WaitingDelivery(
+                        delegate: delegate, event: key.event, attempts: row.attempts, dueAt: time, state: .dropped,
+                        isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
+            }
+        }
+    }
+
     func countLeases(of delegate: DelegateKey) -> Int { preview().pullLeases[delegate]?.count ?? 0 }
 
     func firstLeased(of delegate: DelegateKey) -> LogPosition? {
