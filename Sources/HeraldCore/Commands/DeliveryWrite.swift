@@ -211,7 +211,9 @@ extension DeliveryWrite: RequestCommand {
         var reached: [WebhookDelegate] = []
         for delegate in delegates {
             if delegate.settings.kind == .pull {
-                guard let lane = try transaction.lane(of: delegate.key), logged.sequence <= lane.position else { continue }
+                guard let lane = try transaction.lane(of: delegate.key), logged.sequence <= lane.position else {
+                    continue
+                }
             }
             reached.append(delegate)
         }

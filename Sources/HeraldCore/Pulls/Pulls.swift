@@ -17,7 +17,7 @@ package final class Pulls: EventDelegate, PullObserver {
         package var events: [(event: LoggedEvent, attempt: Int)] = []
         /// There is more.
         package var hasMore = false
-        /// Of the delegate, when the lease began; `nil` without a lease.
+        /// The ordering of the delegate when the lease began; `nil` without a lease.
         package var ordering: WebhookSettings.Ordering?
     }
 
