@@ -67,7 +67,7 @@ extension PullLease {
     var values: [ColumnValue] {
         [
             .integer(delegate), .text(id), .integer(createdAt), .integer(expiresAt), .blob(Self.encode(entries)),
-            entries.first { !$0.hasRow }.map { .integer($0.event) } ?? .null,
+            firstOfLog.map { .integer($0) } ?? .null,
         ]
     }
 

@@ -55,12 +55,20 @@ struct AppEndpoints: Sendable {
     }
 
     private func write(_ call: Call, _ action: AppWrite.Action) throws(Problem) {
+        try Self.write(call, action, hub, access) { answer(to: call, $0) }
+    }
+
+    /// Submits a change of an app and sends the response; shared by all requests that change apps.
+    static func write(
+        _ call: Call, _ action: AppWrite.Action, _ hub: Hub, _ access: AccessControl,
+        _ answer: @escaping @Sendable (AppWrite.Outcome) -> Response
+    ) throws(Problem) {
         let idempotency: Idempotency<AppWrite.Outcome>? =
-            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
+            call.request.head.method == .post ? try call.idempotency(answer) : nil
         hub.submit(
             AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
                 if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
-                call.send(result) { answer(to: call, $0) }
+                call.send(result, answer)
             })
     }
 

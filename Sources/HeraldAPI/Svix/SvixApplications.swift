@@ -69,13 +69,7 @@ extension SvixEndpoints {
     }
 
     private func write(_ call: Call, _ action: AppWrite.Action) throws(Problem) {
-        let idempotency: Idempotency<AppWrite.Outcome>? =
-            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
-        hub.submit(
-            AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
-                if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
-                call.send(result) { answer(to: call, $0) }
-            })
+        try AppEndpoints.write(call, action, hub, access) { answer(to: call, $0) }
     }
 
     private func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {

@@ -46,7 +46,7 @@ package struct PullLease: Equatable, Sendable {
     package static let maxAge: Int64 = 12 * 3_600_000
 
     /// The first event that has no row of its own: the log must keep it, and what follows.
-    var firstOfLog: LogPosition? { entries.first { !$0.hasRow }?.event }
+    package var firstOfLog: LogPosition? { entries.first { !$0.hasRow }?.event }
 }
 
 /// The port for pull delegates inside a transaction. Deciding transactions only.
