@@ -159,6 +159,7 @@ struct SpecificationTests {
         #expect(listed(schemas["Signature"]) == SigningSecret.Scheme.allCases.map(\.rawValue))
         #expect(listed(schemas["DelegateStatus"]) == WebhookStatus.allCases.map(\.rawValue))
         #expect(listed(schemas["DeliveryState"]) == DeliveryState.allCases.map(\.rawValue))
+        #expect(listed(schemas["AttemptError"]) == CallbackFailure.allCases.filter { $0 != .stopped }.map(\.rawValue))
         #expect(listed(schemas["Check"]) == EventTypeRecord.Check.allCases.map(\.rawValue))
     }
 

@@ -5,8 +5,8 @@ import { h } from "./dom.js";
 const pause = 400;
 
 /// Classes of errors, as the server names them.
-export const errors = { timeout: "Timeout", connection_failed: "Connection failed", name_not_resolved: "Name not resolved", address_refused: "Address refused",
-  tls_failed: "TLS failed", protocol_error: "Protocol error", request_not_made: "Request not made", response_refused: "Response refused", token_not_issued: "Token not issued", "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
+export const errors = { ...Object.fromEntries("timeout connection_failed name_not_resolved address_refused tls_failed protocol_error request_not_made response_refused token_not_issued refused lease_expired".split(" ").map((code) => [code, code.replaceAll("_", " ")])),
+  "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
 
 /// - Parameters:
 ///   - page: the part of the URL after `#/`.
