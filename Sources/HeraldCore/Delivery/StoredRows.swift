@@ -21,8 +21,8 @@ struct StoredRows {
     var horizon: Due?
     /// Deliveries that block their subject and are only in the store.
     var currents: [LogPosition: String] = [:]
-    /// Subjects whose queue has to be loaded, from these events on.
-    var wanted: [String: LogPosition] = [:]
+    /// Subjects whose queue has to be loaded. `SubjectQueues` has the first event of each: one that leaves memory later may be earlier.
+    var wanted: Set<String> = []
     /// Deliveries that have ended, while the store may still have their rows.
     var removed: Set<LogPosition> = []
     /// The rows of all events up to this one are to be ended.
@@ -35,7 +35,7 @@ struct StoredRows {
     /// The rows are loaded by their times, all of them again.
     mutating func forgetSubjects() {
         currents = [:]
-        wanted = [:]
+        wanted = []
         horizon = .first
     }
 }

@@ -19,8 +19,8 @@ struct SubjectQueues {
     /// The work that follows a delivery that has ended.
     enum Next: Equatable {
         case delivery(LogPosition)
-        /// Load the deliveries of the subject from this one on.
-        case stored(from: LogPosition)
+        /// The deliveries of the subject that are only in the store.
+        case stored
         case nothing
     }
 
@@ -48,7 +48,7 @@ struct SubjectQueues {
     /// Ends the current delivery about a subject. While the queue is being loaded the subject is not free.
     mutating func leave(_ subject: String) -> Next {
         if let next = lines[subject]?.front.popFirst() { return .delivery(next) }
-        if let first = lines[subject]?.stored { return .stored(from: first) }
+        if isStored(subject) { return .stored }
         lines[subject] = nil
         return .nothing
     }
@@ -75,7 +75,10 @@ struct SubjectQueues {
     /// - Parameter first: the delivery behind it, which is only in the store; `nil` if there is none.
     mutating func begin(_ subject: String, stored first: LogPosition?) { lines[subject] = Line(stored: first) }
 
-    func isStored(_ subject: String) -> Bool { lines[subject]?.stored != nil }
+    /// The first delivery of a subject that is only in the store.
+    func stored(_ subject: String) -> LogPosition? { lines[subject]?.stored }
+
+    func isStored(_ subject: String) -> Bool { stored(subject) != nil }
 
     var hasStored: Bool { lines.values.contains { $0.stored != nil } }
 

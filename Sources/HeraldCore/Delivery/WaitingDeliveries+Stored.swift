@@ -76,7 +76,7 @@ extension WaitingDeliveries {
         var load: StoredRowsQuery.Part?
         if let through = loading.ended {
             load = .events(.min...through)
-        } else if let (subject, first) = loading.wanted.first {
+        } else if let (subject, first) = firstWanted() {
             load = .subject(subject, from: first)
         } else if let horizon = loading.horizon {
             let inTime = rows.count {
@@ -86,6 +86,15 @@ extension WaitingDeliveries {
         }
         stored?.loading = load
         return load
+    }
+
+    /// A subject whose queue has to be loaded, and the first event of it that is only in the store.
+    private mutating func firstWanted() -> (subject: String, first: LogPosition)? {
+        while let subject = stored?.wanted.first {
+            if let first = lines.stored(subject) { return (subject, first) }
+            stored?.wanted.remove(subject)
+        }
+        return nil
     }
 
     /// The maximum number of rows of one load.
@@ -101,7 +110,7 @@ extension WaitingDeliveries {
         switch load {
         case .events: break
         case .subject(let subject, _):
-            stored?.wanted[subject] = nil
+            stored?.wanted.remove(subject)
             // After a change of the ordering there are no queues.
             guard lines.isStored(subject) else { break }
             var queued: [LogPosition] = []

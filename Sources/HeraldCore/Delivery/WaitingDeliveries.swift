@@ -239,8 +239,8 @@ struct WaitingDeliveries {
         while true {
             switch lines.leave(subject) {
             case .nothing: return
-            case .stored(let first):
-                stored?.wanted[subject] = first
+            case .stored:
+                stored?.wanted.insert(subject)
                 return
             case .delivery(let next):
                 guard let retry = retry(next) else { continue }

@@ -36,17 +36,41 @@ struct RecordTests {
         #expect(lines.store(1) { $0 < 6 } == [2, 3, 4, 5])
         #expect(lines.isStored("a") && lines.hasStored && lines.longest == "a")
         #expect(lines.enter("a", 8) == false)
-        #expect(lines.leave("a") == .stored(from: 2))
+        #expect(lines.leave("a") == .stored && lines.stored("a") == 2)
         lines.loaded("a", [2, 3], next: 4)
         #expect(lines.leave("a") == .delivery(2))
         #expect(lines.leave("a") == .delivery(3))
-        #expect(lines.leave("a") == .stored(from: 4))
+        #expect(lines.leave("a") == .stored && lines.stored("a") == 4)
         lines.loaded("a", [4, 5], next: nil)
         var order: [LogPosition] = []
         while case .delivery(let next) = lines.leave("a") { order.append(next) }
         #expect(order == [4, 5, 6, 8])
         #expect(lines.leave("b") == .nothing)
         #expect(lines.isEmpty)
+    }
+
+    @Test("a delivery that joins a stored queue while its load is requested is loaded too, also if its event is older")
+    func olderInStoredLine() {
+        let delegate = WebhookDelegate(1) { $0.ordering = .subject }
+        var waiting = WaitingDeliveries(delegate, limit: 8)
+        func enter(_ events: ClosedRange<LogPosition>, isReplay: Bool) {
+            for event in events {
+                let waits = waiting.mustWait(event, "a", isReplay: isReplay)
+                #expect(waits)
+            }
+        }
+        let isFirst = !waiting.mustWait(9, "a", isReplay: false)
+        #expect(isFirst)
+        enter(10...14, isReplay: false)
+        var left = waiting.leaveInStore { _ in true }
+        #expect(left == 5)
+        // The current one ends, and the queue is wanted. Before it is read, a replay of older events joins it, and leaves too.
+        waiting.release("a")
+        enter(2...6, isReplay: true)
+        left = waiting.leaveInStore { _ in true }
+        #expect(left == 5)
+        let part = waiting.nextLoad()
+        #expect(part == .subject("a", from: 2))
     }
 
     // MARK: Replays
