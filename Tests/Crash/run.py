@@ -18,8 +18,8 @@ import traceback
 import herald
 
 ATTACKS = [
-    "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "pending", "upgrades", "silence",
-    "races", "visibility", "changes", "streams", "migrate", "simulation", "responses"]
+    "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "pulls", "pending", "upgrades",
+    "silence", "races", "visibility", "changes", "streams", "migrate", "simulation", "responses"]
 # An attack of --quick goes no further then, on a machine that is slow or busy.
 SAMPLE_SECONDS = 50
 RESULTS = herald.OUTPUT / "results"
