@@ -27,7 +27,12 @@ CREATE PROCEDURE work(name text, count int) LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO outbox (id, type, data) VALUES ('o' || name || n, 'work.outbox', to_json(n));
         PERFORM pg_logical_emit_message(true, 'herald', json_build_object('id', 'm' || name || n, 'type', 'work.message')::text);
         PERFORM pg_logical_emit_message(true, 'herald', '{"type": "work.unnamed"}');
-        IF random() < 1.0 / 3 THEN ROLLBACK; ELSE COMMIT; END IF;
+        IF random() < 1.0 / 3 THEN
+            ROLLBACK;
+            RAISE INFO 'rolled back';
+        ELSE
+            COMMIT;
+        END IF;
     END LOOP;
 END $$;
 CREATE PUBLICATION herald;
@@ -49,12 +54,18 @@ class Worker(threading.Thread):
     def __init__(self, database, name):
         super().__init__(daemon=True)
         self.database, self.name_of_work, self.stopped, self.started = database, name, threading.Event(), 0
+        self.rolled_back = 0
         self.start()
 
     def run(self):
         while not self.stopped.is_set():
             self.started += 1
-            self.database.ask(f"CALL work('{self.name_of_work}.{self.started}.', 50)", "shop", check=False)
+            self.rolled_back += self.call(f"CALL work('{self.name_of_work}.{self.started}.', 50)").count("INFO:")
+
+    def call(self, text):
+        """What psql reports."""
+        arguments = ["-h", "127.0.0.1", "-p", str(self.database.port), "-U", "herald", "-d", "shop", "-Xqc", text]
+        return subprocess.run([program("psql"), *arguments], capture_output=True, text=True, timeout=120, check=False).stderr
 
     def stop(self):
         self.stopped.set()
@@ -153,6 +164,7 @@ def attack(database, count, seed, outcome):
     if refused:
         outcome.fail(f"{refused} refused")
     outcome.counts["commits"] += commits
+    outcome.counts["rolled back"] += sum(worker.rolled_back for worker in workers)
     for drain in drains:
         if drain.end(signal.SIGTERM) != 0:
             outcome.fail("a drain did not end with status 0")
@@ -164,5 +176,5 @@ def row(o):
     return (
         "programs publish in transactions, a third of which are rolled back: with `herald.publish`, a row of an outbox, and a message; "
         "nodes and drains are killed, PostgreSQL crashes",
-        f"{o['commits']:,} commits with four events each; {o['drain']:,} drains and {o['node']:,} nodes killed, {o['database']:,} crashes",
+        f"{o['commits']:,} commits with four events each, {o['rolled back']:,} transactions rolled back; {o['drain']:,} drains and {o['node']:,} nodes killed, {o['database']:,} crashes",
         f"{o['lost']} lost, {o['uncommitted']} of a rollback, {o['double']} published twice")
