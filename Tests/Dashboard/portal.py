@@ -135,6 +135,15 @@ def what_the_server_refuses_is_said_in_its_language(page, _):
     page.click("Warum hat ein Empfänger es nicht erhalten?")
     page.fill("why", "orders", enter=True)
     page.wait(lambda: "Kein Muster passt zum Typ." in page.text("main"))
+    # Why a delivery waits: the sentence of the delegate is a part of that of the delivery.
+    ask(page, f"/v1/delegates/{page.delegate}/pause", None, "POST", app="shop")
+    event = ask(page, "/v1/events", {"type": "order.paid"}, app="shop")["id"]
+    page.open("?portal=shop#/events/" + event)
+    reason = "uf Wunsch angehalten; Ereignisse werden bis zum Fortsetzen aufbewahrt."
+    page.wait(lambda: "Der Empfänger ist im Zustand „angehalten“: a" + reason in page.text("main"))
+    page.open("?portal=shop#/delegates/" + page.delegate)
+    page.wait(lambda: "A" + reason in page.text("dialog"))
+    ask(page, f"/v1/delegates/{page.delegate}/resume", None, "POST", app="shop")
 
 
 def its_pages_are_accessible(page, _):

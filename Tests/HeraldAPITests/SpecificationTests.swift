@@ -232,7 +232,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("a portal in German has words for each problem, failure, status and state")
+    @Test("a portal in German has words for each problem, failure, status, state and reason")
     func german() throws {
         let table = try Repository.text("Sources/HeraldAPI/Dashboard/Pages/german.js")
         let schemas = try #require(specification["components"]?["schemas"])
@@ -244,6 +244,14 @@ struct SpecificationTests {
         #expect(keys.count > 30 && statuses.count > 4)
         for key in keys + (failures + statuses + states).map({ $0.replacing("_", with: " ") }) {
             #expect(table.contains("\"\(key)\": \""), "\(key)")
+        }
+        for sentence in Reason.allCases.map(\.rawValue) {
+            let entries = table.split(separator: "\n  \"\(sentence)\": \"")
+            #expect(entries.count == 2, "\(sentence)")
+            let words = entries.last?.prefix { $0 != "\"" } ?? ""
+            #expect(
+                words.split(separator: "{}", omittingEmptySubsequences: false).count
+                    == sentence.split(separator: "{}", omittingEmptySubsequences: false).count, "\(sentence)")
         }
     }
 

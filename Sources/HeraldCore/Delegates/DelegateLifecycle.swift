@@ -121,7 +121,7 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case .disabled(let why): if status == .active { enter(.disabled, why) }
         case .gone:
             guard status != .gone else { break }
-            enter(.gone, "the receiver responded with 410 Gone")
+            enter(.gone, Reason.respondedGone())
             failingSince = nil
         case .leaseEnded: if let expiresAt, expiresAt <= now { return .expire(expiresAt) }
         }

@@ -51,17 +51,17 @@ package struct DeliveryExplanation: Sendable {
     /// Why the webhook does not get the event; or that it gets it later.
     package var reason: String? {
         switch refusal {
-        case nil: delegate.status == .paused ? "once it is resumed" : nil
-        case .selection(.type): "none of its patterns matches the type"
-        case .selection(.subject): "the event is about none of its subjects"
-        case .selection(.filter): "it does not match the event"
-        case .selection(.app): "the event belongs to another app"
-        case .selection(.erased): "the event has been erased"
-        case .selection(.damaged): "the event is damaged in the database"
-        case .selection(.audience): "the event is addressed to another delegate"
-        case .filter(let mismatch): "expected \(mismatch.expected), found \(mismatch.found)"
-        case .start: "the event was published before it was registered"
-        case .status: "it is \(delegate.status.rawValue): nothing is sent"
+        case nil: delegate.status == .paused ? Reason.onceResumed() : nil
+        case .selection(.type): Reason.otherType()
+        case .selection(.subject): Reason.otherSubject()
+        case .selection(.filter): Reason.filtered()
+        case .selection(.app): Reason.otherApp()
+        case .selection(.erased): Reason.erased()
+        case .selection(.damaged): Reason.damaged()
+        case .selection(.audience): Reason.otherAudience()
+        case .filter(let mismatch): Reason.mismatch(mismatch.expected, mismatch.found)
+        case .start: Reason.publishedBefore()
+        case .status: Reason.nothingSent(delegate.status.rawValue)
         }
     }
 }

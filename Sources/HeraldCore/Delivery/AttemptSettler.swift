@@ -100,8 +100,7 @@ final class AttemptSettler {
         }
         if outcome.control == .disable, !lane.isHalted {
             keeper.halt(lane)
-            let reason = "the receiver requested it by the header webhook-delivery: disable"
-            return ledger.record(lane.key, .disabled(reason: reason))
+            return ledger.record(lane.key, .disabled(reason: Reason.disabledByReceiver()))
         }
         switch change {
         case .none, .stayedOpen: break
@@ -114,8 +113,7 @@ final class AttemptSettler {
             guard !lane.isHalted else { return }
             keeper.halt(lane)
             let limit = lane.delegate.settings.disableAfterSeconds
-            let reason = "it failed for \(limit) s (disable_after_seconds); the last time: \(outcome.reason)"
-            ledger.record(lane.key, .disabled(reason: reason))
+            ledger.record(lane.key, .disabled(reason: Reason.failedTooLong("\(limit)", outcome.reason)))
         }
     }
 
@@ -143,7 +141,7 @@ extension CallbackOutcome {
     /// The reason for the failure, in words.
     var reason: String {
         switch verdict {
-        case .answered(let status, _): "status \(status)"
+        case .answered(let status, _): Reason.responded("\(status)")
         case .failed(let failure, let detail): detail.isEmpty ? failure.rawValue : detail
         }
     }

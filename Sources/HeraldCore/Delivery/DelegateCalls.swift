@@ -119,25 +119,24 @@ final class DelegateCalls {
         }
         let tries = (verifications[lane.key]?.tries ?? 0) + 1
         verifications[lane.key, default: Verification()].tries = tries
-        var reason = "the address was not verified: \(refusal)"
+        var reason = Reason.notVerified
         if tries < Self.maxVerifications {
             let pause = min(Self.firstPause << min(tries - 1, 10), Self.longestPause)
             verify(lane, at: timers.now + pause)
         } else {
-            reason += "; resume it to try again"
+            reason = .verificationEnded
         }
-        ledger.record(lane.key, .notVerified(reason: reason))
+        ledger.record(lane.key, .notVerified(reason: reason(refusal)))
     }
 
     /// Why a response is no consent; `nil` if it is.
     static func refusal(_ challenge: String?, _ outcome: CallbackOutcome) -> String? {
         guard outcome.isSuccess else { return outcome.reason }
         guard let challenge else {
-            return outcome.permission == nil
-                ? "the response to OPTIONS has no WebHook-Allowed-Origin that is * or names this service" : nil
+            return outcome.permission == nil ? Reason.noPermission() : nil
         }
         // The response must repeat the body that was sent, or contain only the challenge.
         let answer = String(decoding: outcome.excerpt, as: UTF8.self)
-        return answer.contains(challenge) ? nil : "the body of the response does not contain the challenge"
+        return answer.contains(challenge) ? nil : Reason.noChallenge()
     }
 }

@@ -65,7 +65,7 @@ package struct DeliveryStory: Sendable {
             let isDelivered = records.contains(where: \.record.succeeded)
             return DeliveryStory(
                 key: key, delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
-                reason: isDelivered ? nil : "the delegate was deleted", attempts: records, nextAttemptAt: nil)
+                reason: isDelivered ? nil : Reason.delegateDeleted(), attempts: records, nextAttemptAt: nil)
         }
     }
 
@@ -160,17 +160,11 @@ extension WebhookDelegate {
     func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneSnapshots.Entry?) -> String? {
         switch state {
         case .delivered: nil
-        case .exhausted where settings.request != nil:
-            "the retry schedule is used up, or the recipe makes no request of the event: see the last attempt"
-        case .exhausted: "the retry schedule is used up"
-        case .dropped where row == .unwanted:
-            "the delegate was changed, and did not want the event any more when it was to be tried again"
-        case .dropped where row == .damaged: "the event is damaged in the database"
-        case .dropped:
-            status == .gone
-                ? "the receiver responded with 410: the address no longer exists"
-                : "ended by request, the operator's or the receiver's"
-        case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
+        case .exhausted: settings.request == nil ? Reason.exhausted() : Reason.exhaustedOrNotMade()
+        case .dropped where row == .unwanted: Reason.unwanted()
+        case .dropped where row == .damaged: Reason.damaged()
+        case .dropped: status == .gone ? Reason.addressGone() : Reason.cancelled()
+        case .pending, .retrying: shownReason(lane).map { Reason.delegateStopped(shownStatus(lane).rawValue, $0) }
         }
     }
 }

@@ -34,13 +34,11 @@ extension WebhookDelegate {
     package func shownReason(_ lane: LaneSnapshots.Entry?) -> String? {
         switch shownStatus(lane) {
         case .active: nil
-        case .paused: "paused by request; events are kept until it is resumed"
-        case .pendingVerification: state.statusReason ?? "its receiver has not shown yet that it wants the callbacks"
-        case .failing:
-            state.statusReason
-                ?? "its receiver fails; one event at a time is tried until one succeeds"
-        case .disabled: state.statusReason ?? "disabled; POST …/resume begins again where it stopped"
-        case .gone: state.statusReason ?? "its receiver responded with 410; POST …/resume starts it again"
+        case .paused: Reason.paused()
+        case .pendingVerification: state.statusReason ?? Reason.unverified()
+        case .failing: state.statusReason ?? Reason.failing()
+        case .disabled: state.statusReason ?? Reason.disabled()
+        case .gone: state.statusReason ?? Reason.gone()
         }
     }
 

@@ -120,7 +120,7 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.disabled(reason: "again"), disabled).consequence == .nothing)
         #expect(Self.after(.resumed, disabled).life == active)
         let gone = Self.after(.gone, active).life
-        #expect(gone.reason == "the receiver responded with 410 Gone")
+        #expect(gone.reason == "the receiver responded with the status 410")
         #expect(Self.after(.gone, gone).consequence == .nothing)
         #expect(Self.after(.paused, gone).life == DelegateLifecycle(status: .paused))
         let pending = DelegateLifecycle(status: .pendingVerification)

@@ -77,7 +77,7 @@ const event = (id) => `v1/events/${encodeURIComponent(id)}`;
 
 const eventType = (name) => `v1/event-types/${encodeURIComponent(name)}`;
 
-/// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which does not match the service's own.
+/// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which omits the service's own.
 export function matches(pattern, type) {
   if (pattern === "*") return !type.startsWith("herald.");
   return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;

@@ -8,7 +8,7 @@ let product = "Herald";
 export const windowTitle = (page) => `${page} · ${product}`;
 
 /// Whether this is the page for the links of an app: only its policy allows a logo, and frames.
-export const isPortalPage = () => new URLSearchParams(location.search).has("portal");
+const isPortalPage = () => new URLSearchParams(location.search).has("portal");
 
 /// - Parameter found: the appearance of a session; `null` for the product's own.
 export function dress(found) {

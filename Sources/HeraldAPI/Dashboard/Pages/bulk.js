@@ -1,4 +1,4 @@
-// A change of many deliveries: counted first, confirmed, made in parts that show the progress, and ended at any time.
+// A change of many deliveries: counted, confirmed, made in parts, and ended at any time.
 
 import { api } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";

@@ -12,7 +12,7 @@ import { choices, time } from "./times.js";
 
 const pageSize = 100;
 const states = ["exhausted", "retrying", "dropped", "delivered"];
-const stored = ["exhausted", "retrying", "dropped"];
+const stored = states.slice(0, 3);
 
 export function deliveries(root, { query, signal }) {
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
@@ -46,7 +46,7 @@ export function deliveries(root, { query, signal }) {
     h("td", null, each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", "data-key": "to" + each.event + each.delegate }, address(each.url, 28))),
     h("td", null, state(each.state)),
     h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
-    h("td", { class: "clip", title: each.reason }, failure(each) || sentence(each.reason) || "–"));
+    h("td", { class: "clip", title: sentence(each.reason) }, failure(each) || sentence(each.reason) || "–"));
 
   // A count with conditions reads many deliveries: it is made once, not with each page.
   let isCounted = false;
@@ -70,7 +70,7 @@ export function deliveries(root, { query, signal }) {
       : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : "Response"], found.map(row))),
   });
 
-  // The server wants at least one condition, so that not everything is meant by accident.
+  // The server wants a condition: all deliveries are never meant by accident.
   if (may("manage") && canFail && (wanted || isNarrow)) {
     const run = (action, words) => bulk(work, signal, { action, words, filter: filter() }).then(() => {
       isCounted = false;

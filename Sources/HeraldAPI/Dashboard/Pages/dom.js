@@ -4,7 +4,7 @@ import { t } from "./texts.js";
 
 const svgNamespace = "http://www.w3.org/2000/svg";
 
-/// An HTML element. Properties that begin with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels
+/// An HTML element. Properties with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels
 /// are translated, except in elements with data: those in a code font, and of the class `address` or `data`.
 export const h = (name, properties, ...children) => fill(document.createElement(name), properties, children);
 

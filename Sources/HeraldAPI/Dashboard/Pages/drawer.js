@@ -5,7 +5,7 @@ import { api, matches } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence } from "./format.js";
-import { t } from "./texts.js";
+import { reason, t } from "./texts.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
 import { activity } from "./activity.js";
@@ -31,7 +31,7 @@ const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothin
 
 // The event types that the receiver refuses while it accepts others.
 const refused = (each) => each.refused_types.length === 0 ? "none"
-  : each.refused_types.map(({ type, reason, failures }) => t("{} ({} times: {})", type, count(failures), reason)).join(", ");
+  : each.refused_types.map((type) => t("{} ({} times: {})", type.type, count(type.failures), reason(type.reason))).join(", ");
 
 function open(title, signal, ...content) {
   const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
@@ -183,7 +183,7 @@ export function drawer(id, changed, signal) {
       if (!patch) return;
       if (Object.keys(patch).length === 0) return notice("Nothing was changed.");
       try {
-        // Pausing, for example, changes its version too: only changes of the displayed settings matter.
+        // Pausing changes its version too: only displayed settings matter.
         const { answer: now, etag } = await api.delegate(id);
         if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);

@@ -12,7 +12,7 @@ import { local } from "./times.js";
 
 /// The rows of a live list: more of them than fit on a screen only cost time.
 const most = 200;
-/// While more of them arrive in one piece, only the first rows are made: the others would be removed before they are seen.
+/// While more arrive in one piece, only the first rows are made: the others would be removed unseen.
 const [piece, first, rest] = [20, 30, 1000];
 const pageSize = 100;
 const outcomes = { "": "Any outcome", exhausted: "A delivery is exhausted", retrying: "A delivery is retrying", dropped: "A delivery is dropped" };

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { indented } from "./json.js";
-import { digits, t } from "./texts.js";
+import { digits, reason, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
 const states = {
@@ -54,7 +54,7 @@ export function size(bytes) {
 }
 
 /// A reason as a separate sentence.
-export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
+export const sentence = (given, text = given && reason(given)) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
 
 // Formatters are expensive to make, and a list has hundreds of times.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });

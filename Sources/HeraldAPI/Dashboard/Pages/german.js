@@ -111,5 +111,56 @@ export const german = {
   "problem unverified": "Die Adresse ist noch nicht geprüft", "problem upgrade-unfinished": "Die Aktualisierung des Servers ist nicht abgeschlossen", "problem validation": "Die Eingaben sind nicht gültig", "problem version-not-supported": "Diese Version von HTTP wird nicht unterstützt",
   // Why a delegate gets no event, by the setting
   "clause events": "Kein Muster passt zum Typ.", "clause subjects": "Keines seiner Themen passt.", "clause filter": "Der Inhaltsfilter passt nicht", "clause start": "Das Ereignis war vor der Eintragung.", "clause status": "Sein Zustand erlaubt keine Zustellung",
-  "once it is resumed": "nach dem Fortsetzen", "the event has been erased": "das Ereignis wurde gelöscht", "the event is damaged in the database": "das Ereignis ist beschädigt", "the event is addressed to another delegate": "das Ereignis ist für einen anderen Empfänger",
 };
+
+/// The server's sentences for the state of a delegate or of a delivery. Each `{}` is a value. The longer one of two that match is first.
+const reasons = {
+  "paused by request; events are kept until it is resumed": "auf Wunsch angehalten; Ereignisse werden bis zum Fortsetzen aufbewahrt",
+  "its receiver has not shown yet that it wants the callbacks": "das Programm hat noch nicht bestätigt, dass es die Aufrufe haben will",
+  "its receiver fails; one event at a time is tried until one succeeds": "das Programm antwortet mit Fehlern; je ein Ereignis wird versucht, bis eines gelingt",
+  "disabled; POST …/resume begins again where it stopped": "abgeschaltet; „Fortsetzen“ beginnt dort, wo es aufgehört hat",
+  "its receiver responded with 410; POST …/resume starts it again": "das Programm hat mit 410 geantwortet; „Fortsetzen“ beginnt von Neuem",
+  "the receiver responded with the status 410": "das Programm hat mit dem Status 410 geantwortet",
+  "the receiver requested it by the header webhook-delivery: disable": "das Programm hat es mit dem Header webhook-delivery: disable verlangt",
+  "it failed for {} s (disable_after_seconds); the last time: {}": "{} s lang schlug alles fehl (disable_after_seconds); zuletzt: {}",
+  "the address was not verified: {}; resume it to try again": "die Adresse wurde nicht bestätigt: {}; „Fortsetzen“ versucht es erneut",
+  "the address was not verified: {}": "die Adresse wurde nicht bestätigt: {}",
+  "the response to OPTIONS has no WebHook-Allowed-Origin that is * or names this service": "der Antwort auf OPTIONS fehlt ein WebHook-Allowed-Origin, der * ist oder diesen Dienst nennt",
+  "the body of the response does not contain the challenge": "die Antwort enthält den gesendeten Wert nicht",
+  "status {}": "Status {}",
+  "the delegate is {}: {}": "der Empfänger ist im Zustand „{}“: {}",
+  "the delegate was deleted": "der Empfänger wurde gelöscht",
+  "the retry schedule is used up": "alle Wiederholungen sind aufgebraucht",
+  "the retry schedule is used up, or the recipe makes no request of the event: see the last attempt": "alle Wiederholungen sind aufgebraucht, oder das Rezept ergibt keine Anfrage: siehe den letzten Versuch",
+  "the delegate was changed, and did not want the event any more when it was to be tried again": "der Empfänger wurde geändert und wollte das Ereignis bei der Wiederholung nicht mehr",
+  "the event is damaged in the database": "das Ereignis ist beschädigt",
+  "the receiver responded with 410: the address no longer exists": "das Programm hat mit 410 geantwortet: die Adresse gibt es nicht mehr",
+  "ended by request, the operator's or the receiver's": "auf Wunsch beendet, des Betreibers oder des Programms",
+  "once it is resumed": "nach dem Fortsetzen",
+  "none of its patterns matches the type": "kein Muster passt zum Typ",
+  "the event is about none of its subjects": "keines seiner Themen passt",
+  "it does not match the event": "er passt nicht zum Ereignis",
+  "the event belongs to another app": "das Ereignis gehört einer anderen App",
+  "the event has been erased": "das Ereignis wurde gelöscht",
+  "the event is addressed to another delegate": "das Ereignis ist für einen anderen Empfänger",
+  "expected {}, found {}": "verlangt: {}; gefunden: {}",
+  "the event was published before it was registered": "das Ereignis wurde vor der Eintragung gesendet",
+  "it is {}: nothing is sent": "im Zustand „{}“ wird nichts gesendet",
+};
+
+const patterns = Object.entries(reasons).map(([sentence, words]) =>
+  [new RegExp(`^${sentence.replace(/[*.()]/g, "\\$&").replaceAll("{}", "(.*?)")}$`, "s"), words]);
+
+/// A sentence of the server in German. A value in it is a status, an error, another sentence, or a text that stays as it is.
+export function reason(text) {
+  for (const [pattern, words] of patterns) {
+    const values = pattern.exec(text)?.slice(1).map(value);
+    if (values) return words.replaceAll("{}", () => values.shift());
+  }
+  return text;
+}
+
+function value(text) {
+  const name = text.replaceAll("_", " ");
+  return Object.hasOwn(german, name) ? german[name] : reason(text);
+}

@@ -6,7 +6,7 @@ const memory = 30 * 1000;
 
 export class History {
   points = [];
-  /// By node, because a load balancer sends each request to another one: the last sample, and the rates since the one before.
+  /// By node, because a load balancer alternates: the last sample, and the rates since the one before.
   #nodes = new Map();
 
   /// A page of metrics in the text format of Prometheus.

@@ -4,7 +4,7 @@ import { notice } from "./dom.js";
 import { read } from "./json.js";
 
 let isLost = false;
-/// Milliseconds in which the entries of a stream are collected, and the same after many entries: a reader cannot follow those.
+/// Milliseconds in which entries of a stream are collected; longer after many, which no reader can follow.
 const [pause, longPause, many] = [100, 400, 20];
 
 /// Reports once that the server is unreachable, and once that it is back.
@@ -74,7 +74,7 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
 }
 
 /// Runs `task` now and `milliseconds` after each end, while the page is visible, until `signal` is aborted. Errors are
-/// passed to `failed`, except a lost connection. Returns a function that runs the task sooner: now, or directly after
+/// passed to `failed`, except a lost connection. Returns a function that runs it sooner: now, or after
 /// the current run.
 export function keep(task, milliseconds, signal, failed = () => {}) {
   let timer = null;

@@ -1,4 +1,4 @@
-// The nodes that share the store, which shards of the delegates each has, and what moved when.
+// The nodes that share the store, their shards, and what moved when.
 
 import { api } from "./api.js";
 import { h, s, show } from "./dom.js";

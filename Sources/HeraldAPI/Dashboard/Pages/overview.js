@@ -1,4 +1,4 @@
-// The overview: the flow of events, four charts, problems that need attention, and the nodes if there are several.
+// The overview: the flow of events, charts, problems, and the nodes.
 
 import { curl, may } from "./access.js";
 import { api, matches } from "./api.js";
@@ -36,7 +36,7 @@ export function overview(root, { signal }) {
   });
 
   const refresh = keep(async () => {
-    // The first page has what the picture shows; the other one all kinds of trouble, wherever it is in the list.
+    // The first page has what the picture shows; the other one all trouble.
     const [delegates, inside, ill, lost, recent] = await Promise.all([api.delegates({ kind: "webhook", sort: "status" }), api.delegates({ kind: "in_memory" }),
       api.delegates({ kind: "webhook", status: order.filter((each) => each !== "active").join(","), sort: "status", limit: mostCards }),
       api.counts("exhausted", mostCards), api.events({ limit: 200 })]);
@@ -50,7 +50,7 @@ export function overview(root, { signal }) {
   }, 3000, signal, (error) => show(picture, h("p", { class: "error" }, error.message)));
 }
 
-/// The types of the latest events, most frequent first, with their rates per second since the oldest of them.
+/// The types of the latest events, most frequent first, with their rates per second.
 function flow(events) {
   const oldest = events.length > 0 ? Date.parse(events.at(-1).time) : 0;
   const newest = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) : 0;

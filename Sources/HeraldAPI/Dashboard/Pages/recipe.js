@@ -1,4 +1,4 @@
-// The requests of a delegate: a preset with its fields or a recipe as JSON, and a preview of the request.
+// The requests of a delegate: a preset with its fields or a recipe as JSON, and a preview.
 
 import { may } from "./access.js";
 import { api } from "./api.js";
@@ -97,7 +97,7 @@ export class Recipe {
     return null;
   }
 
-  /// A change is merged member by member: removed members have to be named. A preset replaces all of them.
+  /// A change is merged: removed members have to be named. A preset replaces all.
   #patched(text) {
     const now = members(text);
     if (!now || !this.#stored || now.some(([name]) => name === "preset")) return new Stored(text);

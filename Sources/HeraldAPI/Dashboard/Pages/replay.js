@@ -1,11 +1,11 @@
-// Past events sent again to one delegate: counted first, confirmed, followed, and ended at any time.
+// Past events sent again to one delegate: counted, confirmed, followed, and ended at any time.
 
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
 import { choice, openForm, row } from "./form.js";
 import { keep } from "./live.js";
-import { count, moment, plural } from "./format.js";
+import { moment, plural } from "./format.js";
 import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 

@@ -13,7 +13,7 @@ const signOut = document.getElementById("sign-out");
 export async function whenSignedIn(start) {
   const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
   if (link) {
-    // Removes the token from the URL and the history, where another user of this browser could find it.
+    // Removes the token from the URL and the history of the browser.
     history.replaceState(null, "", "#/");
     try {
       if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });

@@ -102,7 +102,7 @@ export function story(root, { parameter: id, signal }) {
   }
 }
 
-/// The delivery of an event to one delegate, as marks over the time since it was posted; the next attempt is hollow.
+/// The delivery of an event to a delegate, as marks over time; the next attempt is hollow.
 function lane(delivery, posted, x, ticks) {
   const percent = (value) => `${Math.round(value * 100) / 100}%`;
   const at = (text) => x(Date.parse(text) - posted);

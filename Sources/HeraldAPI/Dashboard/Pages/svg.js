@@ -13,7 +13,7 @@ export const area = (points, base) => `${line(points)}L${fixed(points.at(-1)[0])
 /// The center line of a ribbon from left to right over a box of 100 by 100.
 export const curve = (from, to) => `M0 ${fixed(from)}C50 ${fixed(from)} 50 ${fixed(to)} 100 ${fixed(to)}`;
 
-/// A ribbon from left to right over a box of 100 by 100, given by the centers and thicknesses of its ends.
+/// A ribbon from left to right in a box of 100 by 100, by the centers and thicknesses of its ends.
 export function ribbon(from, to, thickFrom, thickTo = thickFrom) {
   const [a, b, c, d] = [from - thickFrom / 2, to - thickTo / 2, to + thickTo / 2, from + thickFrom / 2].map(fixed);
   return `M0 ${a}C50 ${a} 50 ${b} 100 ${b}L100 ${c}C50 ${c} 50 ${d} 0 ${d}Z`;

@@ -1,19 +1,21 @@
 // The language of the pages: English texts are the keys of a table for another language.
 
 let table = {};
+/// A reason of the server, in the same language.
+export let reason = (text) => text;
 let language = "en";
 let numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /// Loads the table of a language. Texts that were shown before stay as they are.
 export async function speak(wanted) {
   if (wanted !== "de") return;
-  table = (await import("./german.js")).german;
+  ({ german: table, reason } = await import("./german.js"));
   language = document.documentElement.lang = wanted;
   numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
   for (const each of document.querySelectorAll("nav span, .skip, #sign-out")) each.textContent = t(each.textContent);
 }
 
-/// The text in the language of the pages, with values for each `{}` in it. A text that the table lacks stays as it is.
+/// A text in the language of the pages, with values for each `{}`. One that the table lacks stays as it is.
 export function t(text, ...values) {
   const found = Object.hasOwn(table, text) ? table[text] : text;
   return values.length === 0 ? found : found.replaceAll("{}", () => values.shift());

@@ -66,7 +66,7 @@ function description(root, type, signal) {
           h("button", { type: "button", class: "danger", "data-key": "remove", onclick: () => remove(type, etag) }, "Delete the description")]),
       h("h2", null, "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p", { class: "calm" }, "None."),
       h("h2", null, "Schema"), has(found.schema) ? h("pre", { tabindex: 0 }, pretty(found.schema)) : h("p", { class: "calm" }, "None."));
-    // A dry run says which delegates would receive an event of this type, and why the others would not.
+    // A dry run says which delegates would receive the event, and why not.
     if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
   }, 10_000, signal, (error) => show(head, h("p", { class: "error", role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
 }
