@@ -200,14 +200,16 @@ def nothing_is_missing(page, delegates, lost):
     page.choose("kind", "webhook")
     # The list is empty while it is read again: its rows, not their absence, show that it is there.
     page.wait(lambda: page.texts("main .list tbody tr") and all("Shop" in each for each in page.texts("main .list tbody tr")))
+    start = time.monotonic()
     presses, keys = page.driver.execute_async_script(WHOLE, "More delegates")
     assert sorted(keys) == sorted(delegates), (len(keys), len(delegates))
-    print(f"every delegate is in the list, after {presses} presses of its button", flush=True)
+    print(f"every delegate is in the list, after {presses} presses of its button in {time.monotonic() - start:.1f} s", flush=True)
     for subject, event in lost.items():
+        start = time.monotonic()
         presses, keys = whole(page, "#/deliveries?state=exhausted&subject=" + subject, "Older deliveries", subject)
         keys = [each for each in keys if each.startswith(event)]
         assert sorted(keys) == sorted(event + each for each in delegates), (subject, len(keys), len(delegates))
-    print(f"every exhausted delivery is in the list of its subject, after {presses} presses", flush=True)
+        print(f"{subject}: {len(keys)} exhausted deliveries, after {presses} presses in {time.monotonic() - start:.1f} s", flush=True)
     page.open("#/events?subject=order:1")
     page.wait(lambda: page.texts("tbody td:nth-child(3)") == ["order:1"])
     # The oldest delegate is on the last page, and is found.

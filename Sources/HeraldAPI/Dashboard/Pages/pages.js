@@ -5,7 +5,7 @@ import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
 /// read again: they would move while the user reads. A page that comes after another one was read is dropped.
-/// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages, and `redraw` reads nothing.
+/// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages.
 export function pages(root, signal, { read, draw, older, milliseconds = 10_000, isCovered = () => false }) {
   let [found, next, isLonger, turn] = [[], null, false, 0];
   const redraw = () => show(root, draw(found, next), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
@@ -15,7 +15,11 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
     const page = await read(next);
     if (turn !== mine) return;
     [found, next, isLonger] = [[...found, ...page.data], page.next_cursor, true];
-    redraw();
+    const rows = root.querySelector("tbody, ol");
+    if (!rows) return redraw();
+    // The rows before stay.
+    rows.append(...h("div", null, draw(page.data, next, found)).querySelector("tbody, ol")?.childNodes ?? []);
+    if (!next) root.lastChild.remove();
   }
 
   const refresh = keep(async () => {
@@ -30,7 +34,7 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
     isLonger = false;
     turn += 1;
     refresh();
-  }, { isLonger: () => isLonger, redraw });
+  }, { isLonger: () => isLonger });
 }
 
 /// The head and the rows of a table.
