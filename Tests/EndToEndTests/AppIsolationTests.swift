@@ -8,7 +8,18 @@ import Testing
 /// The operations come from the description of the API, so that a new one can't be forgotten.
 @Suite("Apps are isolated from each other", .timeLimit(.minutes(5)))
 struct AppIsolationTests {
-    enum Access: CaseIterable { case key, portalSession }
+    enum Access: CaseIterable {
+        case key, portalSession, readingSession
+
+        /// The `x-scope` of the operations that are allowed; a session may do nothing else.
+        var scopes: [String] {
+            switch self {
+            case .key: ["publish", "manage", "read", "consume"]
+            case .portalSession: ["manage", "read", "consume"]
+            case .readingSession: ["read"]
+            }
+        }
+    }
 
     @Test(
         "every operation with ids of another app finds nothing, reveals nothing and changes nothing",
@@ -18,7 +29,7 @@ struct AppIsolationTests {
         let (client, credentials) = try await scene.client(access)
         let before = try await scene.snapshot()
         let specification = try await scene.herald.get("/openapi.json").json
-        var tried = 0
+        var (tried, forbidden) = (0, 0)
         for (path, item) in try #require(specification["paths"]).members {
             for (method, operation) in item.members where method != "parameters" {
                 // A stream never ends; it has a test of its own below.
@@ -33,8 +44,9 @@ struct AppIsolationTests {
                     // What is sent beside the examples need not be right everywhere: then it isn't looked up at all.
                     let refusals = body == scene.extraBody ? [403, 404, 422] : [403, 404]
                     if path.contains("{id}") { #expect(refusals.contains(answer.status), place) }
-                    if access == .portalSession, ["publish", "admin"].contains(operation["x-scope"]?.string) {
+                    if let scope = operation["x-scope"]?.string, !access.scopes.contains(scope) {
                         #expect(answer.problem == "forbidden", place)
+                        forbidden += 1
                     }
                     for mark in scene.marks where !target.contains(mark) && body?.contains(mark) != true {
                         #expect(!answer.text.contains(mark), place)
@@ -44,7 +56,7 @@ struct AppIsolationTests {
                 }
             }
         }
-        #expect(tried > 45)
+        #expect(tried > 45 && forbidden > 10)
         #expect(try await scene.snapshot() == before)
         _ = try await scene.herald.deliveries(of: scene.event, "delivered", "retrying", headers: scene.owner.headers)
     }
@@ -240,12 +252,20 @@ private final class Scene: Sendable {
 
     /// A client of the stranger, with the headers of its requests.
     func client(_ access: AppIsolationTests.Access) async throws -> (HeraldProcess, [String: String]) {
-        if access == .key { return (herald, stranger.headers) }
-        let link = try await herald.post("/v1/portal-links", #"{"app": "stranger"}"#)
-        let token = try #require(link.string("url")?.split(separator: "/").last)
+        let secret: String
+        switch access {
+        case .key: return (herald, stranger.headers)
+        case .portalSession:
+            let link = try await herald.post("/v1/portal-links", #"{"app": "stranger"}"#)
+            let token = try #require(link.string("url")?.split(separator: "/").last)
+            secret = #"{"portal_link": "\#(token)"}"#
+        case .readingSession:
+            let reader = try await herald.makeKey("read", in: "stranger")
+            secret = #"{"key": "\#(reader.text)"}"#
+        }
         let client = HeraldProcess.stranger(to: herald)
         let page = ["Sec-Fetch-Site": "same-origin"]
-        let opened = try await client.post("/v1/session", #"{"portal_link": "\#(token)"}"#, page)
+        let opened = try await client.post("/v1/session", secret, page)
         let cookie = try #require(opened.header("set-cookie"))
         return (client, page.merging(["Cookie": String(cookie.prefix { $0 != ";" })]) { $1 })
     }
