@@ -6,7 +6,7 @@ import Testing
 /// Held against the libraries of the providers from PyPI, when HERALD_VENV names a Python that has them.
 @Suite("Signature schemes and the libraries of their providers", .timeLimit(.minutes(5)))
 struct ProviderTests {
-    private static let providers = ["standard", "svix", "github", "stripe", "slack", "twilio"]
+    private static let providers = ["standard", "svix", "github", "stripe", "slack", "twilio", "discord"]
     private static let count = 200
 
     /// A message that a library shall accept, or refuse.
@@ -58,10 +58,13 @@ struct ProviderTests {
     private static func signed(
         _ name: String, _ scheme: Scheme, _ now: Int64, _ random: inout SeededRandom
     ) throws -> Case {
+        let seed = (0..<random.number(24...64)).map { _ in UInt8.random(in: 0...255, using: &random) }
         let secret =
-            scheme.key == .whsec
-            ? SecretText.print((0..<random.number(24...64)).map { _ in UInt8.random(in: 0...255, using: &random) })
-            : text(random.number(16...64), ascii: true, &random)
+            switch (scheme.algorithm, scheme.key) {
+            case (.ed25519, _): Hex.encode(Array((seed + seed).prefix(Ed25519.seedByteCount)))
+            case (_, .whsec): SecretText.print(seed)
+            default: text(random.number(16...64), ascii: true, &random)
+            }
         let isForm = scheme.content.contains("{form}")
         // Standard Webhooks and Stripe read the body as UTF-8.
         let message = Scheme.Message(
@@ -80,7 +83,10 @@ struct ProviderTests {
         let keys = random.chance(0.3) ? [Array("another key of the past".utf8), key] : [key]
         let isList = ["standard", "svix", "stripe"].contains(name)
         let headers = try scheme.headers(for: message, keys: isList ? keys : [key])
-        return Case(provider: name, isForged: false, secret: secret, message: message, headers: headers)
+        // The receiver has the public key.
+        let known =
+            scheme.algorithm == .ed25519 ? Hex.encode(try Ed25519.PrivateKey(seed: key).publicKey.bytes) : secret
+        return Case(provider: name, isForged: false, secret: known, message: message, headers: headers)
     }
 
     private static func forged(_ good: Case, _ scheme: Scheme, _ random: inout SeededRandom) throws -> Case {
@@ -89,7 +95,7 @@ struct ProviderTests {
         switch random.number(0...3) {
         case 0:
             // Signed with another secret.
-            bad.headers = try scheme.headers(for: bad.message, keys: [Array("a key of someone else".utf8)])
+            bad.headers = try scheme.headers(for: bad.message, keys: [Array("a key of someone else, 32 bytes.".utf8)])
         case 1 where scheme.timestampHeader != nil:
             bad.headers[1].value = String(bad.message.timestamp + 1)
         case 2 where scheme.idHeader != nil:
@@ -116,8 +122,8 @@ struct ProviderTests {
 
     /// Each line is a message; prints whether the library accepts it.
     private static let script = """
-        import base64, sys
-        import gidgethub.sansio, slack_sdk.signature, standardwebhooks, stripe, svix, twilio.request_validator
+        import base64, contextlib, io, sys
+        import discord_interactions, gidgethub.sansio, slack_sdk.signature, standardwebhooks, stripe, svix, twilio.request_validator
 
         def word(text):
             return base64.b64decode(text.rstrip("."))
@@ -139,6 +145,11 @@ struct ProviderTests {
             elif provider == "twilio":
                 validator = twilio.request_validator.RequestValidator(secret)
                 return validator.validate(url, Fields(form), headers["x-twilio-signature"])
+            elif provider == "discord":
+                # It prints why it refuses.
+                with contextlib.redirect_stdout(io.StringIO()):
+                    return discord_interactions.verify_key(
+                        body, headers["x-signature-ed25519"], headers["x-signature-timestamp"], secret)
             return True
 
         class Fields(dict):
