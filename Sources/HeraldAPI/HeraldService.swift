@@ -102,7 +102,8 @@ package final class HeraldService: RequestHandler, CallServices {
                 + SystemEndpoints(hub: hub, metrics: metrics, publicURL: publicURL).routes
                 + ReferenceEndpoints(publicURL: publicURL).routes
                 + DashboardEndpoints(hub: hub).routes
-                + (configuration.servesSvix ? SvixEndpoints(hub: hub, access: access, checks: checks).routes : []))
+                + (configuration.servesSvix
+                    ? SvixEndpoints(hub: hub, access: access, checks: checks, waits: waits).routes : []))
     }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has

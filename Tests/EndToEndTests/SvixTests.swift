@@ -34,7 +34,7 @@ struct SvixTests {
         let result = try await Self.python(
             Self.folder + "Svix/calls.py", "http://127.0.0.1:\(herald.port)", MadeKey.admin.text, receiver.url("/hook"))
         #expect(result.end == .exited(0), "\(result.text)")
-        #expect(result.text == "49 calls", "\(result.text)")
+        #expect(result.text == "52 calls", "\(result.text)")
     }
 
     @Test(
@@ -123,6 +123,104 @@ struct SvixTests {
         #expect(again.header("idempotent-replayed") == "true")
         let other = try await herald.post(path, #"{"name": "Other", "uid": "other"}"#, key)
         #expect((400...499).contains(other.status) && other["detail"] != nil, "\(other.text)")
+    }
+
+    @Test("an example is sent to one endpoint, and not stored")
+    func example() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.scene(receiver)
+        let app = ["Herald-App": "one"]
+        let described = try await herald.send(
+            "PUT", "/v1/event-types/order.paid",
+            #"{"description": "Paid", "schema": {"examples": [{"amount": 1}, {"amount": 2}]}, "check": "enforce"}"#, app
+        )
+        #expect(described.status == 201, "\(described.text)")
+        let other = try await herald.post(
+            Self.root + "/app/one/endpoint", #"{"url": "\#(receiver.url("/other"))", "uid": "other"}"#)
+        #expect(other.status == 201)
+        let path = Self.root + "/app/one/endpoint/other/send-example"
+        for (body, payload) in [
+            (#"{"eventType": "order.paid"}"#, #"{"amount":1}"#),
+            (#"{"eventType": "order.paid", "exampleIndex": 1}"#, #"{"amount":2}"#),
+            (#"{"eventType": "order.new", "payload": {"amount": 3}}"#, #"{"amount":3}"#),
+        ] {
+            let sent = try await herald.post(path, body)
+            #expect(sent.status == 202, "\(sent.text)")
+            #expect(sent["payload"].map { String(decoding: $0.bytes, as: UTF8.self) }?.filter { $0 != " " } == payload)
+            let got = await receiver.requests { $0.contains { $0.header("svix-id") == sent.id } }
+            #expect(got.last?.path == "/other")
+            #expect(String(decoding: got.last?.body ?? [], as: UTF8.self).filter { $0 != " " } == payload)
+            #expect(try await herald.get("\(Self.root)/app/one/msg/\(sent.id)").status == 404)
+        }
+        let beyond = try await herald.post(path, #"{"eventType": "order.paid", "exampleIndex": 2}"#)
+        #expect(beyond.status == 422 && beyond.text.contains("exampleIndex"), "\(beyond.text)")
+    }
+
+    @Test("an operator sees the event types of all apps, and a patch keeps what it does not name")
+    func types() async throws {
+        let herald = try await Self.start()
+        for app in ["one", "two"] {
+            _ = try await herald.post(Self.root + "/app", #"{"name": "\#(app)", "uid": "\#(app)"}"#)
+            let described = try await herald.send(
+                "PUT", "/v1/event-types/\(app).made",
+                #"{"description": "of \#(app)", "schema": {"type": "object"}, "check": "report", "example": {}}"#,
+                ["Herald-App": app])
+            #expect(described.status == 201, "\(described.text)")
+        }
+        let path = Self.root + "/event-type"
+        func names(_ headers: [String: String] = [:]) async throws -> [String] {
+            try await herald.get(path, headers).data.compactMap { $0["name"]?.string }
+        }
+        #expect(try await names() == ["one.made", "two.made"])
+        #expect(try await herald.get("\(path)/two.made").string("description") == "of two")
+        let key = try await herald.makeKey(Self.all, in: "one")
+        #expect(try await names(key.headers) == ["one.made"])
+        #expect(try await herald.get("\(path)/two.made", key.headers).status == 404)
+
+        let patched = try await herald.send("PATCH", "\(path)/one.made", #"{"description": "other"}"#, key.headers)
+        #expect(patched.status == 200 && patched.string("description") == "other", "\(patched.text)")
+        let own = try await herald.get("/v1/event-types/one.made", key.headers)
+        #expect(own.string("check") == "report" && own["example"] != nil && own["schema"]?.kind == .object)
+        let none = try await herald.send("PATCH", "\(path)/one.made", #"{"schemas": null}"#, key.headers)
+        #expect(none.status == 200 && none["schemas"]?.isNull == true, "\(none.text)")
+        #expect(try await herald.send("PATCH", "\(path)/two.made", #"{"description": "x"}"#, key.headers).status == 404)
+    }
+
+    @Test("two nodes that give one uid at once give it to one endpoint")
+    func twoNodes() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        defer { try? PostgresServer.shared().drop(url) }
+        func start() async throws -> HeraldProcess {
+            try await HeraldProcess.start(
+                command: [
+                    "serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url, "--svix-api", "true",
+                ],
+                adminKey: MadeKey.admin.text)
+        }
+        let (first, second) = (try await start(), try await start())
+        _ = try await first.post(Self.root + "/app", #"{"name": "One", "uid": "one"}"#)
+        let path = Self.root + "/app/one/endpoint"
+        let one = try await first.post(path, #"{"url": "https://one.example/"}"#).id
+        let two = try await first.post(path, #"{"url": "https://two.example/"}"#).id
+        for round in 0..<20 {
+            let uid = #""uid": "u\#(round)""#
+            let (method, rest) = round.isMultiple(of: 2) ? ("PATCH", "") : ("PUT", #", "url": "https://URL.example/""#)
+            async let left = first.send(
+                method, "\(path)/\(one)", "{\(uid)\(rest.replacing("URL", with: "one"))}")
+            async let right = second.send(
+                method, "\(path)/\(two)", "{\(uid)\(rest.replacing("URL", with: "two"))}")
+            let answers = try await [left, right]
+            #expect(answers.map(\.status).sorted() == [200, 409], "\(answers.map(\.text))")
+        }
+        for round in 0..<10 {
+            async let left = first.send("PUT", "\(path)/new-\(round)", #"{"url": "https://left.example/\#(round)"}"#)
+            async let right = second.send("PUT", "\(path)/new-\(round)", #"{"url": "https://right.example/\#(round)"}"#)
+            let statuses = try await [left.status, right.status]
+            #expect(statuses.contains(201) && statuses.allSatisfy { [200, 201, 409].contains($0) }, "\(statuses)")
+        }
+        let uids = try await first.get(path).data.compactMap { $0["uid"]?.string }
+        #expect(uids.count == Set(uids).count && uids.count >= 11)
     }
 
     @Test("without the setting there is nothing below /api/v1")
@@ -219,7 +317,7 @@ struct SvixTests {
         let fields = [
             "name", "uid", "url", "eventType", "eventId", "payload", "headers", "since", "key", "metadata", "expiry",
             "description", "filterTypes", "channels", "throttleRate", "disabled", "schemas", "tags",
-            "payloadRetentionPeriod", "version", "featureFlag",
+            "payloadRetentionPeriod", "version", "featureFlag", "exampleIndex",
         ]
         var bodies = ["{", "[]", "1", #""x""#, "null", #"{"nope": 1}"#, #"{"uid": "\#(huge)", "eventId": "\#(huge)"}"#]
         // Each field as a number below zero and as a list of lists; only those that the operation has are read.

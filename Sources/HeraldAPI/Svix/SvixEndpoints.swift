@@ -10,6 +10,7 @@ struct SvixEndpoints: Sendable {
     let hub: Hub
     let access: AccessControl
     let checks: SchemaChecks
+    let waits: ReceiverWaits
 
     /// The beginning of all paths.
     static let root = "/api/v1"
@@ -58,15 +59,6 @@ struct SvixEndpoints: Sendable {
             .delete, "/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content",
             "Herald erases by subject: DELETE /v1/subjects/{subject}."
         ),
-        (
-            .post, "/app/{app_id}/endpoint/{endpoint_id}/send-example",
-            "Publish an event, or use POST /v1/delegates/{id}/test."
-        ),
-        (
-            .get, "/app/{app_id}/endpoint/{endpoint_id}/msg",
-            "GET /v1/delegates/{id}/attempts lists the attempts of an endpoint."
-        ),
-        (.patch, "/event-type/{event_type_name}", "PUT /api/v1/event-type/{event_type_name} replaces a description."),
         (.get, "/background-task", "Herald has no background tasks: GET /v1/delegates/{id}/replays lists replays."),
         (.get, "/operational-webhook/endpoint", "Receive the events herald.* with a delegate instead."),
         (.post, "/operational-webhook/endpoint", "Receive the events herald.* with a delegate instead."),

@@ -11,16 +11,13 @@ extension SvixEndpoints {
             route(.post, "/event-type", .manage) { call throws(Problem) in
                 _ = try call.query()
                 let document = try call.json(limits: EventTypeInput.limits)
-                try describe(call, document, of: document["name"]?.string ?? "", isNew: true)
+                try describe(call, Given(document, .post), of: document["name"]?.string ?? "")
             },
             route(.get, "/event-type/{event_type_name}", .read) { call throws(Problem) in
                 _ = try call.query()
                 let type = call.parameters[0]
-                guard hub.committed.catalogue.summary(call.app, type) != nil else {
-                    throw .svixNotFound("event type", type)
-                }
                 try call.answer(from: hub) { reader in
-                    guard let record = try reader.eventTypes([type], app: call.app).first else {
+                    guard let record = try self.record(of: type, call, reader) else {
                         throw Problem.svixNotFound("event type", type)
                     }
                     call.send { $0.svixMembers(of: record) }
@@ -28,11 +25,22 @@ extension SvixEndpoints {
             },
             route(.put, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
                 _ = try call.query()
-                try describe(call, call.json(limits: EventTypeInput.limits), of: call.parameters[0], isNew: false)
+                try describe(call, Given(call.json(limits: EventTypeInput.limits), .put), of: call.parameters[0])
+            },
+            route(.patch, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
+                _ = try call.query()
+                let given = try Given(call.json(limits: EventTypeInput.limits), .patch)
+                let type = call.parameters[0]
+                try call.answer(from: hub) { reader in
+                    guard let record = try reader.eventTypes([type], app: call.app).first else {
+                        throw Problem.svixNotFound("event type", type)
+                    }
+                    try describe(call, given, of: type, over: record)
+                }
             },
             route(.delete, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
                 _ = try call.query("expunge").flag("expunge")
-                write(call, call.parameters[0], .remove, isNew: false)
+                write(call, call.parameters[0], .remove)
             },
         ]
     }
@@ -45,61 +53,119 @@ extension SvixEndpoints {
         _ = try query.flag("include_archived")
         let showsSchema = try query.flag("with_content")
         try call.answer(from: hub) { reader in
-            let (shown, isDone) = page.page(of: hub.committed.catalogue.list(call.app), id: \.type)
-            let records = try reader.eventTypes(shown.map(\.type), app: call.app)
+            let (shown, isDone) = page.page(of: described(call), id: \.type)
+            var records: [EventTypeRecord] = []
+            for (app, types) in Dictionary(grouping: shown, by: \.app) {
+                records += try reader.eventTypes(types.map(\.type), app: app)
+            }
+            let places = Dictionary(zip(shown.map(\.type), 0...)) { first, _ in first }
+            records.sort { places[$0.type, default: 0] < places[$1.type, default: 0] }
             call.send(records, isDone: isDone, id: \.type) { $1.svixMembers(of: $0, showsSchema: showsSchema) }
         }
     }
 
-    private static let fields = [
-        "name", "description", "schemas", "archived", "deprecated", "featureFlag", "featureFlags", "groupName",
-    ]
+    /// The described types of the app; for a key of an operator, also those that only other apps have: the oldest app is first.
+    private func described(_ call: Call) -> [EventTypeSummary] {
+        var found = hub.committed.catalogue.list(call.app)
+        guard call.principal.scopes.allow(.admin) else { return found }
+        var known = Set(found.map(\.type))
+        for app in hub.committed.apps.all.reversed() where app.key != call.app {
+            found += hub.committed.catalogue.list(app.key).filter { known.insert($0.type).inserted }
+        }
+        return found.sorted { $0.type < $1.type }
+    }
 
-    private func describe(_ call: Call, _ given: JSONDocument, of type: String, isNew: Bool) throws(Problem) {
-        var reader = FieldReader()
-        reader.wrong(given.errors(unlessObjectOf: isNew ? Self.fields : Array(Self.fields.dropFirst())))
-        if !EventType.isValid(type) || EventType.Family(of: type) == .service {
-            reader.wrong("/name", "must be \(EventType.words), and not begin with \"herald.\"")
-        }
-        if given["description"] == nil { reader.wrong("/description", "is required") }
-        for name in ["archived", "deprecated"] {
-            if let value = given[name], !value.isNull, reader.flag(value, "/" + name) {
-                reader.wrong("/" + name, "must be false: Herald has no counterpart")
+    /// The description of a type that the key may see. A reader's thread.
+    func record(of type: String, _ call: Call, _ reader: any StoreReader) throws -> EventTypeRecord? {
+        if let own = try reader.eventTypes([type], app: call.app).first { return own }
+        guard let other = described(call).first(where: { $0.type == type }) else { return nil }
+        return try reader.eventTypes([type], app: other.app).first
+    }
+
+    /// A description in Svix's form, without fields that have no counterpart.
+    private struct Given {
+        enum Purpose { case post, put, patch }
+
+        private static let fields = [
+            "description", "schemas", "archived", "deprecated", "featureFlag", "featureFlags", "groupName",
+        ]
+
+        let purpose: Purpose
+        private let document: JSONDocument
+
+        init(_ given: JSONDocument, _ purpose: Purpose) throws(Problem) {
+            document = given
+            self.purpose = purpose
+            var reader = FieldReader()
+            reader.wrong(given.errors(unlessObjectOf: Self.fields + (purpose == .post ? ["name"] : [])))
+            if given["description"] == nil, purpose != .patch { reader.wrong("/description", "is required") }
+            for name in ["archived", "deprecated"] {
+                if let value = given[name], !value.isNull, reader.flag(value, "/" + name) {
+                    reader.wrong("/" + name, "must be false: Herald has no counterpart")
+                }
             }
-        }
-        for name in ["featureFlag", "featureFlags", "groupName"] {
-            if let value = given[name], !value.isNull, value.kind != .array || value.count > 0 {
-                reader.wrong("/" + name, "must be null: Herald has no counterpart")
+            for name in ["featureFlag", "featureFlags", "groupName"] {
+                if let value = given[name], !value.isNull, value.kind != .array || value.count > 0 {
+                    reader.wrong("/" + name, "must be null: Herald has no counterpart")
+                }
             }
+            if let value = given["schemas"], !value.isNull, value.kind != .object {
+                reader.wrong("/schemas", "must be an object of schemas by version")
+            }
+            try reader.check()
         }
-        var schema: JSONValue?
-        if let value = given["schemas"], !value.isNull {
-            if value.kind != .object { reader.wrong("/schemas", "must be an object of schemas by version") }
-            schema = value.members.max { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }?.value
-        }
-        try reader.check()
-        var json = JSONWriter()
-        json.object { object in
-            if let text = given["description"] { object.member("description", RawJSON(text.bytes[...])) }
-            if let schema { object.member("schema", RawJSON(schema.bytes[...])) }
-        }
-        let own: JSONDocument
-        do throws(JSONError) {
-            own = try JSONDocument(parsing: json.bytes, limits: EventTypeInput.limits)
-        } catch {
-            throw .malformedJSON(error)
-        }
-        try checks.pool.run(call) { budget throws(Problem) in
-            try EventTypeInput.read(own, of: type, within: &budget)
-        } then: { input throws(Problem) in
-            write(call, type, .set(input.description), isNew: isNew)
+
+        /// The description in Herald's form.
+        /// - Parameter old: what a patch keeps.
+        func own(over old: EventTypeRecord?) throws(Problem) -> JSONDocument {
+            var schema = old?.schema
+            if let value = document["schemas"] {
+                schema = value.members.max { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }?.value.bytes
+            }
+            var json = JSONWriter()
+            json.object { object in
+                if let text = document["description"], !(text.isNull && old != nil) {
+                    object.member("description", RawJSON(text.bytes[...]))
+                } else if let old {
+                    object.member("description", old.description)
+                }
+                if let schema { object.member("schema", RawJSON(schema[...])) }
+                guard let old else { return }
+                if let example = old.example { object.member("example", RawJSON(example[...])) }
+                object.member("check", schema == nil ? EventTypeRecord.Check.off.rawValue : old.check.rawValue)
+                object.member("assert_formats", old.assertsFormats)
+            }
+            do throws(JSONError) {
+                return try JSONDocument(parsing: json.bytes, limits: EventTypeInput.limits)
+            } catch {
+                throw .malformedJSON(error)
+            }
         }
     }
 
-    private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action, isNew: Bool) {
+    /// - Parameter old: the description that a patch changes.
+    private func describe(
+        _ call: Call, _ given: Given, of type: String, over old: EventTypeRecord? = nil
+    ) throws(Problem) {
+        var reader = FieldReader()
+        if !EventType.isValid(type) || EventType.Family(of: type) == .service {
+            reader.wrong("/name", "must be \(EventType.words), and not begin with \"herald.\"")
+        }
+        try reader.check()
+        let own = try given.own(over: old)
+        let version = given.purpose == .post ? 0 : old?.version
+        try checks.pool.run(call) { budget throws(Problem) in
+            try EventTypeInput.read(own, of: type, within: &budget)
+        } then: { input throws(Problem) in
+            write(call, type, .set(input.description), ifVersion: version)
+        }
+    }
+
+    /// - Parameter version: that of the description, 0 for none; `nil` for any.
+    private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action, ifVersion version: Int64? = nil) {
         hub.submit(
             EventTypeWrite(
-                app: call.app, type: type, ifVersion: isNew ? [0] : nil, action: action, provenance: call.provenance
+                app: call.app, type: type, ifVersion: version.map { [$0] }, action: action, provenance: call.provenance
             ) { result in
                 call.send(result) { outcome in
                     switch outcome {
@@ -110,7 +176,10 @@ extension SvixEndpoints {
                     case .versionMismatch:
                         call.response(
                             to: Problem(
-                                .conflict, status: 409, detail: "The event type \(type) exists already."))
+                                .conflict, status: 409,
+                                detail: version == 0
+                                    ? "The event type \(type) exists already."
+                                    : "The event type \(type) was changed at the same time. Try again."))
                     case .tooMany:
                         call.response(
                             to: .tooMany("\(EventTypeWrite.maxTypes) event types have a description. Delete one first.")

@@ -13,6 +13,8 @@ extension SvixEndpoints {
             appRoute(.get, "/attempt/msg/{msg_id}", .read, listAttemptsOfMessage),
             appRoute(.get, "/msg/{msg_id}/attempt/{attempt_id}", .read, showAttempt),
             appRoute(.get, "/msg/{msg_id}/endpoint", .read, listDestinations),
+            appRoute(.get, "/endpoint/{endpoint_id}/msg", .read, listAttemptedMessages),
+            appRoute(.post, "/endpoint/{endpoint_id}/send-example", .manage, sendExample),
             appRoute(.post, "/msg/{msg_id}/endpoint/{endpoint_id}/resend", .manage, resend),
         ]
     }
@@ -232,6 +234,38 @@ extension SvixEndpoints {
         }
     }
 
+    /// The messages of which an attempt to the endpoint has ended, by their last attempts, so that each is listed once.
+    private func listAttemptedMessages(_ call: Call) throws(Problem) {
+        let query = try call.query(
+            SvixPage.positions + [
+                "channel", "tag", "status", "before", "after", "with_content", "event_types", "expanded_statuses",
+            ])
+        try query.refuse("channel", "tag", "status", "before", "after", "event_types")
+        _ = try query.flag("expanded_statuses")
+        let showsPayload = try query.showsContent()
+        let page = try SvixPage(query, isAscending: false)
+        let delegate = try endpoint(call)
+        var wanted = AttemptQuery(delegate: delegate.key)
+        wanted.before = try page.number(.attempt, call)
+        wanted.limit = page.limit
+        let search = AttemptSearch(wanted)
+        try call.answer(from: hub) { reader in
+            let (found, next) = try search.page(reader)
+            let events = try EventHeads(found.map(\.record.event), reader)
+            var shown: [(event: Event, story: DeliveryStory)] = []
+            for attempt in found {
+                guard let event = events[attempt.record.event],
+                    let story = try DeliveryStory.last(attempt, of: delegate, hub, reader)
+                else { continue }
+                shown.append((event, story))
+            }
+            call.send(shown, next: next.map { call.sealed($0, .attempt) }) { one, json in
+                json.svixMembers(of: one.event, showsPayload)
+                json.svixStatus(of: one.story)
+            }
+        }
+    }
+
     private func resend(_ call: Call) throws(Problem) {
         _ = try call.query()
         let delegate = try endpoint(call, at: 1)
@@ -332,7 +366,7 @@ extension JSONObjectWriter {
         member("nextAttempt", story.nextAttemptAt.map { Timestamp(milliseconds: $0) })
     }
 
-    fileprivate mutating func svixMembers(of event: Event, _ showsPayload: Bool) {
+    mutating func svixMembers(of event: Event, _ showsPayload: Bool) {
         member("id", event.id)
         member("eventId", event.id)
         member("eventType", event.type)

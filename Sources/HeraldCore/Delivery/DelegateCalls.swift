@@ -30,9 +30,12 @@ final class DelegateCalls {
         self.makeID = makeID
     }
 
-    /// - Parameter answer: called once; with `nil` if the delegate does not exist or too many requests are open.
-    func test(_ lane: Lane?, _ answer: @escaping (CallbackOutcome?) -> Void) {
+    /// - Parameters:
+    ///   - event: `nil` for one of the type `herald.test`.
+    ///   - answer: called once; with `nil` if the delegate does not exist or too many requests are open.
+    func test(_ lane: Lane?, _ event: Event?, _ answer: @escaping (CallbackOutcome?) -> Void) {
         guard let lane, starter.mayCall else { return answer(nil) }
+        if let event { return open(lane, event, .test(answer), .test) }
         var json = JSONWriter()
         json.object { $0.member("message", "This is a test call, requested for \(lane.delegate.id).") }
         call(lane, ServiceFamily.test, json.bytes, .test(answer), .test)
@@ -44,10 +47,16 @@ final class DelegateCalls {
     ) {
         let event = Event(
             app: lane.delegate.app, id: makeID(), type: type, subject: nil, time: timers.exactWall, data: data)
+        open(lane, event, purpose, kind)
+    }
+
+    private func open(
+        _ lane: Lane, _ event: Event, _ purpose: AttemptStarter.OpenCallback.Purpose, _ kind: Callback.Purpose
+    ) {
         starter.open(
             .init(
                 lane: lane, sequence: 0, event: event, attempts: 0, purpose: purpose, isReplay: false,
-                startedAt: event.time), kind)
+                startedAt: timers.exactWall), kind)
     }
 
     // MARK: Consent

@@ -211,7 +211,7 @@ final class DeliveryEngine {
                 for lane in ledger.idleFailing { keeper.endOutageOfIdle(lane) }
             }
             if succeeded { shards.checkpointWritten() }
-        case .test(let delegate, let answer): test(delegate, answer)
+        case .test(let delegate, let event, let answer): test(delegate, event, answer)
         case .expire(let watch, let time): expire(watch, at: time)
         case .take(let new, let position, let lanes): shards.take(new, from: position, lanes)
         case .give(let given, let deadline, let done): shards.give(given, deadline: deadline, done)
@@ -223,10 +223,12 @@ final class DeliveryEngine {
     }
 
     /// A delegate of another process gets a lane for the time of the call.
-    private func test(_ delegate: WebhookDelegate, _ answer: @escaping (CallbackOutcome?) -> Void) {
-        if shards.has(delegate.key) { return calls.test(lanes[delegate.key], answer) }
+    private func test(
+        _ delegate: WebhookDelegate, _ event: Event?, _ answer: @escaping (CallbackOutcome?) -> Void
+    ) {
+        if shards.has(delegate.key) { return calls.test(lanes[delegate.key], event, answer) }
         let guest = lanes.welcome(delegate)
-        calls.test(guest) { [lanes] outcome in
+        calls.test(guest, event) { [lanes] outcome in
             lanes.dismiss(guest)
             answer(outcome)
         }

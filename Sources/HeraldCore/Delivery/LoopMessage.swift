@@ -21,7 +21,7 @@ enum LoopMessage: Sendable {
     case rows(DelegateKey, StoredRowsQuery.Part, [WaitingDelivery]?)
     case checkpointEnded(Bool)
     /// The delegate may belong to another process. The outcome is `nil` if it does not exist any more, or too many requests are open.
-    case test(WebhookDelegate, answer: @Sendable (CallbackOutcome?) -> Void)
+    case test(WebhookDelegate, Event? = nil, answer: @Sendable (CallbackOutcome?) -> Void)
     /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
     /// Take shards that no process has. Their lanes are at this position, unless a lane has its own.

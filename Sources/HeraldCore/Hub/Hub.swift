@@ -297,11 +297,15 @@ public final class Hub: Sendable {
         _ = watch(events: 1, seconds: seconds) { _ in body() }
     }
 
-    /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is not logged.
-    /// - Parameter completion: called once on a loop's thread, must not wait; `nil` if the delegate does not exist any
-    ///   more, or too many requests are open.
-    package func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
-        loops.owner(of: delegate.key).post(.test(delegate, answer: completion))
+    /// Calls a delegate now, outside its lane, with an event that is not logged.
+    /// - Parameters:
+    ///   - event: `nil` for one of the type `herald.test`.
+    ///   - completion: called once on a loop's thread, must not wait; `nil` if the delegate does not exist any more, or too
+    ///     many requests are open.
+    package func test(
+        _ delegate: WebhookDelegate, _ event: Event? = nil, completion: @escaping @Sendable (CallbackOutcome?) -> Void
+    ) {
+        loops.owner(of: delegate.key).post(.test(delegate, event, answer: completion))
     }
 
     // MARK: Reading

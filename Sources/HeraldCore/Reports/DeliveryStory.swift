@@ -135,6 +135,22 @@ package struct DeliveryStory: Sendable {
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }
 
+    /// The delivery whose last attempt this is; `nil` if there is a later one. A reader's thread.
+    package static func last(
+        _ attempt: StoredAttempt, of delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
+    ) throws -> DeliveryStory? {
+        var attempts = AttemptQuery(delegate: delegate.key)
+        attempts.event = attempt.record.event
+        attempts.limit = 1
+        guard try reader.attempts(attempts).first?.id == attempt.id else { return nil }
+        var rows = DeliveryQuery(Set(WaitingDelivery.State.allCases))
+        rows.app = delegate.app
+        rows.delegate = delegate.key
+        rows.event = attempt.record.event
+        rows.limit = 1
+        return story(delegate, hub.lane(of: delegate), [attempt], try reader.search(rows).rows.first)
+    }
+
     static func story(
         _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?, _ attempts: [StoredAttempt],
         _ waiting: WaitingDelivery?

@@ -1,0 +1,66 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Sends the example of an event type to one endpoint, as a test call: the message is not stored.
+extension SvixEndpoints {
+    func sendExample(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let given = try call.json()
+        var reader = FieldReader()
+        reader.wrong(given.errors(unlessObjectOf: ["eventType", "exampleIndex", "payload"]))
+        let type = given["eventType"].flatMap { reader.text($0, "/eventType") } ?? ""
+        if !EventType.isValid(type) || EventType.Family(of: type) == .service {
+            reader.wrong("/eventType", "must be \(EventType.words), and not begin with \"herald.\"")
+        }
+        var index = 0
+        if let value = given["exampleIndex"], !value.isNull {
+            index = reader.integer(value, "/exampleIndex", 0...1_000)
+        }
+        let payload = given["payload"].flatMap { $0.isNull ? nil : $0 }
+        if let payload, payload.kind != .object { reader.wrong("/payload", "must be an object") }
+        try reader.check()
+        let delegate = try endpoint(call)
+        if delegate.status == .pendingVerification { throw Problem(.unverified(id: delegate.id)) }
+        if let payload { return try send(payload.bytes, type, to: delegate, call) }
+        try call.answer(from: hub) { [index] reader in
+            guard let record = try self.record(of: type, call, reader) else {
+                throw Problem.svixNotFound("event type", type)
+            }
+            try send(Self.example(of: record, at: index), type, to: delegate, call)
+        }
+    }
+
+    /// The example of the description, or else one of the `examples` of its schema.
+    private static func example(of record: EventTypeRecord, at index: Int) throws(Problem) -> [UInt8] {
+        if let example = record.example { return example }
+        let schema = record.schema.flatMap { try? JSONDocument(parsing: $0, limits: EventTypeInput.limits) }
+        guard let examples = schema?["examples"], examples.kind == .array, examples.count > 0 else {
+            throw .invalid([FieldError("/eventType", "has no example: describe it with one, or give a payload")])
+        }
+        guard index < examples.count else {
+            throw .invalid([FieldError("/exampleIndex", "must be less than \(examples.count), the number of examples")])
+        }
+        return Array(examples.elements)[index].bytes
+    }
+
+    private func send(
+        _ data: [UInt8], _ type: String, to delegate: WebhookDelegate, _ call: Call
+    ) throws(Problem) {
+        guard let wait = waits.begin() else { throw .tooManyCalls }
+        let now = hub.clock.wall()
+        let event = Event(
+            app: call.app, id: hub.ids.next("evt_", time: now), type: type, subject: nil, time: now, data: data)
+        hub.submit(
+            AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
+                if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
+                hub.test(delegate, event) { outcome in
+                    defer { withExtendedLifetime(wait) {} }
+                    // It was deleted, or too many test calls are waiting.
+                    guard outcome != nil else { return call.send(.tooManyCalls) }
+                    call.send(.svix(status: 202) { $0.svixMembers(of: event, true) })
+                }
+            })
+    }
+}
