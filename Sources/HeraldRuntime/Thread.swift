@@ -1,5 +1,6 @@
 import CHeraldLinux
 import Glibc
+import Synchronization
 
 /// An operating-system thread with a name, for work that must not run on Swift's cooperative pool.
 package final class Thread: Sendable {
@@ -45,6 +46,21 @@ package final class Thread: Sendable {
         pthread_detach(handle)
     }
 
+    /// Runs two functions at the same time: `other` on a thread of its own, `own` on the caller's. If no thread can be made, `other`
+    /// runs after `own`.
+    package static func together<Other: Sendable, Own>(
+        name: String, _ other: @escaping @Sendable () -> Other, _ own: () -> Own
+    ) -> (other: Other, own: Own) {
+        let result = ThreadResult<Other>()
+        let thread = try? Thread(name: name) {
+            let value = other()
+            result.value.withLock { $0 = value }
+        }
+        let found = own()
+        thread?.join()
+        return (result.value.withLock { $0 } ?? other(), found)
+    }
+
     /// The scheduling priority.
     package enum Priority: Sendable {
         /// Others wait for its short work: when it wakes it interrupts a thread that computes for long. It gets no more of
@@ -65,6 +81,10 @@ package final class Thread: Sendable {
         }
         start.body()
     }
+}
+
+private final class ThreadResult<Value: Sendable>: Sendable {
+    let value = Mutex<Value?>(nil)
 }
 
 private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

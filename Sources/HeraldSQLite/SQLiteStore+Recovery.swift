@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldStore
 
 extension SQLiteStore {
@@ -10,10 +11,9 @@ extension SQLiteStore {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = head > 0 ? try connection.natural("SELECT min(sequence) FROM events", "position") : 1
-        recovery.delegates = try Statement(
-            connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
-        recovery.nextDelegateKey = try connection.natural("SELECT max(key) FROM delegates", "delegate") + 1
+        let lastDelegate = try connection.natural("SELECT max(key) FROM delegates", "delegate")
+        recovery.delegates = try delegates(connection, columnSealer, through: lastDelegate)
+        recovery.nextDelegateKey = lastDelegate + 1
         recovery.appStates = try Statement(
             connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
         ).rows { AppStateVersion($0) }
@@ -39,6 +39,38 @@ extension SQLiteStore {
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row { row throws(StoreError) in try LogMark(row) }
         return recovery
+    }
+
+    /// To read the delegates is most of a start, so a second connection reads the later half at the same time.
+    private static func delegates(
+        _ connection: Connection, _ columnSealer: ColumnSealer, through last: DelegateKey
+    ) throws(StoreError) -> [WebhookDelegate] {
+        // A thread and a connection take longer than few delegates.
+        guard last > 1_000 else { return try delegates(connection, columnSealer, .min...last) }
+        let middle = last / 2
+        let path = connection.path
+        let halves = Thread.together(name: "recover") {
+            Result { () throws(StoreError) in
+                try delegates(Connection(path: path, .readOnly), columnSealer, middle + 1...last)
+            }
+        } _: {
+            Result { () throws(StoreError) in try delegates(connection, columnSealer, .min...middle) }
+        }
+        return try halves.own.get() + halves.other.get()
+    }
+
+    /// The delegates with these keys, in their order.
+    private static func delegates(
+        _ connection: Connection, _ columnSealer: ColumnSealer, _ keys: ClosedRange<DelegateKey>
+    ) throws(StoreError) -> [WebhookDelegate] {
+        let rows = try Statement(
+            connection,
+            """
+            SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL AND key BETWEEN ?1 AND ?2 ORDER BY key
+            """)
+        rows.bind(1, keys.lowerBound)
+        rows.bind(2, keys.upperBound)
+        return try rows.rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
     }
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.

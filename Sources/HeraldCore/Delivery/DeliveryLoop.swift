@@ -209,23 +209,25 @@ private final class CoalescingWakeup: Sendable {
 
 extension LaneRecovery {
     /// The lanes of these shards, in their state before the start.
+    /// - Parameter delegates: in the order of their keys.
     func lanes(of shards: Shards, _ delegates: [WebhookDelegate]) -> [DeliveryLoop.RestoredLane] {
-        var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
-        var order: [DelegateKey] = []
         let routed = settled.earliest(of: shards)
-        for delegate in delegates where delegate.settings.kind == .webhook && shards.contains(delegate.key) {
+        var lanes = delegates.filter { $0.settings.kind == .webhook && shards.contains($0.key) }.map { delegate in
             let own = settled[delegate.key]
             // A lane whose shard is ahead of the router has passed what the router offers it until then.
             let position = own > routed ? LanePosition(delegate: delegate.key, cursor: own, position: own) : nil
-            lanes[delegate.key] = .init(delegate: delegate, position: position)
-            order.append(delegate.key)
+            return DeliveryLoop.RestoredLane(delegate: delegate, position: position)
         }
-        for position in self.lanes { lanes[position.delegate]?.position = position }
-        for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
-        for (delegate, backlog) in crowded { lanes[delegate]?.backlog = backlog }
-        for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
-        for replay in replays { lanes[replay.delegate]?.replays.append(replay) }
-        for (delegate, count) in unannounced { lanes[delegate]?.unannounced = count }
-        return order.compactMap { lanes[$0] }
+        func change(_ key: DelegateKey, _ body: (inout DeliveryLoop.RestoredLane) -> Void) {
+            let index = lanes.firstIndex(ascending: { $0.delegate.key >= key })
+            if index < lanes.count, lanes[index].delegate.key == key { body(&lanes[index]) }
+        }
+        for position in self.lanes { change(position.delegate) { $0.position = position } }
+        for delivery in waiting { change(delivery.delegate) { $0.waiting.append(delivery) } }
+        for (delegate, backlog) in crowded { change(delegate) { $0.backlog = backlog } }
+        for delivery in decided { change(delivery.delegate) { $0.decided.insert(delivery.event) } }
+        for replay in replays { change(replay.delegate) { $0.replays.append(replay) } }
+        for (delegate, count) in unannounced { change(delegate) { $0.unannounced = count } }
+        return lanes
     }
 }

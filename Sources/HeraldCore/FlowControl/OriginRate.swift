@@ -97,13 +97,18 @@ final class OriginRates: Sendable {
     var count: Int { rates.withLock { $0.count } }
 
     /// The scheme, host and port of a URL, in lower case and without the default port.
+    ///
+    /// It runs for each delegate at the start: it searches bytes, which is faster than characters, and copies the result only.
     static func origin(of url: String) -> String {
-        let parts = url.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return url }
-        let scheme = parts[0].lowercased()
-        let authority = parts[1].prefix { !"/?#\\".contains($0) }
-        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? authority
-        let port = scheme == "https" ? ":443" : ":80"
-        return "\(scheme)://\(host.hasSuffix(port) ? host.dropLast(port.count) : host)".lowercased()
+        let bytes = url.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
+            return url
+        }
+        let authority = bytes[bytes.index(colon, offsetBy: 3)...].prefix { !"/?#\\".utf8.contains($0) }
+        var host = authority.lastIndex(of: UInt8(ascii: "@")).map { authority[bytes.index(after: $0)...] } ?? authority
+        let scheme = String(url[..<colon]).lowercased()
+        let port = (scheme == "https" ? ":443" : ":80").utf8
+        if host.suffix(port.count).elementsEqual(port) { host = host.dropLast(port.count) }
+        return scheme + "://" + String(Substring(host)).lowercased()
     }
 }

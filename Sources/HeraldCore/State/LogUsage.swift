@@ -1,3 +1,4 @@
+import HeraldRuntime
 import Synchronization
 
 /// The number of events and bytes of each app in the log, by block. It returns how far an app is behind, how much it
@@ -16,12 +17,7 @@ package final class LogUsage: Sendable {
         func index(of block: Int64) -> Int {
             // Mostly one of the last.
             if let last = blocks.last, last.block < block { return blocks.count }
-            var (lower, upper) = (0, blocks.count)
-            while lower < upper {
-                let middle = (lower + upper) / 2
-                if blocks[middle].block < block { lower = middle + 1 } else { upper = middle }
-            }
-            return lower
+            return blocks.firstIndex(ascending: { $0.block >= block })
         }
 
         func part(of block: Int64) -> AppBlock? {

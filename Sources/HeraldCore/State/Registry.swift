@@ -1,4 +1,5 @@
 package import Delegation
+import HeraldRuntime
 import Synchronization
 
 /// The registered webhooks in memory, for lists and look-ups. The store has the durable copy.
@@ -16,15 +17,7 @@ package final class Registry: Sendable {
         var pulls: Set<DelegateKey> = []
 
         /// Where the delegate with this id is in `sorted`, or the first one behind it.
-        func index(of id: String) -> Int {
-            var lower = 0
-            var upper = sorted.count
-            while lower < upper {
-                let middle = (lower + upper) / 2
-                if sorted[middle].id < id { lower = middle + 1 } else { upper = middle }
-            }
-            return lower
-        }
+        func index(of id: String) -> Int { sorted.firstIndex(ascending: { $0.id >= id }) }
 
         func contains(_ id: String, at index: Int) -> Bool { index < sorted.count && sorted[index].id == id }
 
