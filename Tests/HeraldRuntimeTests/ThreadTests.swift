@@ -22,7 +22,8 @@ struct ThreadTests {
     @Test("a search in a sorted collection finds the first element that is not before the searched one")
     func search() {
         let numbers = [2, 4, 4, 8]
-        #expect((0...9).map { wanted in numbers.firstIndex(ascending: { $0 >= wanted }) } == [0, 0, 0, 1, 1, 3, 3, 3, 3, 4])
+        #expect(
+            (0...9).map { wanted in numbers.firstIndex(ascending: { $0 >= wanted }) } == [0, 0, 0, 1, 1, 3, 3, 3, 3, 4])
         #expect(numbers[2...].firstIndex(ascending: { $0 >= 8 }) == 3)
         #expect([Int]().firstIndex(ascending: { _ in true }) == 0)
     }

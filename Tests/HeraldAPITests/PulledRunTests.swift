@@ -1,0 +1,103 @@
+import Foundation
+import Herald
+import HeraldTestSupport
+import Testing
+
+@Suite("Pull delegates of a hub in a process", .timeLimit(.minutes(5)))
+struct PulledRunTests {
+    private let folder = TemporaryFolder()
+
+    private func makeHub() async throws -> Hub { try await Hub.open(folder: folder.path + "/data") }
+
+    private func publish(_ hub: Hub, _ ids: ClosedRange<Int>) async throws {
+        for id in ids {
+            var event = NewEvent("order.paid")
+            event.id = "order-\(id)"
+            try await hub.publish(event)
+        }
+    }
+
+    @Test("a sequence has each event once, those that failed again, and ends with its task")
+    func sequence() async throws {
+        let hub = try await makeHub()
+        let id = try await hub.webhooks.addPull(events: ["order.*"])
+        try await publish(hub, 1...5)
+        try await hub.publish(NewEvent("user.left"))
+
+        var attempts: [String: Int] = [:]
+        for try await run in hub.webhooks.runs(of: id, max: 2) {
+            let leases = try await hub.webhooks.leases(of: id)
+            #expect(leases.map(\.id) == [run.id] && leases.map(\.events) == [run.events.count])
+            for pulled in run.events { attempts[pulled.event.event.id] = pulled.attempt }
+            // Each fails once, and is handed out again at once.
+            let failed = run.events.filter { $0.attempt == 1 }.map {
+                PulledRun.Failed(id: $0.event.event.id, retryAfter: 0, reason: "not yet")
+            }
+            let settled = try await run.acknowledge(except: failed)
+            #expect(settled.acknowledged == run.events.count - failed.count && settled.retrying == failed.count)
+            if attempts.count == 5, attempts.values.allSatisfy({ $0 == 2 }) { break }
+        }
+        #expect(attempts.keys.sorted() == (1...5).map { "order-\($0)" })
+        #expect(try await hub.webhooks.pull(id) == nil)
+
+        let waiting = Task { try await hub.webhooks.runs(of: id).makeAsyncIterator().first() }
+        waiting.cancel()
+        #expect(try await waiting.value == nil)
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("a lease is extended, released, taken back, and over; a seek begins again")
+    func leases() async throws {
+        let hub = try await makeHub()
+        let id = try await hub.webhooks.addPull(events: ["order.*"], isOrdered: true)
+        try await publish(hub, 1...3)
+        let first = try #require(try await hub.webhooks.pull(id, max: 2))
+        #expect(first.events.map(\.event.event.id) == ["order-1", "order-2"] && first.hasMore)
+        // In order, nothing else is handed out.
+        #expect(try await hub.webhooks.pull(id) == nil)
+        try await first.extend(seconds: 600)
+        let end = try #require(try await hub.webhooks.leases(of: id).first?.end)
+        #expect(end.timeIntervalSinceNow > 500)
+        #expect(try await first.release().returned == 2)
+        await #expect(throws: HubError.self) { try await first.acknowledge() }
+
+        let second = try #require(try await hub.webhooks.pull(id, max: 1))
+        #expect(second.events.map(\.attempt) == [1])
+        try await hub.webhooks.endLease(second.id, of: id)
+        var order: [String] = []
+        while let run = try await hub.webhooks.pull(id) {
+            order += run.events.map(\.event.event.id)
+            #expect(try await run.acknowledge().acknowledged == run.events.count)
+        }
+        #expect(order == ["order-1", "order-2", "order-3"])
+        try await hub.webhooks.seek(id, to: .event("order-2"))
+        let again = try #require(try await hub.webhooks.pull(id))
+        #expect(again.events.map(\.event.event.id) == ["order-2", "order-3"])
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("what is not possible is an error that names it")
+    func errors() async throws {
+        let hub = try await makeHub()
+        let id = try await hub.webhooks.addPull()
+        await #expect(throws: HubError.self) { try await hub.webhooks.pull(id, max: 0) }
+        await #expect(throws: HubError.self) { try await hub.webhooks.pull(id, ackSeconds: 1) }
+        await #expect(throws: HubError.self) { try await hub.webhooks.pull(id, wait: 61) }
+        await #expect(throws: HubError.self) { try await hub.webhooks.addPull(ackSeconds: 4) }
+        await #expect(throws: HubError.self) { try await hub.webhooks.pull("dlg_none") }
+        try await publish(hub, 1...1)
+        let pulled = try #require(try await hub.webhooks.pull(id))
+        await #expect(throws: HubError.self) { try await pulled.acknowledge(except: [.init(id: "order-2")]) }
+        await #expect(throws: HubError.self) { try await pulled.extend(seconds: 1) }
+        // Nothing has settled it.
+        #expect(try await pulled.acknowledge().acknowledged == 1)
+        await hub.stop(grace: .zero)
+    }
+}
+
+extension AsyncIteratorProtocol {
+    fileprivate func first() async throws -> Element? {
+        var iterator = self
+        return try await iterator.next()
+    }
+}
