@@ -157,4 +157,26 @@ struct SealingTests {
         }
         #expect(reason.contains("delegates/secrets/3"))
     }
+
+    @Test("many delegates are read in the order of their keys, and one that does not open is found among them")
+    func many() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        defer { store.close() }
+        let keys = (1...1_500).filter { $0 % 7 != 0 }.map(DelegateKey.init)
+        try store.transaction { (transaction) throws(StoreError) in
+            for key in keys { try transaction.setDelegate(WebhookDelegate(key)) }
+            try transaction.setDelegate(WebhookDelegate(1_501))
+            try transaction.removeDelegate(1_501, at: 5)
+        }
+        let recovery = try store.recover()
+        #expect(recovery.delegates.map(\.key) == keys && recovery.nextDelegateKey == 1_502)
+        let connection = try #require(store.writer?.connection)
+        for damaged in [1, 1_499] {
+            try connection.execute("UPDATE delegates SET secrets = x'00' WHERE key = \(damaged)")
+            #expect(
+                failure { _ = try store.recover() }.map { "\($0)" }?.contains("delegates/secrets/\(damaged)") == true)
+            try connection.execute("DELETE FROM delegates WHERE key = \(damaged)")
+        }
+        #expect(try store.recover().delegates.count == keys.count - 2)
+    }
 }
