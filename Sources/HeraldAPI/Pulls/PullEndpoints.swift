@@ -38,20 +38,12 @@ struct PullEndpoints: Sendable {
         guard delegate.status == .active else { throw Problem(HubError.delegatePaused(id: delegate.id)) }
         let wait = seconds > 0 ? waits.begin() : nil
         if seconds > 0, wait == nil { throw .tooManyWaits }
-        guard let lease = query["ack"] else { return pull(call, delegate, limit, ackSeconds, seconds, wait) }
-        settle(call, delegate, .acknowledge(lease: lease, failed: []), lease) { _ in
-            pull(call, delegate, limit, ackSeconds, seconds, wait)
-        }
-    }
-
-    private func pull(
-        _ call: Call, _ delegate: WebhookDelegate, _ limit: Int, _ ackSeconds: Int?, _ seconds: Int,
-        _ wait: ReceiverWaits.Wait?
-    ) {
+        let lease = query["ack"]
         let silence = hub.limitsReads ? call.deadline(milliseconds: ReadDeadlines.read + 1_000 * seconds) : nil
         pulls.pull(
             .init(
                 app: call.app, delegateID: delegate.id, limit: limit, ackSeconds: ackSeconds, seconds: seconds,
+                acknowledges: lease,
                 isAwaited: { body in call.responder.isAwaited(body) }
             ) { result in
                 defer { withExtendedLifetime((wait, silence)) {} }
@@ -60,7 +52,7 @@ struct PullEndpoints: Sendable {
                 switch result {
                 case .success(let run): send(run, delegate, call)
                 case .failure(.busy): call.send(.tooManyPulls)
-                case .failure(let failure): call.send(Problem(failure.error(delegate.id)))
+                case .failure(let failure): call.send(Problem(failure.error(delegate.id, lease: lease ?? "")))
                 }
             })
     }

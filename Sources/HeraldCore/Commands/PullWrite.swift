@@ -15,9 +15,13 @@ package struct PullWrite: Sendable {
         /// Rows that the delegate no longer wants, or whose events are damaged.
         package var ended: [WaitingDelivery]
         package var ackSeconds: Int
+        /// A lease that is acknowledged first, in the same transaction.
+        package var acknowledges: String?
         package init(
-            from: LogPosition, to: LogPosition, entries: [PullLease.Entry], ended: [WaitingDelivery], ackSeconds: Int
+            from: LogPosition, to: LogPosition, entries: [PullLease.Entry], ended: [WaitingDelivery], ackSeconds: Int,
+            acknowledges: String? = nil
         ) {
+            self.acknowledges = acknowledges
             self.from = from
             self.to = to
             self.entries = entries
@@ -67,6 +71,7 @@ package struct PullWrite: Sendable {
         case settled(Settled)
         case extended(PullLease)
         case sought(LanePosition)
+        /// Nothing was changed.
         case leaseEnded
         case notFound
         case isPaused
@@ -159,6 +164,10 @@ extension PullWrite: RequestCommand {
     }
 
     private func claim(_ proposal: Proposal, _ work: inout PullLane) throws(StoreError) -> Outcome {
+        if let id = proposal.acknowledges {
+            guard let lease = try work.openLease(id) else { return .leaseEnded }
+            _ = try work.end(lease, try work.names(of: lease)) { $0.acknowledge([:]) { 0 } }
+        }
         let ended = try work.transaction.leases(
             of: work.delegate.key, endedBy: work.now, limit: Self.endedLeases)
         for lease in ended {

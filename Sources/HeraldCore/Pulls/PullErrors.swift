@@ -16,9 +16,12 @@ extension PullWrite.Outcome {
 }
 
 extension Pulls.Failure {
-    /// - Parameter delegate: its id.
-    package func error(_ delegate: String) -> HubError {
+    /// - Parameters:
+    ///   - delegate: its id.
+    ///   - lease: the one that the pull acknowledges.
+    package func error(_ delegate: String, lease: String = "") -> HubError {
         switch self {
+        case .leaseEnded: .leaseEnded(id: lease)
         case .notFound: .noWebhook(delegate)
         case .isPaused: .delegatePaused(id: delegate)
         case .wrongKind: .wrongKind(delegate, .webhook)

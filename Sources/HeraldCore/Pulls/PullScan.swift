@@ -34,6 +34,8 @@ struct PullScan {
     /// The maximum number of events, ≥ 1.
     let limit: Int
     let ackSeconds: Int
+    /// A lease that the claim acknowledges first: it holds nothing back.
+    let acknowledges: String?
     /// Up to here nothing matched in the log since the lane was at the first position.
     var searched: (from: LogPosition, to: LogPosition)?
     /// Due deliveries come before the log: they get every second pull.
@@ -57,11 +59,16 @@ struct PullScan {
             return result
         }
         let isStrict = delegate.settings.ordering == .strict
+        // Rows of an open lease are due at its end.
+        var acknowledged: Set<LogPosition> = []
         if isStrict, let open = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).first {
-            result.nextDue = open.expiresAt
-            return result
+            if open.id != acknowledges {
+                result.nextDue = open.expiresAt
+                return result
+            }
+            acknowledged = Set(open.entries.filter(\.hasRow).map(\.event))
         }
-        let rows = try rows(reader)
+        let rows = try rows(reader, besides: acknowledged)
         let due = isStrict ? Array(rows.prefix { $0.dueAt <= now }) : rows.filter { $0.dueAt <= now }
         let ends = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).map(\.expiresAt)
         result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + ends).min()
@@ -79,16 +86,21 @@ struct PullScan {
     private func proposal(
         _ from: LogPosition, to: LogPosition, _ entries: [PullLease.Entry] = [], ended: [WaitingDelivery] = []
     ) -> PullWrite.Proposal {
-        PullWrite.Proposal(from: from, to: to, entries: entries, ended: ended, ackSeconds: ackSeconds)
+        PullWrite.Proposal(
+            from: from, to: to, entries: entries, ended: ended, ackSeconds: ackSeconds, acknowledges: acknowledges)
     }
 
     // MARK: Retries
 
     /// The first rows: by their times, or by their events if the order is strict.
-    private func rows(_ reader: any StoreReader) throws(StoreError) -> [WaitingDelivery] {
+    private func rows(
+        _ reader: any StoreReader, besides acknowledged: Set<LogPosition>
+    ) throws(StoreError) -> [WaitingDelivery] {
         let part: StoredRowsQuery.Part =
             delegate.settings.ordering == .strict ? .events(0...(.max)) : .due(after: .min, event: 0)
-        return try reader.rows(StoredRowsQuery(delegate: delegate.key, part: part, limit: limit + 1))
+        let rows = try reader.rows(
+            StoredRowsQuery(delegate: delegate.key, part: part, limit: limit + 1 + acknowledged.count))
+        return acknowledged.isEmpty ? rows : rows.filter { !acknowledged.contains($0.event) }
     }
 
     private func take(

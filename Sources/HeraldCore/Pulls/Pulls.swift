@@ -23,6 +23,8 @@ package final class Pulls: EventDelegate, PullObserver {
 
     package enum Failure: Error, Sendable {
         case notFound, isPaused, wrongKind, busy
+        /// The lease that was to be acknowledged; nothing was handed out.
+        case leaseEnded
         case refused(WriteRefusal)
         case store(StoreError)
     }
@@ -35,6 +37,8 @@ package final class Pulls: EventDelegate, PullObserver {
         let ackSeconds: Int?
         /// How long it waits for events, ≥ 0.
         let seconds: Int
+        /// A lease that is acknowledged before anything is handed out, in the same transaction if there are events.
+        let acknowledges: String?
         /// Calls its closure with whether the client still waits, before a pull that has waited is served.
         let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
         let completion: @Sendable (Result<Run, Failure>) -> Void
@@ -44,6 +48,7 @@ package final class Pulls: EventDelegate, PullObserver {
         ///   - completion: called once on some thread; must not wait.
         package init(
             app: AppKey = .default, delegateID: String, limit: Int, ackSeconds: Int? = nil, seconds: Int,
+            acknowledges: String? = nil,
             isAwaited: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(true) },
             completion: @escaping @Sendable (Result<Run, Failure>) -> Void
         ) {
@@ -52,6 +57,7 @@ package final class Pulls: EventDelegate, PullObserver {
             self.limit = limit
             self.ackSeconds = ackSeconds
             self.seconds = seconds
+            self.acknowledges = acknowledges
             self.isAwaited = isAwaited
             self.completion = completion
         }
@@ -62,6 +68,8 @@ package final class Pulls: EventDelegate, PullObserver {
         let key: DelegateKey
         /// When it ends, on the monotonic clock.
         let deadline: Int64
+        /// `nil` once it is acknowledged.
+        var acknowledges: String?
         var tries = 0
     }
 
@@ -123,7 +131,8 @@ package final class Pulls: EventDelegate, PullObserver {
         }
         guard delegate.settings.kind == .pull else { return request.completion(.failure(.wrongKind)) }
         let deadline = hub.clock.monotonic() + Int64(request.seconds) * 1_000_000_000
-        enqueue(Pull(request: request, key: delegate.key, deadline: deadline))
+        enqueue(
+            Pull(request: request, key: delegate.key, deadline: deadline, acknowledges: request.acknowledges))
     }
 
     private func enqueue(_ pull: Pull) {
@@ -170,7 +179,8 @@ package final class Pulls: EventDelegate, PullObserver {
         let searched = line.searched.flatMap { $0.version == delegate.version ? ($0.from, $0.to) : nil }
         let scan = PullScan(
             hub: hub, delegate: delegate, limit: pull.request.limit,
-            ackSeconds: pull.request.ackSeconds ?? delegate.settings.ackSeconds, searched: searched,
+            ackSeconds: pull.request.ackSeconds ?? delegate.settings.ackSeconds, acknowledges: pull.acknowledges,
+            searched: searched,
             prefersRetries: line.prefersRetries)
         let isTaken = hub.read { [weak self] reader in
             do throws(StoreError) {
@@ -193,6 +203,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 state.lines[pull.key] = line
                 return line.isWoken
             }
+            if let lease = pull.acknowledges { return acknowledge(lease, pull, delegate) }
             if isWoken || found.hasMore { return again(pull) }
             return wait(pull, delegate, since: found.head, until: nextSearch(found))
         }
@@ -202,10 +213,32 @@ package final class Pulls: EventDelegate, PullObserver {
         hub.submit(write)
     }
 
+    /// Acknowledges the lease of a pull that has found nothing to hand out, and searches again.
+    private func acknowledge(_ lease: String, _ pull: Pull, _ delegate: WebhookDelegate) {
+        let action = PullWrite.Action.acknowledge(lease: lease, failed: [])
+        let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: action) { [weak self] result in
+            switch result {
+            case .done(.leaseEnded): self?.finish(pull, .failure(.leaseEnded))
+            case .done(.notFound): self?.finish(pull, .failure(.notFound))
+            case .done(.wrongKind): self?.finish(pull, .failure(.wrongKind))
+            case .done:
+                var pull = pull
+                pull.acknowledges = nil
+                self?.again(pull)
+            case .refused(let refusal): self?.finish(pull, .failure(.refused(refusal)))
+            case .replayed: self?.finish(pull, .failure(.busy))
+            }
+        }
+        hub.submit(write)
+    }
+
     /// The writer's thread.
     private func claimed(
-        _ result: WriteResult<PullWrite.Outcome>, _ found: PullScan.Result, _ pull: Pull, _ delegate: WebhookDelegate
+        _ result: WriteResult<PullWrite.Outcome>, _ found: PullScan.Result, _ served: Pull, _ delegate: WebhookDelegate
     ) {
+        var pull = served
+        // Of the results that do not end the pull, each has acknowledged the lease.
+        pull.acknowledges = nil
         switch result {
         case .done(.claimed(let lease)):
             state.withLock { state in
@@ -222,6 +255,7 @@ package final class Pulls: EventDelegate, PullObserver {
         case .done(.isPaused): finish(pull, .failure(.isPaused))
         case .done(.notFound): finish(pull, .failure(.notFound))
         case .done(.wrongKind): finish(pull, .failure(.wrongKind))
+        case .done(.leaseEnded): finish(pull, .failure(.leaseEnded))
         case .done(.moved(let lane)):
             let proposal = found.proposal
             again(
@@ -272,8 +306,9 @@ package final class Pulls: EventDelegate, PullObserver {
         let now = hub.clock.monotonic()
         let (pulls, timer, isWoken) = state.withLock { state -> ([Pull], Int64?, Bool) in
             guard var line = state.lines[pull.key] else { return ([pull], nil, false) }
-            let pulls = [pull] + line.queue
-            line.queue = []
+            // One that acknowledges a lease does that first.
+            let pulls = [pull] + line.queue.filter { $0.acknowledges == nil }
+            line.queue.removeAll { $0.acknowledges == nil }
             let patient = pulls.count { $0.deadline > now }
             count.add(patient, ordering: .sequentiallyConsistent)
             line.waiting += patient

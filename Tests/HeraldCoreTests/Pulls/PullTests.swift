@@ -28,9 +28,14 @@ struct PullTests {
         return try #require(delegate)
     }
 
-    private func pull(_ delegate: WebhookDelegate, _ limit: Int = 10, seconds: Int = 0) async throws -> Pulls.Run {
+    private func pull(
+        _ delegate: WebhookDelegate, _ limit: Int = 10, seconds: Int = 0, acknowledging run: Pulls.Run? = nil
+    ) async throws -> Pulls.Run {
         try await withCheckedThrowingContinuation { continuation in
-            pulls.pull(.init(delegateID: delegate.id, limit: limit, seconds: seconds) { continuation.resume(with: $0) })
+            pulls.pull(
+                .init(delegateID: delegate.id, limit: limit, seconds: seconds, acknowledges: run?.lease?.id) {
+                    continuation.resume(with: $0)
+                })
         }
     }
 
@@ -254,6 +259,29 @@ struct PullTests {
         #expect(ids(second) == ["e1"])
         // Ten events, the acknowledgement, and what came while it was searching.
         #expect(searches.load(ordering: .relaxed) <= 25)
+    }
+
+    @Test(
+        "a pull acknowledges the run before it, in the transaction of its own lease",
+        arguments: [WebhookSettings.Ordering.none, .strict])
+    func acknowledging(_ ordering: WebhookSettings.Ordering) async throws {
+        let delegate = try await register { $0.ordering = ordering }
+        try await post(3)
+        _ = try await acknowledge(try await pull(delegate, 1), of: delegate, failed: ["e0"])
+        clock.advance(seconds: 20)
+        // A retry, which has a row.
+        let first = try await pull(delegate, 1)
+        let before = bench.store.kinds.items.count { $0 == .deciding }
+        let second = try await pull(delegate, 1, acknowledging: first)
+        #expect(ids(first) == ["e0"] && ids(second) == ["e1"])
+        #expect(bench.store.kinds.items.count(where: { $0 == .deciding }) == before + 1)
+        await #expect(throws: Pulls.Failure.self) { _ = try await pull(delegate, 1, acknowledging: first) }
+        let third = try await pull(delegate, 1, acknowledging: second)
+        #expect(ids(third) == ["e2"])
+        // It finds nothing, and acknowledges.
+        #expect(try await pull(delegate, 1, acknowledging: third).lease == nil)
+        let left = bench.store.memory.read { ($0.pullLeases[delegate.key]?.count ?? 0, $0.waiting.count) }
+        #expect(left == (0, 0))
     }
 
     @Test("seeking hands out again what follows the position")
