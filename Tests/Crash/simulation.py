@@ -1,5 +1,5 @@
 """Random histories against a model, with the real code on one thread and a clock that is moved (Tests/HeraldCoreTests/Simulation): of
-posts, faults, changes and restarts of one hub, and of nodes that share a store."""
+posts, faults, changes and restarts of one hub, and of nodes that share a store. And histories of pulls, with the threads of the hub."""
 
 import concurrent.futures
 import os
@@ -11,7 +11,7 @@ from herald import ROOT, Failure
 QUICK, FULL, UNIT = 20_000, 1_000_000, "steps"
 # As many as a history of SimulationTests has.
 STEPS = 400
-# With --full, so many steps come with one history of nodes. (All tests run 100 of these histories anyway.)
+# With --full, so many steps come with one history of nodes, and one of pulls. (All tests run 100 and 30 of these histories anyway.)
 STEPS_FOR_NODES = 10
 # Histories of one process of the tests.
 PART = 2_000
@@ -19,6 +19,7 @@ PART = 2_000
 OPTIMIZED = ["--scratch-path", ROOT / ".build/optimized", "-c", "release", "-Xswiftc", "-enable-testing", "--disable-xctest"]
 HUB = r"(\d+) histories of (\d+) steps: (\d+) deliveries started, (\d+) crashes"
 NODES = r"(\d+) histories of nodes: (\d+) joins, ends and faults, (\d+) events"
+PULLS = r"(\d+) histories of pulls: (\d+) events handed out, (\d+) faults of the store"
 
 
 def run(count, seed, outcome):
@@ -33,12 +34,19 @@ def run(count, seed, outcome):
         return
     end = first + count // STEPS_FOR_NODES
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = [
-            pool.submit(tests, [*command, r"\.NodeSimulationTests"], "HERALD_NODE_SEEDS", start, min(PART, end - start), NODES)
-            for start in range(first, end, PART)]
-        for part in parts:
+        def parts(suite, variable, said):
+            return [
+                pool.submit(tests, [*command, suite], variable, start, min(PART, end - start), said)
+                for start in range(first, end, PART)]
+
+        nodes = parts(r"\.NodeSimulationTests", "HERALD_NODE_SEEDS", NODES)
+        pulls = parts(r"\.PullHistoryTests", "HERALD_PULL_SEEDS", PULLS)
+        for part in nodes:
             histories, faults, events = part.result()
             outcome.counts.update({"node histories": histories, "faults of nodes": faults, "events at nodes": events})
+        for part in pulls:
+            histories, events, faults = part.result()
+            outcome.counts.update({"pull histories": histories, "events pulled": events, "faults of pulls": faults})
 
 
 def tests(command, variable, first, seeds, said):
@@ -60,4 +68,8 @@ def row(o):
         ("simulation: random histories of nodes that come, die, end, sleep, lose sessions and responses, of deliveries that are requested "
          "again, and of a standby that takes over without the end of the log, with the real hubs against a model",
          f"{o['node histories']:,} histories, {o['faults of nodes']:,} joins, ends and faults, {o['events at nodes']:,} events",
-         "each event arrived, first in order where that is asked for, and again after each request")]
+         "each event arrived, first in order where that is asked for, and again after each request"),
+        ("simulation: random histories of a pull delegate, with consumers that acknowledge, fail, extend, give back and die, events that end "
+         "each consumer, nodes that come and go, and a store that refuses transactions or loses their responses, against a model",
+         f"{o['pull histories']:,} histories, {o['faults of pulls']:,} faults of the store, {o['events pulled']:,} events handed out",
+         "each event was acknowledged, or used up its own attempts; none was handed out again, or twice at a time")]

@@ -8,7 +8,7 @@ struct PullHistoryTests {
     @Test("with consumers and nodes that come, fail and die, no event is lost, repeated or given up by mistake")
     func seeds() async {
         var failures: [String] = []
-        var (histories, events) = (0, 0)
+        var (histories, events, faults) = (0, 0, 0)
         for seed in Self.seeds where failures.count < 5 {
             let history = PullHistory(seed: seed)
             do {
@@ -18,8 +18,9 @@ struct PullHistoryTests {
             }
             histories += 1
             events += history.handedOut
+            faults += history.faults
         }
-        print("\(histories) histories of pulls: \(events) events handed out")
+        print("\(histories) histories of pulls: \(events) events handed out, \(faults) faults of the store")
         for failure in failures { Issue.record("\(failure)") }
     }
 }
