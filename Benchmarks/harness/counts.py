@@ -16,6 +16,7 @@ from loads import wanted_by
 from machine import written_bytes
 from nodes import statements_per_second, thousand_per_second
 from programs import BUILD, ROOT, Failed, Herald, Receiver
+from pulls import rows_beyond
 from report import Goal
 
 BOUNDS = os.path.join(ROOT, "Benchmarks", "bounds.json")
@@ -66,6 +67,9 @@ def asked_of_database(bench):
     where = "of two nodes on PostgreSQL"
     bench.single("counts", f"rows beyond the attempt per delivery, {where}", beyond, Goal(most=0.5, aim=0.2))
     bench.single("counts", f"statements per second of an idle one, {where}", statements, Goal(most=11.5, aim=10))
+    bench.progress("counts: a worker that pulls")
+    bench.single(
+        "counts", "rows beyond the attempt per event, pulled in runs of 100 on PostgreSQL", rows_beyond(), Goal(most=0.08, aim=0.05))
 
 
 def place(delegates):

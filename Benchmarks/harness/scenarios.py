@@ -15,6 +15,7 @@ from machine import machine_seconds
 from others import others
 from nodes import nodes
 from programs import ROOT, Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, Unstored, built
+from pulls import pulls
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
 from sending import sending
@@ -249,6 +250,7 @@ ALL = {
     "resident": resident,
     "growth": growth,
     "streams": streams,
+    "pulls": pulls,
     "multicast": multicast,
     "others": others,
     "soak": soak,
@@ -261,4 +263,4 @@ ALL = {
 APART = ("faults", "nodes")
 
 # What --quick leaves out, unless --only names it.
-LONG = ("sizes", "connections", "backup", "hundreds", "load", "growth", "others", "soak", "small")
+LONG = ("sizes", "connections", "backup", "hundreds", "load", "growth", "pulls", "others", "soak", "small")
