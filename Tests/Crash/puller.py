@@ -63,7 +63,10 @@ class Puller:
             begin = round(time.time() * 1000)
             if acknowledged:
                 self.note(step="settle", lease=acknowledged)
-            status, run = self.ask(f"/pull?max={limit}&wait={wait}" + (f"&ack={acknowledged}" if acknowledged else ""))
+            status, run = self.ask(
+                f"/pull?max={limit}" + (f"&wait={wait}" if wait else "") + (f"&ack={acknowledged}" if acknowledged else ""))
+            if status not in (None, 200, 409, 503):
+                self.note(step="refused", status=status, problem=run)
             if acknowledged and status in (200, 409):
                 # Of all others it is unknown whether the acknowledgement or the pull failed.
                 self.settled(acknowledged, status)

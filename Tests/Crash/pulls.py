@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from herald import HERE, Folder, Herald, Ledger, Load, compare_log, processes, wait_for
+from herald import HERE, Failure, Folder, Herald, Ledger, Load, compare_log, processes, wait_for
 from kill import repeat
 from postgres import Postgres, free_port
 from puller import ACK_SECONDS, is_deadly
@@ -93,6 +93,8 @@ class Workers:
                 # One that was killed may have left a part of a line.
                 lines = [json.loads(line) for line in file if line.endswith("\n")]
             for line in lines:
+                if line["step"] == "refused":
+                    raise Failure(f"a pull was answered {line['status']}: {line['problem']}")
                 if line["step"] == "pulled":
                     found[line["lease"]] = Lease(line)
                 else:
