@@ -76,6 +76,10 @@ final class AttemptRounds: Sendable {
     /// `bigint` of the number of a round whose ids are greater than those of all attempts.
     static let roundAfterAll = "coalesce(((SELECT max(id) FROM attempts) >> \(shift)) + 1, 0)"
 
+    /// `bigint` of the round with an id, and of the first id of a round.
+    static func round(_ id: String) -> String { "((\(id)) >> \(shift))" }
+    static func first(_ round: String) -> String { "((\(round)) << \(shift))" }
+
     static let lastRound = Request(Statement("SELECT last_value FROM round_numbers"))
     static let begin = Request(Statement("SELECT begin_round_1()"))
     private static let end = Statement("SELECT end_rounds_1($1::bigint[], $2::bigint)")

@@ -44,14 +44,28 @@ enum RetentionQueries {
             FROM events WHERE sequence >= coalesce((SELECT (max(block) + 1) << 10 FROM app_blocks), 0)), 0)::bigint
         """)
 
-    /// The first and the last attempt, and what all take, by the mean of 64 ids that are spread evenly between them: their row, and
-    /// about 100 bytes in its header and in the indexes. Not every id has an attempt.
+    /// The first and the last attempt, and what all take: their number, by rounds, and the mean of some rows, with about 100 bytes
+    /// for the header of each and its entries in the indexes.
+    ///
+    /// The ids of a round are used from its beginning on, and most of a round may be unused (`AttemptRounds`): so the last id of a
+    /// round is its number of attempts. Of more than 1,024 rounds, as many that are spread evenly stand for the others.
     static let attempts = Statement(
         """
         WITH span (first, last) AS (SELECT coalesce((SELECT id FROM attempts ORDER BY id LIMIT 1), 0),
-            coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0))
-        SELECT first, last, coalesce(((last - first + 1) * (SELECT sum(pg_column_size(a) + 100) / 64
-            FROM generate_series(0, 63) AS n JOIN attempts a ON id = first + (last - first + 1) * (2 * n + 1) / 128)), 0)::bigint
+            coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0)),
+        rounds (first, last, share) AS (SELECT greatest(span.first, \(AttemptRounds.first("round"))), (SELECT id FROM attempts
+                WHERE id >= \(AttemptRounds.first("round")) AND id < \(AttemptRounds.first("round + 1")) ORDER BY id DESC LIMIT 1),
+                share FROM span,
+            LATERAL (SELECT (\(AttemptRounds.round("span.last")) - \(AttemptRounds.round("span.first"))) / 1024 + 1 AS share) AS shares,
+            LATERAL generate_series(\(AttemptRounds.round("span.first")), \(AttemptRounds.round("span.last")), share) AS round),
+        used AS (SELECT first, last, share, row_number() OVER (ORDER BY first) AS place, count(*) OVER () AS total
+            FROM rounds WHERE last >= first),
+        samples (bytes) AS (SELECT pg_column_size(a) + 100 FROM used
+            CROSS JOIN LATERAL (SELECT greatest(1, 64 / total) AS several) AS each
+            CROSS JOIN LATERAL generate_series(0, several - 1) AS n
+            JOIN attempts a ON id = used.first + (used.last - used.first) * (2 * n + 1) / (2 * several)
+            WHERE place % (total / 64 + 1) = 0)
+        SELECT first, last, coalesce((SELECT sum((last - first + 1) * share) FROM used) * (SELECT avg(bytes) FROM samples), 0)::bigint
         FROM span
         """)
 }

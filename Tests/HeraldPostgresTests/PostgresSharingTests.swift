@@ -93,6 +93,29 @@ struct PostgresSharingTests {
         #expect(try events(of: 1, one) == [12, 2, 11, 10, 1])
     }
 
+    @Test("attempts take what their rows take, however far apart their ids are")
+    func sizes() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1 << 24)
+        defer { store.close() }
+        try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
+        func size() throws -> Int64 { try store.makeReader().sizes().attempts }
+        try write((1...20).map { attempt(1, $0) }, store)
+        let few = try size()
+        #expect(few > 20 * 100 && few < 20 * 400)
+        // As after many changes of the owner of a shard: each began a round, and used little of it.
+        _ = try database.sql(
+            """
+            INSERT INTO herald.attempts SELECT copy.* FROM herald.attempts a, generate_series(1, 128) AS n,
+                jsonb_populate_record(a, jsonb_build_object('id', id + n * 65536)) AS copy
+            """)
+        let many = try size()
+        #expect(abs(many - 129 * few) < 13 * few)
+        // Not every row is counted then, but no round counts for more than it has.
+        _ = try database.sql("DELETE FROM herald.attempts WHERE id % 65536 > 5 AND id < 100 * 65536")
+        #expect(try size() < many)
+    }
+
     @Test("a round that is full ends, also within a transaction, and after one that has failed")
     func fullRounds() throws {
         let database = try TestDatabase()
