@@ -111,7 +111,7 @@ struct FeedTests {
         for (parameters, errors) in [
             ([("wait", "5")], ["wait"]), ([("after", "a%20b")], ["after"]), ([("after", "@3")], ["after"]),
             ([("after", "nobody-knows")], ["after"]), ([("after", id), ("wait", "61")], ["wait"]),
-            ([("after", id), ("wait", "0")], ["wait"]), ([("after", id), ("limit", "201")], ["limit"]),
+            ([("after", id), ("wait", "-1")], ["wait"]), ([("after", id), ("limit", "201")], ["limit"]),
             ([("after", id), ("since", "2026-01-01T00:00:00Z")], ["since"]),
             ([("after", id), ("until", "2026-01-01T00:00:00Z")], ["until"]),
             ([("after", id), ("cursor", "x")], ["cursor"]), ([("after", id), ("type", "a:b")], ["type"]),

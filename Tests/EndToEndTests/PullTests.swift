@@ -36,7 +36,7 @@ struct PullTests {
 
         let rest = try await herald.post(path + "/pull", "")
         #expect(ids(rest) == ["o3", "o4", "o5"] && rest["more"]?.bool == false)
-        #expect(try await herald.post(path + "/pull", "")["lease"]?.isNull == true)
+        #expect(try await herald.post(path + "/pull?wait=0", "")["lease"]?.isNull == true)
         let extended = try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 600}"#)
         #expect(extended.status == 200 && extended.string("expires_at") ?? "" > first.string("expires_at") ?? "")
         let settled = try await herald.post(

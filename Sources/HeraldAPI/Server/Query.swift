@@ -88,13 +88,13 @@ struct Query {
         return cursor
     }
 
-    /// `wait`: 1 to 60 seconds, if it is given.
+    /// `wait`: at most 60 seconds; `nil` without it, and for 0.
     func wait() throws(Problem) -> Int? {
         guard let text = self["wait"] else { return nil }
-        guard let seconds = Int(text), (1...60).contains(seconds) else {
-            throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
+        guard let seconds = Int(text), (0...60).contains(seconds) else {
+            throw .invalidParameter("wait", "must be a number of seconds from 0 to 60")
         }
-        return seconds
+        return seconds == 0 ? nil : seconds
     }
 
     /// A number in a range, if it is given.
