@@ -209,10 +209,13 @@ private final class CoalescingWakeup: Sendable {
 
 extension LaneRecovery {
     /// The lanes of these shards, in their state before the start.
-    /// - Parameter delegates: in the order of their keys.
+    /// - Parameter delegates: in any order.
+    /// - Returns: the lanes in the order of their keys.
     func lanes(of shards: Shards, _ delegates: [WebhookDelegate]) -> [DeliveryLoop.RestoredLane] {
         let routed = settled.earliest(of: shards)
-        var lanes = delegates.filter { $0.settings.kind == .webhook && shards.contains($0.key) }.map { delegate in
+        let delegates = delegates.filter { $0.settings.kind == .webhook && shards.contains($0.key) }
+        // Those of a store are sorted already.
+        var lanes = delegates.sorted { $0.key < $1.key }.map { delegate in
             let own = settled[delegate.key]
             // A lane whose shard is ahead of the router has passed what the router offers it until then.
             let position = own > routed ? LanePosition(delegate: delegate.key, cursor: own, position: own) : nil
