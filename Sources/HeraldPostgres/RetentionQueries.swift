@@ -58,13 +58,13 @@ enum RetentionQueries {
                 share FROM span,
             LATERAL (SELECT (\(AttemptRounds.round("span.last")) - \(AttemptRounds.round("span.first"))) / 1024 + 1 AS share) AS shares,
             LATERAL generate_series(\(AttemptRounds.round("span.first")), \(AttemptRounds.round("span.last")), share) AS round),
-        used AS (SELECT first, last, share, row_number() OVER (ORDER BY first) AS place, count(*) OVER () AS total
+        used AS (SELECT first, last, share, row_number() OVER (ORDER BY first) AS nth, count(*) OVER () AS total
             FROM rounds WHERE last >= first),
         samples (bytes) AS (SELECT pg_column_size(a) + 100 FROM used
             CROSS JOIN LATERAL (SELECT greatest(1, 64 / total) AS several) AS each
             CROSS JOIN LATERAL generate_series(0, several - 1) AS n
             JOIN attempts a ON id = used.first + (used.last - used.first) * (2 * n + 1) / (2 * several)
-            WHERE place % (total / 64 + 1) = 0)
+            WHERE nth % (total / 64 + 1) = 0)
         SELECT first, last, coalesce((SELECT sum((last - first + 1) * share) FROM used) * (SELECT avg(bytes) FROM samples), 0)::bigint
         FROM span
         """)
