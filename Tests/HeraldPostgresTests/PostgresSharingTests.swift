@@ -111,7 +111,7 @@ struct PostgresSharingTests {
             """)
         let many = try size()
         #expect(abs(many - 129 * few) < 13 * few)
-        // Not every row is counted then, but no round counts for more than it has.
+        // What was removed from the end of a round does not count.
         _ = try database.sql("DELETE FROM herald.attempts WHERE id % 65536 > 5 AND id < 100 * 65536")
         #expect(try size() < many)
     }

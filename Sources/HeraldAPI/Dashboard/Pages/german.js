@@ -47,7 +47,7 @@ export const german = {
   "Already registered with these settings": "Mit diesen Einstellungen schon eingetragen", "Of the last {} it would have received {}": "Von den letzten {} hätte er {} erhalten",
   "These settings were changed elsewhere. Close and open the delegate to see them.": "Diese Einstellungen wurden anderswo geändert. Schließen und öffnen Sie den Empfänger, um sie zu sehen.",
   "Outcome": "Ergebnis", "All outcomes": "Alle Ergebnisse", "Succeeded": "Erfolgreich", "Failed": "Fehlgeschlagen", "Error": "Fehler", "Any error": "Jeder Fehler", "Time": "Zeit", "Older attempts": "Ältere Versuche", "No attempt matches.": "Kein Versuch passt.",
-  "None yet.": "Noch keine.", "Timeout": "Zeitüberschreitung", "Connection failed": "Keine Verbindung", "Name not resolved": "Name nicht gefunden", "Address refused": "Adresse nicht erlaubt", "TLS failed": "TLS fehlgeschlagen", "Protocol error": "Protokollfehler",
+  "None yet.": "Noch keine.",
   "attempt {}": "Versuch {}", "again": "erneut", "to {}": "an {}", "on an open connection": "über eine offene Verbindung", "on a new connection": "über eine neue Verbindung", "{} bytes out, {} in": "{} Bytes gesendet, {} empfangen",
   "lookup": "Namensauflösung", "connect": "Verbindung", "first byte": "erstes Byte", "rest": "Rest",
   "Send past events again": "Frühere Ereignisse erneut senden", "All events of the log": "Alle aufbewahrten Ereignisse", "Which": "Welche", "All that match, also delivered ones": "Alle passenden, auch zugestellte", "Only deliveries that failed": "Nur fehlgeschlagene Zustellungen",
