@@ -27,6 +27,8 @@ package enum Reason: String, CaseIterable {
 
     /// The status code.
     case responded = "status {}"
+    /// The class of the failure, and its detail in the words of a library.
+    case failed = "{}: {}"
 
     // MARK: The state of a delivery
 

@@ -142,7 +142,8 @@ extension CallbackOutcome {
     var reason: String {
         switch verdict {
         case .answered(let status, _): Reason.responded("\(status)")
-        case .failed(let failure, let detail): detail.isEmpty ? failure.rawValue : detail
+        case .failed(let failure, let detail):
+            detail.isEmpty ? failure.words : Reason.failed(failure.words, detail)
         }
     }
 }

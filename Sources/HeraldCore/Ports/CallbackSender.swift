@@ -178,6 +178,9 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
     case leaseExpired = "lease_expired"
     /// The loop stopped before a response. Does not count as an attempt.
     case stopped
+
+    /// The raw value as words.
+    var words: String { rawValue.replacing("_", with: " ") }
 }
 
 /// The port for the HTTP requests of a delivery loop: one sender for each loop.

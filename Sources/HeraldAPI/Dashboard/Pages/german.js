@@ -22,17 +22,17 @@ export const german = {
   // Overview
   "Needs attention": "Braucht Aufmerksamkeit", "Nothing: every delegate receives its events.": "Nichts: Jeder Empfänger erhält seine Ereignisse.", "Nothing yet.": "Noch nichts.", "Event flow": "Fluss der Ereignisse",
   "All delegates, failing first": "Alle Empfänger, fehlschlagende zuerst", "{} given up": "{} aufgegeben", "Show them": "Anzeigen", "{} to {}": "{} an {}", "last: {}": "zuletzt: {}", "and to {} more": "und an {} weitere",
-  "For {}. ": "Seit {}. ", "{} behind, {} waiting.": "{} im Rückstand, {} ausstehend.", "Probe now": "Jetzt prüfen", "Resume": "Fortsetzen", "Details": "Einzelheiten", "Probing now.": "Wird geprüft.", "Resumed.": "Fortgesetzt.",
+  "The oldest event has waited for {}.": "Das älteste Ereignis wartet seit {}.", "For {}. ": "Seit {}. ", "{} behind, {} waiting.": "{} im Rückstand, {} ausstehend.", "Probe now": "Jetzt prüfen", "Resume": "Fortsetzen", "Details": "Einzelheiten", "Probing now.": "Wird geprüft.", "Resumed.": "Fortgesetzt.",
   "No webhooks yet": "Noch keine Webhooks", "Events arrive, but no webhook is registered": "Ereignisse kommen an, aber kein Webhook ist eingetragen",
   "Register a webhook: the URL of a program that needs the events. From then on Herald sends it every event that it subscribes to.": "Tragen Sie einen Webhook ein: die URL eines Programms, das die Ereignisse braucht. Es erhält dann jedes Ereignis, das es abonniert.",
   "Register the URL of a program that needs the events. `herald receiver` is one to try things out.": "Tragen Sie die URL eines Programms ein, das die Ereignisse braucht.",
-  "and {} more": "und {} weitere", "and many more": "und viele weitere", "up to date": "auf dem Stand", "{} behind": "{} im Rückstand", " to {}": " an {}", " to more than {}": " an mehr als {}", " {} inside": " {} im Server",
-  "Over time": "Verlauf", "Period": "Zeitraum", "Hour": "Stunde", "Day": "Tag", "Week": "Woche", "Attempts": "Versuche", "No attempt": "Kein Versuch", "{} % of {} succeeded": "{} % von {} erfolgreich",
+  "and {} more": "und {} weitere", "and many more": "und viele weitere", "up to date": "auf dem Stand", "{} behind": "{} im Rückstand", " to {}": " an {}", " to more than {}": " an mehr als {}",
+  "Over time": "Verlauf", "Period": "Zeitraum", "Hour": "Stunde", "Day": "Tag", "Week": "Woche", "Attempts": "Versuche", "No attempt": "Kein Versuch", "{} % of {} succeeded": "{} % erfolgreich, {}",
   "Attempts in 24 hours: {}": "Versuche in 24 Stunden: {}",
   // Delegates
   "New delegate": "Neuer Empfänger", "Search": "Suche", "Search delegates": "Empfänger suchen", "Kind": "Art", "All kinds": "Alle Arten", "Webhooks": "Webhooks", "Pulled": "Abgeholt", "Inside the process": "Im Server", "Live streams": "Live-Ströme",
   "All states": "Alle Zustände", "Sort": "Reihenfolge", "Failing first": "Fehlschlagende zuerst", "By name": "Nach Namen", "By lag": "Nach Rückstand", "Newest first": "Neueste zuerst", "Behind": "Rückstand", "behind": "Rückstand",
-  "Success, 24 h": "Erfolg, 24 h", "success, 24 h": "Erfolg, 24 h", "p95, last hour": "p95, letzte Stunde", "No delegate matches.": "Kein Empfänger passt.", "More delegates": "Weitere Empfänger", "webhook": "Webhook",
+  "Success, 24 h": "Erfolg, 24 h", "success, 24 h": "Erfolg, 24 h", "p95, last hour": "p95, 1 Stunde", "No delegate matches.": "Kein Empfänger passt.", "More delegates": "Weitere Empfänger", "webhook": "Webhook",
   // A delegate
   "Retrying": "Wiederholungen", "Limited by": "Begrenzt durch", "nothing": "nichts", "Refused types": "Abgelehnte Typen", "Given up": "Aufgegeben", "Attempts that succeeded, last hour": "Erfolgreiche Versuche, letzte Stunde",
   "Attempts that failed, last hour": "Fehlgeschlagene Versuche, letzte Stunde", "its rate limit": "sein Ratenlimit", "failures in a row": "Fehler in Folge", "slots of the server": "Plätze des Servers", "an earlier delivery": "eine frühere Zustellung",
@@ -44,7 +44,7 @@ export const german = {
   " It signs the callbacks; the receiver needs the public key only.": " Es unterschreibt die Aufrufe; der Empfänger braucht nur den öffentlichen Schlüssel.", "The public key:": "Der öffentliche Schlüssel:", "Verify in {}": "Prüfen in {}",
   "Remove {}? It receives nothing more, and its pending deliveries are dropped.": "{} entfernen? Er erhält nichts mehr, und ausstehende Zustellungen werden verworfen.", "Removed.": "Entfernt.", "Keep": "Behalten", "Settings": "Einstellungen", "Save": "Speichern",
   "Saved.": "Gespeichert.", "Nothing was changed.": "Nichts wurde geändert.", "Changed ": "Geändert ", " Changed ": " Geändert ", ", registered ": ", eingetragen ", "Register": "Eintragen", "Registered": "Eingetragen", "Go to the delegate": "Zum Empfänger",
-  "Already registered with these settings": "Mit diesen Einstellungen schon eingetragen", "Of the last {} it would have received {}": "Von den letzten {} hätte er {} erhalten",
+  "Already registered with these settings": "Mit diesen Einstellungen schon eingetragen", "Of the last {} it would have received {}": "Letzte {}: Er hätte {} erhalten",
   "These settings were changed elsewhere. Close and open the delegate to see them.": "Diese Einstellungen wurden anderswo geändert. Schließen und öffnen Sie den Empfänger, um sie zu sehen.",
   "Outcome": "Ergebnis", "All outcomes": "Alle Ergebnisse", "Succeeded": "Erfolgreich", "Failed": "Fehlgeschlagen", "Error": "Fehler", "Any error": "Jeder Fehler", "Time": "Zeit", "Older attempts": "Ältere Versuche", "No attempt matches.": "Kein Versuch passt.",
   "None yet.": "Noch keine.",
@@ -74,9 +74,9 @@ export const german = {
   "A delivery is dropped": "Eine Zustellung ist verworfen", "Live.": "Live.", "Searching …": "Suche läuft …", "Not live.": "Nicht live.", "Show live events": "Live-Ereignisse zeigen", "No event matches so far.": "Bisher passt kein Ereignis.", "Search older events": "Ältere Ereignisse durchsuchen",
   "No events yet": "Noch keine Ereignisse", "Publish one, from here or from anywhere:": "Sobald eines gesendet wird, erscheint es hier.", "Older events": "Ältere Ereignisse", "more came here than could be followed": "hier kamen mehr, als gezeigt werden konnten",
   "← Events": "← Ereignisse", "Published": "Gesendet", "Id": "Id", "Why did a delegate not get it?": "Warum hat ein Empfänger es nicht erhalten?", "Search a delegate": "Einen Empfänger suchen", "Its description, URL or id": "Beschreibung, URL oder Id", "Explain": "Erklären",
-  "matching": "passt", "not matching": "passt nicht", "There are more: search for a longer text.": "Es gibt mehr: Suchen Sie nach einem längeren Text.", "Redeliver": "Erneut zustellen", "Redeliver to all": "An alle erneut zustellen", "Redeliver to {}": "An {} erneut zustellen",
+  "matching": "passt", "not matching": "passt nicht", "There are more: search for a longer text.": "Es gibt mehr: Suchen Sie nach einem längeren Text.", "Redeliver": "Erneut zustellen", "Redeliver to all": "An alle erneut zustellen", "Redeliver to failed ones": "An fehlgeschlagene erneut zustellen", "Redeliver to {}?": "An {} erneut zustellen?", "Redeliver to {}": "An {} erneut zustellen",
   "None: no delegate subscribes to this event.": "Keine: Kein Empfänger abonniert dieses Ereignis.", "{} more of {}": "{} weitere von {}", "Raw": "Roh", "Copy": "Kopieren", "Copied.": "Kopiert.", "Delivered on attempt {}, ": "Zugestellt beim Versuch {}, ", "{} so far": "Bisher {}",
-  ", the next ": ", der nächste ", "Not attempted yet.": "Noch nicht versucht.", "Given up after {}, the last one ": "Aufgegeben nach {}, der letzte ", "Dropped after {}.": "Verworfen nach {}.",
+  ", the next ": ", der nächste ", "Not attempted yet.": "Noch nicht versucht.", "Given up after {}, the last one ": "Aufgegeben, {}, der letzte ", "Dropped after {}.": "Verworfen, {}.",
   "The browser does not allow copying here; select the text instead.": "Der Browser erlaubt das Kopieren hier nicht; markieren Sie den Text.",
   "Scheduled": "Geplant", "Later events": "Spätere Ereignisse", "Cancel the event": "Ereignis absagen", "Cancel {}? It is not published.": "{} absagen? Es wird nicht gesendet.", "Cancelled.": "Abgesagt.",
   // Deliveries
@@ -146,6 +146,8 @@ const reasons = {
   "expected {}, found {}": "verlangt: {}; gefunden: {}",
   "the event was published before it was registered": "das Ereignis wurde vor der Eintragung gesendet",
   "it is {}: nothing is sent": "im Zustand „{}“ wird nichts gesendet",
+  // The class of a failure, and its detail.
+  "{}: {}": "{}: {}",
 };
 
 const patterns = Object.entries(reasons).map(([sentence, words]) =>
