@@ -11,7 +11,7 @@ struct DeliveryListTests {
         let isWell = Flag()
         let receiver = try Receiver { request in isWell.isSet || request.path == "/good" ? .status(200) : .status(500) }
         defer { receiver.close() }
-        _ = try await herald.register(receiver.url("/good"))
+        _ = try await herald.register(receiver.url("/good"), #""description": "Order desk""#)
         let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#).id
         let exhausted = try await herald.register(receiver.url("/exhausted"), #""retry_schedule": []"#).id
         let first = try await herald.publish("a.b", #""subject": "s""#)
@@ -34,6 +34,9 @@ struct DeliveryListTests {
         #expect(try await herald.get("/v1/deliveries?delegate=\(retrying)&event=\(first)").data.count == 1)
         let delivered = try await herald.get("/v1/deliveries?state=delivered").data
         #expect(delivered.map { $0["event"]?.string } == [second, first])
+        #expect(delivered.map { $0["description"]?.string } == ["Order desk", "Order desk"])
+        let story = try await herald.get("/v1/events/\(first)/deliveries?state=delivered").data
+        #expect(story.map { $0["description"]?.string } == ["Order desk"])
         #expect(delivered.allSatisfy { $0["state"]?.string == "delivered" && $0["status_code"]?.integer == 200 })
         #expect(try await herald.get("/v1/deliveries?state=lost").errors == ["state"])
         #expect(try await herald.get("/v1/deliveries?delegate=dlg_0").status == 404)

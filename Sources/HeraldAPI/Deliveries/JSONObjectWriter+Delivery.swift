@@ -5,6 +5,7 @@ extension JSONObjectWriter {
     mutating func members(of row: DeliveryRow) {
         member("delegate", row.delegate?.id)
         member("url", row.delegate?.settings.url)
+        member("description", row.delegate?.settings.description)
         member("event", row.event?.id)
         member("type", row.event?.type)
         member("subject", row.event?.subject)
@@ -47,6 +48,7 @@ extension JSONObjectWriter {
         let last = delivery.attempts.last?.record
         member("delegate", delivery.delegateID)
         member("url", delivery.url)
+        member("description", delivery.description)
         member("state", delivery.state.rawValue)
         member("reason", delivery.reason)
         member("attempts", delivery.attempts.count)

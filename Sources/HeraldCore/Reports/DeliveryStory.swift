@@ -38,6 +38,8 @@ package struct DeliveryStory: Sendable {
     package let delegateID: String
     /// `nil` if the delegate was deleted.
     package let url: String?
+    /// The description of the delegate; `nil` if it was deleted.
+    package let description: String?
     package let state: DeliveryState
     package let reason: String?
     /// Oldest first.
@@ -64,7 +66,7 @@ package struct DeliveryStory: Sendable {
             guard let id = try reader.deletedDelegateID(key) else { return nil }
             let isDelivered = records.contains(where: \.record.succeeded)
             return DeliveryStory(
-                key: key, delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
+                key: key, delegateID: id, url: nil, description: nil, state: isDelivered ? .delivered : .dropped,
                 reason: isDelivered ? nil : Reason.delegateDeleted(), attempts: records, nextAttemptAt: nil)
         }
     }
@@ -164,7 +166,8 @@ package struct DeliveryStory: Sendable {
         }
         let isHeld = delegate.shownStatus(lane) != .active
         return DeliveryStory(
-            key: delegate.key, delegateID: delegate.id, url: delegate.settings.url, state: state,
+            key: delegate.key, delegateID: delegate.id, url: delegate.settings.url,
+            description: delegate.settings.description, state: state,
             reason: delegate.reason(of: state, waiting?.state, lane), attempts: attempts,
             nextAttemptAt: state == .retrying && !isHeld ? waiting?.dueAt : nil)
     }
