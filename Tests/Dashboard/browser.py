@@ -178,7 +178,10 @@ class Browser:
         self.driver.switch_to.active_element.send_keys(text)
 
     def escape(self):
-        self.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+        def escape():
+            self.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+            return True
+        self.wait(escape, "pressing Escape")
 
     def fill(self, name, text, enter=False, opening=None):
         field = self.find("#" + name)

@@ -27,7 +27,11 @@ def errors_stand_at_their_fields(page):
     page.see("New delegate")
     assert page.focused() == "field-url"
     page.type("ftp://nowhere")
+    # While the user types, and only at fields that are filled in.
+    page.wait(lambda: page.text("#error-url"))
+    assert page.focused() == "field-url" and page.text("#error-events") == ""
     page.fill("field-events", "auth.* B@d")
+    page.wait(lambda: "Entry 2" in page.text("#error-events"))
     page.click("More settings")
     page.fill("field-max_in_flight", "0")
     page.fill("field-filter", '{"data":\n{,}}')
@@ -125,6 +129,8 @@ def its_story_is_told(page):
     page.press(delivered, "Redeliver")
     page.wait(lambda: len(page.all("circle.mark.good")) == 2)
     page.click("Redeliver to all")
+    page.see("Redeliver to 2 delegates?")
+    page.click("Redeliver")
     page.wait(lambda: len(page.all("circle.mark.good")) == 3 and len(page.all("path.mark.bad")) >= 2)
 
 
@@ -188,7 +194,7 @@ def stored_numbers_are_shown_as_they_are(page):
 
 
 def what_is_given_up_is_shown_first(page):
-    ids = [call(page.server, "POST", "/v1/delegates", {"url": f"{page.receiver}/broken/{number}", "events": ["lost.*"], "retry_schedule": []})["id"]
+    ids = [call(page.server, "POST", "/v1/delegates", {"url": f"{page.receiver}/broken/{number}", "events": ["lost.*"], "retry_schedule": [], "metadata": {"tier": "gold"}})["id"]
            for number in range(2)]
     well = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/well", "events": ["lost.*"]})["id"]
     event = call(page.server, "POST", "/v1/events", {"type": "lost.one"})["id"]
@@ -204,6 +210,15 @@ def what_is_given_up_is_shown_first(page):
     page.open("#/events/" + event)
     page.wait(lambda: [each.split()[-1] for each in page.texts(".end .state")] == ["exhausted", "exhausted", "delivered"])
     page.see("2 exhausted, 1 delivered")
+    page.click("Redeliver to failed ones")
+    page.see("Redeliver 2 deliveries?")
+    page.click("Redeliver")
+    page.see("2 of 2 deliveries on the way again.")
+    page.wait(lambda: call(page.server, "GET", "/v1/deliveries/counts")["deliveries"] == 2)
+    page.open("#/delegates")
+    page.fill("search", "gold")
+    page.wait(lambda: [("tier: gold" in each, "HTTP 503" in each) for each in page.texts("tbody tr")] == [(True, True)] * 2)
+    page.check_accessibility()
     page.open("#/deliveries?state=exhausted&since=1h&delegate=" + ids[0])
     page.wait(lambda: len(page.all("tbody tr")) == 1)
     page.click("Redeliver all")
@@ -250,6 +265,15 @@ def the_attempts_of_a_delegate_are_searched(page):
     page.open("#/delegates/" + made)
     page.choose("attempts-error", "5xx")
     page.wait(lambda: "HTTP 503" in page.text("dialog ol.attempts"))
+    page.click("Settings")
+    page.click("Request and preview")
+    page.choose("preview-of", "event")
+    page.fill("preview-name", event)
+    page.click("Preview")
+    page.wait(lambda: "matching" in page.text("dialog .changes") and "POST " in page.text("dialog .code"))
+    page.fill("preview-name", call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"])
+    page.click("Preview")
+    page.wait(lambda: "not matching" in page.text("dialog .changes") and "none of its patterns" in page.text("dialog .changes"))
     page.click("Redeliver given up")
     page.see("Redeliver 1 delivery?")
     page.press(page.all("dialog.ask")[-1], "Redeliver")
@@ -293,6 +317,15 @@ def the_overview_shows_the_flow(page):
     page.wait(lambda: page.hash().startswith("#/delegates/dlg_"))
     page.see("Rotate secret")
     page.escape()
+
+
+def who_is_behind_needs_attention(page):
+    made = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/slow", "events": ["slow.*"], "rate_limit": 0.1, "description": "Slow"})["id"]
+    call(page.server, "POST", "/v1/events", [{"type": "slow.one", "time": "2026-01-01T00:00:00Z"}] * 3)
+    page.open("#/")
+    page.wait(lambda: any("The oldest event has waited for" in each and "Slow" in each and "its rate limit" in each for each in page.texts(".cards .card")))
+    page.check_accessibility()
+    call(page.server, "DELETE", "/v1/delegates/" + made)
 
 
 def rates_are_those_of_all_nodes(page):
@@ -395,7 +428,7 @@ if __name__ == "__main__":
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
             the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
-            rates_are_those_of_all_nodes, the_keyboard_is_enough,
+            who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
             every_page_fits, a_pull_delegate_shows_its_leases, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)

@@ -48,6 +48,10 @@ def its_example_is_published(page):
     page.open("#/types")
     page.click("order.paid")
     page.see("1 delegate would receive it, 1 other would not")
+    page.open("#/post")
+    page.choose("described", "order.paid")
+    page.wait(lambda: "9007199254740993" in page.script("return document.getElementById('event')?.value ?? ''"))
+    page.open("#/types/order.paid")
     page.click("Publish the example")
     page.wait(lambda: "9007199254740993" in page.script("return document.getElementById('event')?.value ?? ''"))
     page.click("Publish")
@@ -111,6 +115,28 @@ def an_app_is_made_limited_and_opened(page):
     page.click("Save")
     page.see("3 delegates")
     assert call(page.server, "GET", "/v1/apps/shop")["events_per_second"] is None
+
+
+def all_pages_show_another_app(page):
+    def publish():
+        page.script("""return fetch("v1/events", {method: "POST", headers: {"Content-Type": "application/json", "Herald-App": "shop"}, body: '{"type": "shop.opened"}'})""")
+    page.script("""return fetch("v1/delegates", {method: "POST", headers: {"Content-Type": "application/json", "Herald-App": "shop"},
+        body: '{"url": "http://127.0.0.1:9/shop", "retry_schedule": [], "description": "Of the shop"}'})""")
+    publish()
+    page.open("#/")
+    page.wait(lambda: "App: shop 1 delivery given up" in " ".join(page.text("main").split()), seconds=90)
+    page.check_accessibility()
+    page.click("Show")
+    page.wait(lambda: page.find("#acting").get_attribute("value") == "shop" and "1 delivery given up" in page.texts("h3"))
+    page.keys("ge")
+    page.wait(lambda: page.texts("tbody td:nth-child(2)").count("shop.opened") == 1)
+    publish()
+    page.wait(lambda: page.texts("tbody td:nth-child(2)").count("shop.opened") == 2)
+    page.keys("gd")
+    page.see("Of the shop")
+    page.choose("acting", "default")
+    page.see("/other")
+    assert "Of the shop" not in page.text("main")
 
 
 def the_first_key_signs_this_page_in(page):
@@ -207,7 +233,7 @@ if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         for step in (
             an_event_type_is_described, its_example_is_published, it_is_explained_who_did_not_get_it, it_is_changed_and_forgotten, an_app_is_made_limited_and_opened,
-            the_first_key_signs_this_page_in, keys_are_rotated_and_revoked, an_app_has_keys_of_its_own, changes_say_who_and_what, storage_is_shown,
+            all_pages_show_another_app, the_first_key_signs_this_page_in, keys_are_rotated_and_revoked, an_app_has_keys_of_its_own, changes_say_who_and_what, storage_is_shown,
             the_pages_fit, an_app_is_deleted, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)

@@ -144,6 +144,11 @@ def what_the_server_refuses_is_said_in_its_language(page, _):
     page.open("?portal=shop#/delegates/" + page.delegate)
     page.wait(lambda: "A" + reason in page.text("dialog"))
     ask(page, f"/v1/delegates/{page.delegate}/resume", None, "POST", app="shop")
+    # The class of a failure is a word of the page, before the words of the library.
+    closed = ask(page, "/v1/delegates", {"url": "http://127.0.0.1:9/closed", "events": ["never.*"], "verification": "challenge"}, app="shop")["id"]
+    page.open("?portal=shop#/delegates/" + closed)
+    page.wait(lambda: "Die Adresse wurde nicht bestätigt: keine Verbindung: " in page.text("dialog"))
+    ask(page, "/v1/delegates/" + closed, None, "DELETE", app="shop")
 
 
 def its_pages_are_accessible(page, _):

@@ -139,7 +139,7 @@ def a_portal_link_opens_the_dashboard(page):
     cookies = page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"]
     assert [(each["name"], each["path"], each["secure"]) for each in cookies] == [("herald_session", PREFIX, False)], cookies
     page.tap("#sign-out")
-    page.see("Access key")
+    page.see("Open this page with a new link.")
     assert page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"] == []
 
 

@@ -123,14 +123,16 @@ def a_link_does_not_replace_a_session_unasked(page):
         current = "return fetch('/v1/session').then(answer => answer.json()).then(session => session.app)"
         page.wait(lambda expected=app: page.script(current) == expected)
     page.tap("#sign-out")
-    page.see("Access key")
+    page.see("Open this page with a new link.")
 
 
 def a_link_that_has_ended_opens_nothing(page):
     page.open("about:blank")
     page.open(page.server + "/#/portal/of-nobody")
     page.see("This link has expired")
-    page.see("Access key")
+    page.see("Open this page with a new link.")
+    # Its user has no key.
+    assert not page.all("#access-key")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ def it_is_explained_who_did_not_get_an_event(page, keyboard, known):
 def an_event_is_sent_again_to_one_delegate(page, keyboard, known):
     keyboard.shortcut("ge")
     keyboard.press("user.created")
+    page.see("All events")
     keyboard.press("Redeliver to " + known["good url"])
     page.see("1 delivery on the way again.")
 

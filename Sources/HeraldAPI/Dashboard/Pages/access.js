@@ -10,7 +10,6 @@ export function setAccess(found) {
 /// Whether the server has no key, so that every request is allowed.
 export const isOpen = () => !session.key_required;
 
-/// Whether requests of this scope are allowed.
 export const may = (scope) => session.scopes.includes(scope);
 
 /// A `curl` command for a path of the API, with a variable for the key if one is needed.

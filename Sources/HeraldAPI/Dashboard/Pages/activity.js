@@ -10,19 +10,15 @@ const hour = 3600 * 1000;
 const periods = { hour: ["Hour", "5min", hour], day: ["Day", "hour", 24 * hour], week: ["Week", "hour", 7 * 24 * hour] };
 const [width, height] = [300, 60];
 
-/// The section of a page.
-/// - Parameters:
-///   - filter: the parameters of the request.
-///   - hasEvents: whether published events are shown, which a delegate has none of.
 export function activity(signal, filter, hasEvents = true) {
   let period = "day";
-  const charts = h("div", { class: "charts two" });
-  const buttons = Object.entries(periods).map(([key, [words]]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(key === period), onclick: () => {
+  const charts = h("div.charts.two");
+  const buttons = Object.entries(periods).map(([key, [words]]) => h("button.quiet", { "aria-pressed": String(key === period), onclick: () => {
     period = key;
     buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(Object.keys(periods)[index] === key)));
     refresh();
   } }, words));
-  const element = h("section", { class: "activity", "aria-label": "Over time" }, h("div", { class: "row", role: "group", "aria-label": "Period" }, buttons), charts);
+  const element = h("section.activity", { "aria-label": "Over time" }, h("div.row", { role: "group", "aria-label": "Period" }, buttons), charts);
   const over = new AbortController();
   const refresh = keep(async () => {
     const [, interval, span] = periods[period];
@@ -30,7 +26,7 @@ export function activity(signal, filter, hasEvents = true) {
     show(charts, hasEvents && chart("Events", data, [["events", "flow"]], span, plural(sum(data, "events"), "event")),
       chart("Attempts", data, [["delivered", "good"], ["failed", "bad"]], span, success(data)));
   }, 20_000, AbortSignal.any([signal, over.signal]), (error) => {
-    if (error.status !== 403) return show(charts, h("p", { class: "error" }, error.message));
+    if (error.status !== 403) return show(charts, h("p.error", error.message));
     over.abort();
     return element.remove();
   });
@@ -45,11 +41,10 @@ function success(data) {
   return t("{} % of {} succeeded", count(Math.floor((1000 * delivered) / (delivered + failed)) / 10), plural(delivered + failed, "attempt"));
 }
 
-const chart = (title, data, series, span, words) => h("figure", { class: "chart" }, h("figcaption", null, title, h("span", { class: "value" }, words)),
+const chart = (title, data, series, span, words) => h("figure.chart", h("figcaption", title, h("span.value", words)),
   bars(data, series, width, height, `${t(title)}: ${t(words)}`),
-  h("div", { class: "axis", "aria-hidden": "true" }, h("span", null, t("{} ago", duration(span))), h("span", null, "now")));
+  h("div.axis", { "aria-hidden": "true" }, h("span", t("{} ago", duration(span))), h("span", "now")));
 
-/// Bars from left to right; each is a stack of these series.
 function bars(data, series, width, height, label) {
   const highest = Math.max(1, ...data.map((each) => series.reduce((total, [key]) => total + each[key], 0)));
   const step = width / data.length;
@@ -70,5 +65,5 @@ export function spark(hours) {
   const [delivered, failed] = [sum(hours, "delivered"), sum(hours, "failed")];
   if (delivered + failed === 0) return "–";
   const words = `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} %`;
-  return h("span", { class: "spark" }, bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
+  return h("span.spark", bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
 }

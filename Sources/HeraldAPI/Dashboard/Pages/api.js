@@ -14,12 +14,17 @@ export class Problem extends Error {
   }
 }
 
+/// The app that the pages show, if it is not the session's own: the key must allow everything.
+export let acting = null;
+export const actOn = (app) => { acting = app; };
+const on = (app) => (app ? { "Herald-App": app } : {});
+
 // Paths are relative to the page, which may be below a path of a proxy.
 const session = "v1/session";
 
 /// - Parameter shape: where the response has values that are shown as they are stored.
 async function send(method, path, body, headers = {}, shape = undefined) {
-  const options = { method, headers: { ...headers }, cache: "no-store" };
+  const options = { method, headers: { ...on(acting), ...headers }, cache: "no-store" };
   if (body !== undefined) {
     options.body = typeof body === "string" ? body : write(body);
     options.headers["Content-Type"] = "application/json";
@@ -43,7 +48,7 @@ async function send(method, path, body, headers = {}, shape = undefined) {
   return { answer, etag: response.headers.get("ETag"), status: response.status };
 }
 
-const get = async (path, shape) => (await send("GET", path, undefined, {}, shape)).answer;
+const get = async (path, shape, headers) => (await send("GET", path, undefined, headers, shape)).answer;
 const post = async (path, body) => (await send("POST", path, body)).answer;
 const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
@@ -83,7 +88,6 @@ export function matches(pattern, type) {
   return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
 }
 
-/// The data of an event is shown as it is stored.
 export const eventShape = { data: stored };
 const typeShape = { example: stored, schema: stored };
 
@@ -97,8 +101,7 @@ export const api = {
   nodes: () => get("v1/nodes"),
   moves: () => get("v1/nodes/moves"),
 
-  /// One page of at most 200 delegates.
-  delegates: (filter = {}) => get("v1/delegates" + query({ limit: 200, ...filter })),
+  delegates: (filter = {}, app = null) => get("v1/delegates" + query({ limit: 200, ...filter }), undefined, on(app)),
   delegate: (id) => send("GET", delegate(id), undefined, {}, { filter: stored, request: stored }),
   register: (settings) => send("POST", "v1/delegates", settings),
   change: (id, patch, etag) => send("PATCH", delegate(id), patch, etag ? { "If-Match": etag } : {}),
@@ -108,14 +111,14 @@ export const api = {
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
   test: (id) => post(delegate(id) + "/test"),
   /// - Parameter id: of the delegate that the settings change; none for a new one.
-  preview: (id, settings, filter) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), settings),
+  preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), settings),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
+  lastFailure: (id) => get(delegate(id) + "/attempts?outcome=failed&limit=1"),
   replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
   replays: (id) => get(delegate(id) + "/replays"),
   leases: (id) => get(delegate(id) + "/leases"),
   endReplay: (id, replay) => send("DELETE", `${delegate(id)}/replays/${encodeURIComponent(replay)}`),
   explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
-  /// Events and attempts over time.
   activity: (filter) => get("v1/stats" + query(filter)),
   activityByType: (filter) => get("v1/stats/types" + query({ limit: 200, ...filter })),
   statistics: (id) => get(delegate(id) + "/stats"),
@@ -135,9 +138,9 @@ export const api = {
   describe: (name, description, etag) => send("PUT", eventType(name), description, etag ? { "If-Match": etag } : {}),
   forget: (name, etag) => send("DELETE", eventType(name), undefined, { "If-Match": etag }),
 
-  keys: async (filter = {}, app = "default") => (await send("GET", "v1/keys" + query({ limit: 100, ...filter }), undefined, { "Herald-App": app })).answer,
+  keys: (filter = {}, app = "default") => get("v1/keys" + query({ limit: 100, ...filter }), undefined, on(app)),
   createKey: (settings) => post("v1/keys", settings),
-  rotateKey: async (id, app) => (await send("POST", `v1/keys/${encodeURIComponent(id)}/rotate`, {}, { "Herald-App": app })).answer,
+  rotateKey: async (id, app) => (await send("POST", `v1/keys/${encodeURIComponent(id)}/rotate`, {}, on(app))).answer,
   revokeKey: (id) => send("DELETE", `v1/keys/${encodeURIComponent(id)}`),
   apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
   createApp: (settings) => post("v1/apps", settings),
@@ -148,7 +151,7 @@ export const api = {
   storage: () => get("v1/storage"),
 
   deliveries: (filter = {}) => search("v1/deliveries", filter),
-  counts: (state, limit) => get("v1/deliveries/counts" + query({ state, limit })),
+  counts: (state, limit, app = null) => get("v1/deliveries/counts" + query({ state, limit }), undefined, on(app)),
   countAll: (filter, signal) => sum((cursor) => get("v1/deliveries/counts" + query({ ...filter, limit: 1, cursor })), signal),
   /// Sends deliveries again, or cancels them: `action` is `redeliver` or `cancel`.
   changeAll: (action, filter) => post(`v1/deliveries/${action}` + query(filter)),

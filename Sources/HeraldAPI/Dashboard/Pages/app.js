@@ -2,6 +2,7 @@
 // aborted.
 
 import { may } from "./access.js";
+import { actOn, acting, api } from "./api.js";
 import { windowTitle } from "./appearance.js";
 import { h, notice } from "./dom.js";
 import { t } from "./texts.js";
@@ -25,6 +26,7 @@ const main = document.getElementById("main");
 let current = null;
 
 function route() {
+  offerApps();
   const [path, search] = (location.hash.slice(1) || "/").split("?");
   const query = new URLSearchParams(search);
   const page = pages.find((each) => each.path.test(path));
@@ -40,12 +42,12 @@ function route() {
     if (isCurrent) link.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   document.title = windowTitle(t(page?.title ?? "Nothing here"));
-  const root = h("div", { class: "page" });
+  const root = h("div.page");
   const isFirst = current === null;
   current = { page, root, controller: new AbortController() };
   main.replaceChildren(root);
   if (page) fill(page, root, { parameter, query, signal: current.controller.signal });
-  else root.append(h("h1", null, "Nothing here"), h("p", null, h("a", { href: "#/" }, "Go to the overview")));
+  else root.append(h("h1", "Nothing here"), h("p", h("a", { href: "#/" }, "Go to the overview")));
   if (!isFirst) main.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
@@ -62,6 +64,31 @@ function decode(text) {
     return text;
   }
 }
+
+// MARK: Apps
+
+const apps = document.getElementById("acting");
+
+/// Offers the other apps, if the key allows everything.
+async function offerApps() {
+  if (!may("admin")) return;
+  const names = new Set(["default", ...(await api.apps()).data.map((each) => each.name)]);
+  if (acting && !names.has(acting)) return choose(null);
+  apps.hidden = names.size < 2;
+  apps.replaceChildren(...[...names].map((name) => h("option.data", { value: name, selected: name === (acting ?? "default") }, `App: ${name}`)));
+}
+
+/// Shows the same page of another app.
+function choose(app) {
+  actOn(app === "default" ? null : app);
+  current.controller.abort();
+  const place = current.page?.place ?? "#/";
+  current = null;
+  if (location.hash === place) route();
+  else location.hash = place;
+}
+apps.addEventListener("change", () => choose(apps.value));
+addEventListener("app", (event) => choose(event.detail));
 
 // MARK: Light and dark
 
@@ -98,10 +125,10 @@ const places = { o: "#/", d: "#/delegates", e: "#/events", l: "#/deliveries", t:
 let isGoing = false;
 
 function help() {
-  const dialog = h("dialog", { class: "ask", "aria-label": "Keyboard", onclose: () => dialog.remove() },
-    h("h2", null, "Keyboard"),
-    h("dl", { class: "keys" }, shortcuts.filter(([key]) => !needs[key] || may(needs[key])).map(([key, words]) => [h("dt", null, h("kbd", null, key)), h("dd", null, words)])),
-    h("form", { method: "dialog", class: "actions" }, h("button", null, "Close")));
+  const dialog = h("dialog.ask", { "aria-label": "Keyboard", onclose: () => dialog.remove() },
+    h("h2", "Keyboard"),
+    h("dl.keys", shortcuts.filter(([key]) => !needs[key] || may(needs[key])).map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])),
+    h("form", { method: "dialog", class: "actions" }, h("button", "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -124,6 +151,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
   if (event.reason?.name !== "AbortError") notice(event.reason?.message ?? "Something went wrong.");
 });
 document.querySelector(".skip").addEventListener("click", (event) => {

@@ -4,18 +4,17 @@ import { h } from "./dom.js";
 
 let product = "Herald";
 
-/// The title of the window.
 export const windowTitle = (page) => `${page} · ${product}`;
 
 /// Whether this is the page for the links of an app: only its policy allows a logo, and frames.
-const isPortalPage = () => new URLSearchParams(location.search).has("portal");
+export const isPortalPage = () => new URLSearchParams(location.search).has("portal");
 
 /// - Parameter found: the appearance of a session; `null` for the product's own.
 export function dress(found) {
   if (!found) return;
   const brand = document.querySelector(".brand");
   if (found.title) brand.querySelector("span").textContent = product = found.title;
-  if (found.logo && isPortalPage()) brand.querySelector(".mark, .logo").replaceWith(h("img", { class: "logo", src: found.logo, alt: "" }));
+  if (found.logo && isPortalPage()) brand.querySelector(".mark, .logo").replaceWith(h("img.logo", { src: found.logo, alt: "" }));
   if (found.color) {
     document.documentElement.style.setProperty("--brand", found.color);
     document.documentElement.classList.add("branded");

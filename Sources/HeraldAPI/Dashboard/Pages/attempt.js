@@ -6,33 +6,31 @@ import { state, duration, clock, failure } from "./format.js";
 
 const phases = ["lookup", "connect", "tls", "first_byte"];
 
-/// - Parameter isLinked: whether it links to its event.
 export function attempt(each, isLinked) {
-  return h("li", null, h("details", { "data-key": each.id ?? "test" }, h("summary", { "data-key": "summary" + (each.id ?? "test") },
-    state(each.outcome), h("span", null, failure(each)), h("span", { class: "muted" }, duration(each.duration_ms)),
-    each.started_at && clock(each.started_at), each.attempt > 1 && h("span", { class: "muted" }, t("attempt {}", each.attempt)),
-    each.replay && h("span", { class: "muted" }, "again")),
-  h("div", { class: "inside" },
-    each.detail && h("p", { class: "data" }, each.detail),
-    isLinked && each.event && h("p", null, h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono small" }, each.event)),
+  return h("li", h("details", { key: each.id ?? "test" }, h("summary", { key: "summary" + (each.id ?? "test") },
+    state(each.outcome), h("span", failure(each)), h("span.muted", duration(each.duration_ms)),
+    each.started_at && clock(each.started_at), each.attempt > 1 && h("span.muted", t("attempt {}", each.attempt)),
+    each.replay && h("span.muted", "again")),
+  h("div.inside",
+    each.detail && h("p.data", each.detail),
+    isLinked && each.event && h("p", h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono small" }, each.event)),
     each.phases_ms && bar(each),
-    h("p", { class: "muted small" }, [each.peer && t("to {}", each.peer), t(each.reused_connection ? "on an open connection" : "on a new connection"),
+    h("p.muted.small", [each.peer && t("to {}", each.peer), t(each.reused_connection ? "on an open connection" : "on a new connection"),
       t("{} bytes out, {} in", each.request_bytes, each.response_bytes)].filter(Boolean).join(", ")),
     each.response_excerpt && h("pre", { tabindex: 0 }, each.response_excerpt))));
 }
 
-/// The phases of a request, with widths by duration.
 function bar({ phases_ms: times, duration_ms: total }) {
   const parts = [...phases.map((phase) => [phase, times[phase] ?? 0])];
   parts.push(["rest", Math.max(0, total - parts.reduce((sum, [, time]) => sum + time, 0))]);
   const whole = Math.max(1e-6, parts.reduce((sum, [, time]) => sum + time, 0));
   let place = 0;
-  return h("figure", { class: "phases" },
+  return h("figure.phases",
     s("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" }, parts.map(([phase, time]) => {
       const x = place;
       place += (100 * time) / whole;
       return s("rect", { x, y: 0, width: (100 * time) / whole, height: 6, class: phase });
     })),
-    h("figcaption", null, parts.filter(([, time]) => time > 0).map(([phase, time]) =>
+    h("figcaption", parts.filter(([, time]) => time > 0).map(([phase, time]) =>
       h("span", { class: phase }, `${t(phase.replaceAll("_", " "))} ${duration(time)}`))));
 }

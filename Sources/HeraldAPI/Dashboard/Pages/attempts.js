@@ -31,9 +31,9 @@ export function attempts(id, signal) {
   const refresh = pages(list, signal, {
     read: (cursor) => api.attempts(id, { outcome: outcome.value, error: error.value, since: time(since.value), limit: pageSize, cursor }),
     older: "Older attempts",
-    draw: (found) => (found.length > 0 ? h("ol", { class: "attempts" }, found.map((each) => attempt(each, true)))
-      : h("p", { class: "calm" }, isNarrow() ? "No attempt matches." : "None yet.")),
+    draw: (found) => (found.length > 0 ? h("ol.attempts", found.map((each) => attempt(each, true)))
+      : h("p.calm", isNarrow() ? "No attempt matches." : "None yet.")),
   });
   follow("v1/attempts/stream", () => ({ delegate: id }), () => refresh.isLonger() || refresh(), signal);
-  return h("section", { "aria-label": "Attempts" }, h("h3", null, "Attempts"), h("div", { class: "filters", role: "search", "aria-label": "Attempts" }, outcome, error, since), list);
+  return h("section", { "aria-label": "Attempts" }, h("h3", "Attempts"), h("div.filters", { role: "search", "aria-label": "Attempts" }, outcome, error, since), list);
 }

@@ -9,16 +9,12 @@ import { count, plural } from "./format.js";
 const changesPerRequest = 500;
 const many = (number) => plural(number, "delivery", "deliveries");
 
-/// - Parameters:
-///   - root: shows the progress, and the button that ends it.
-///   - filter: the parameters of the request.
-/// - Returns: when it has ended.
 export async function bulk(root, signal, { action, words, filter }) {
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
-  const end = h("button", { type: "button", "data-key": "stop", onclick: () => stop.abort() }, "Stop");
+  const end = h("button", { key: "stop", onclick: () => stop.abort() }, "Stop");
   try {
-    show(root, h("div", { class: "row" }, "Counting …", end));
+    show(root, h("div.row", "Counting …", end));
     const { deliveries: matching, isPart } = await api.countChanges(action, filter, ended);
     show(root);
     if (ended.aborted) return;
@@ -27,7 +23,7 @@ export async function bulk(root, signal, { action, words, filter }) {
     if (!await confirm(t(`${words} {}?`, number), words)) return;
     let changed = 0;
     for (let cursor = null, isLast = false; !isLast && !ended.aborted;) {
-      show(root, h("div", { class: "row" }, h("progress", { max: matching, value: Math.min(matching, changed), "aria-label": "Progress" }), t("{} of {}", count(changed), number), end));
+      show(root, h("div.row", h("progress", { max: matching, value: Math.min(matching, changed), "aria-label": "Progress" }), t("{} of {}", count(changed), number), end));
       const part = await api.changeAll(action, { ...filter, limit: changesPerRequest, cursor });
       changed += part.deliveries;
       cursor = part.next_cursor;

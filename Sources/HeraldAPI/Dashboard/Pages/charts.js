@@ -22,11 +22,11 @@ export class Charts {
 
   constructor() {
     this.#parts = charts.map((chart) => {
-      const value = h("span", { class: "value" }, "–");
+      const value = h("span.value", "–");
       const start = h("span");
       const graph = s("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-      return { ...chart, value, graph, start, element: h("figure", { class: `chart ${chart.key}` }, h("figcaption", null, chart.title, value),
-        graph, h("div", { class: "axis", "aria-hidden": "true" }, start, h("span", null, "now"))) };
+      return { ...chart, value, graph, start, element: h("figure", { class: `chart ${chart.key}` }, h("figcaption", chart.title, value),
+        graph, h("div.axis", { "aria-hidden": "true" }, start, h("span", "now"))) };
     });
     this.element = h("section", {
       class: "charts", "aria-label": "The last 15 minutes", tabindex: 0, role: "group",

@@ -5,8 +5,8 @@ import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
 import { t } from "./texts.js";
 import { keep } from "./live.js";
-import { pages } from "./pages.js";
-import { state, name, address, count, duration, plural, statuses as states } from "./format.js";
+import { pages, table } from "./pages.js";
+import { state, name, address, count, duration, plural, moment, failure, sentence, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
@@ -22,10 +22,10 @@ export function delegates(root, { parameter, signal }) {
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", pull: "Pulled", in_memory: "Inside the process", stream: "Live streams" });
   const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
   const sort = select("sort", "Sort", { status: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
-  const sum = h("p", { class: "muted", role: "status" });
-  const list = h("div", { class: "list", "aria-live": "off" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Delegates"), may("manage") && h("a", { class: "button primary", href: "#/delegates/new" }, "New delegate")),
-    h("div", { class: "filters", role: "search" }, search, kind, status, sort), sum, list);
+  const sum = h("p.muted", { role: "status" });
+  const list = h("div.list", { "aria-live": "off" });
+  root.append(h("div.head", h("h1", "Delegates"), may("manage") && h("a.button.primary", { href: "#/delegates/new" }, "New delegate")),
+    h("div.filters", { role: "search" }, search, kind, status, sort), sum, list);
 
   function select(id, label, options) {
     return h("select", { id, "aria-label": label, onchange: () => refresh() }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
@@ -37,26 +37,29 @@ export function delegates(root, { parameter, signal }) {
     if (isFirst) countUp();
     show(sum, next ? t("The first {}", plural(all.length, "delegate")) : plural(all.length, "delegate"));
     const isFiltered = search.value.trim() || kind.value || status.value;
-    if (!isFiltered && !next && found.every((each) => each.kind === "in_memory")) return [teach(), rows.length > 0 && table(rows)];
-    return rows.length > 0 ? table(rows) : h("p", { class: "calm" }, "No delegate matches.");
+    const shown = rows.length > 0 && table("delegates", ["Delegate", "Events", "State", "Behind", "Success, 24 h", "p95, last hour"], rows.map(row));
+    if (!isFiltered && !next && found.every((each) => each.kind === "in_memory")) return [teach(), shown];
+    return shown || h("p.calm", "No delegate matches.");
   }
 
-  const table = (rows) => h("table", null,
-    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Success, 24 h", "p95, last hour"].map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", null, rows.map(row)));
+  const cells = (each, own = statistics.get(each.id)) => [own ? spark(own.hours) : "–", duration(own?.last_hour.latency_ms.p95),
+    [state(each.status), error(each, own?.failed)]];
 
-  const numbers = (each, own = statistics.get(each.id)) => [own ? spark(own.hours) : "–", duration(own?.last_hour.latency_ms.p95)];
+  /// The last failed attempt, or else why it is not active.
+  const error = (each, failed) => (failed || each.status_reason) && h("div.sub.muted", { title: sentence(each.status_reason) },
+    failed ? [t(failure(failed)), ", ", moment(failed.started_at)] : sentence(each.status_reason));
 
   function row(each) {
-    const [success, p95] = numbers(each);
-    return h("tr", null,
-      h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong data" }, name(each)),
-        each.url && h("div", { class: "sub" }, address(each.url, 36))),
-      h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
-      h("td", null, state(each.status)),
-      h("td", { class: "number", "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
-      h("td", { class: "number", "data-label": "success, 24 h" }, success),
-      h("td", { class: "number", "data-label": "p95" }, p95));
+    const [success, p95, status] = cells(each);
+    const metadata = Object.entries(each.metadata ?? {}).map((pair) => pair.join(": ")).join(", ");
+    return h("tr",
+      h("td.first", h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, key: each.id, class: "strong data" }, name(each)),
+        each.url && h("div.sub", address(each.url, 36)), metadata && h("div.sub.muted.data", { title: metadata }, metadata)),
+      h("td.mono.clip", { title: each.events?.join(", ") }, each.events?.join(", ")),
+      h("td", status),
+      h("td.number", { "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
+      h("td.number", { "data-label": "success, 24 h" }, success),
+      h("td.number", { "data-label": "p95" }, p95));
   }
 
   // The server searches and sorts: the browser has only the pages that are shown.
@@ -72,9 +75,12 @@ export function delegates(root, { parameter, signal }) {
   const countUp = keep(async () => {
     for (const { id } of found.filter((each) => each.updated_at).slice(0, 40)) {
       if (signal.aborted || isCovered()) return;
-      statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
+      const [last, own] = [statistics.get(id), await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error)))];
+      // Its last failed attempt, if it has a new one.
+      if (own?.last_day.failed > 0) own.failed = own.last_day.failed === last?.last_day.failed ? last.failed : (await api.lastFailure(id)).data[0];
+      statistics.set(id, own);
     }
-    list.querySelectorAll("tbody tr").forEach((row, index) => index < 40 && numbers(found[index]).forEach((each, column) => show(row.cells[4 + column], each)));
+    list.querySelectorAll("tbody tr").forEach((row, index) => index < 40 && cells(found[index]).forEach((each, column) => show(row.cells[[4, 5, 2][column]], each)));
   }, 5000, signal);
 
   root.open = (id, isFirst = false) => {

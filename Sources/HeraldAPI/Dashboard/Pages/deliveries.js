@@ -3,10 +3,10 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { bulk } from "./bulk.js";
-import { h, show } from "./dom.js";
+import { h, show, button } from "./dom.js";
 import { errors, filters } from "./filters.js";
 import { pages, table } from "./pages.js";
-import { state, moment, address, count, sentence, failure } from "./format.js";
+import { state, moment, receiver, count, sentence, failure } from "./format.js";
 import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
@@ -31,22 +31,22 @@ export function deliveries(root, { query, signal }) {
     { id: "type", label: "Type or pattern", placeholder: "Type: order.*" },
     { id: "subject", label: "Subject", placeholder: "Subject: user:42" },
   ], ["delegate"]);
-  const sums = h("p", { class: "muted", role: "status" });
-  const actions = h("div", { class: "actions" });
+  const sums = h("p.muted", { role: "status" });
+  const actions = h("div.actions");
   const work = h("div", { role: "status" });
-  const list = h("div", { class: "list" });
-  root.append(h("div", { class: "head" }, h("h1", null, "Deliveries"), actions), bar.element,
-    h("div", null, delegate && h("p", { class: "row" }, "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
-      h("button", { type: "button", class: "quiet", onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
+  const list = h("div.list");
+  root.append(h("div.head", h("h1", "Deliveries"), actions), bar.element,
+    h("div", delegate && h("p.row", "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+      h("button.quiet", { onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
 
-  const row = (each) => h("tr", null,
-    h("td", null, moment(each.ended_at ?? each.last_attempt_at)),
-    h("td", { class: "first" }, each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", "data-key": each.event + each.delegate }, each.type) : "deleted",
-      each.subject && h("span", { class: "mono muted" }, " " + each.subject)),
-    h("td", null, each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", "data-key": "to" + each.event + each.delegate }, address(each.url, 28))),
-    h("td", null, state(each.state)),
-    h("td", { class: "number", "data-label": "attempts" }, count(each.attempts)),
-    h("td", { class: "clip", title: sentence(each.reason) }, failure(each) || sentence(each.reason) || "–"));
+  const row = (each) => h("tr",
+    h("td", moment(each.ended_at ?? each.last_attempt_at)),
+    h("td.first", each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", key: each.event + each.delegate }, each.type) : "deleted",
+      each.subject && h("span.mono.muted", " " + each.subject)),
+    h("td", each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", key: "to" + each.event + each.delegate }, receiver(each, 28))),
+    h("td", state(each.state)),
+    h("td.number", { "data-label": "attempts" }, count(each.attempts)),
+    h("td.clip", { title: sentence(each.reason) }, failure(each) || sentence(each.reason) || "–"));
 
   // A count with conditions reads many deliveries: it is made once, not with each page.
   let isCounted = false;
@@ -60,13 +60,12 @@ export function deliveries(root, { query, signal }) {
   const refresh = pages(list, signal, {
     read: async (cursor) => {
       const page = await api.deliveries({ ...filter(), limit: pageSize, cursor });
-      // The list does not wait for it.
       if (!cursor) sum().catch((error) => signal.aborted || show(sums, error.message));
       return page;
     },
     older: "Older deliveries",
     milliseconds: 5000,
-    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
+    draw: (found) => (found.length === 0 ? h("p.calm", isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
       : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : "Response"], found.map(row))),
   });
 
@@ -76,7 +75,7 @@ export function deliveries(root, { query, signal }) {
       isCounted = false;
       refresh();
     });
-    show(actions, wanted !== "retrying" && h("button", { type: "button", "data-key": "redeliver", onclick: () => run("redeliver", "Redeliver") }, "Redeliver all"),
-      wanted === "retrying" && h("button", { type: "button", "data-key": "cancel", class: "danger", onclick: () => run("cancel", "Cancel") }, "Cancel all"));
+    show(actions, wanted !== "retrying" && button("redeliver", "Redeliver all", () => run("redeliver", "Redeliver")),
+      wanted === "retrying" && button("cancel", "Cancel all", () => run("cancel", "Cancel"), "danger"));
   }
 }

@@ -4,14 +4,24 @@ import { t } from "./texts.js";
 
 const svgNamespace = "http://www.w3.org/2000/svg";
 
-/// An HTML element. Properties with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels
-/// are translated, except in elements with data: those in a code font, and of the class `address` or `data`.
-export const h = (name, properties, ...children) => fill(document.createElement(name), properties, children);
+/// An HTML element: `p.muted.small` is one with two classes. Its properties are the first argument, if that is an object.
+/// Those with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels are translated, except in
+/// elements with data: those in a code font, and of the class `address` or `data`. A button with a listener submits no form.
+/// `key` is the name by which `show` finds the focused element again.
+export function h(name, ...children) {
+  const [tag, ...classes] = name.split(".");
+  const properties = children[0]?.constructor === Object ? children.shift() : {};
+  const element = document.createElement(tag);
+  if (classes.length > 0) element.className = classes.join(" ");
+  if (tag === "button" && properties.onclick) element.type = "button";
+  return fill(element, properties, children);
+}
+
+export const button = (key, words, onclick, look) => h("button", { key, class: look, onclick }, words);
 
 const labels = new Set(["aria-label", "placeholder", "data-label"]);
 const data = ".mono, .address, .data, pre, text";
 
-/// An SVG element.
 export const s = (name, properties, ...children) =>
   fill(document.createElementNS(svgNamespace, name), properties, children);
 
@@ -19,7 +29,7 @@ function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? "" : labels.has(key) ? t(value) : value);
+    else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? t(value) : value);
   }
   const words = element.matches(data) ? (child) => child : (child) => (typeof child === "string" ? t(child) : child);
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map(words));
@@ -28,7 +38,7 @@ function fill(element, properties, children) {
 
 /// Replaces the children. Unchanged nodes are not touched: focus, selection and scrolling stay.
 export function show(parent, ...children) {
-  const fresh = h("div", null, children);
+  const fresh = h("div", children);
   if (sameChildren(parent, fresh)) return;
   const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const open = new Set([...parent.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
@@ -53,7 +63,7 @@ export function notice(text) {
 }
 
 export function copyButton(text, what = "Copy") {
-  return h("button", { type: "button", class: "quiet", onclick: async () => {
+  return h("button.quiet", { onclick: async () => {
     try {
       await navigator.clipboard.writeText(text);
       notice("Copied.");
@@ -63,21 +73,20 @@ export function copyButton(text, what = "Copy") {
   } }, what);
 }
 
-/// A `curl` command or another text to copy.
-export const code = (text) => h("div", { class: "code" }, h("pre", { tabindex: 0 }, text), copyButton(text));
+export const code = (text) => h("div.code", h("pre", { tabindex: 0 }, text), copyButton(text));
 
 /// An empty page shows how to get content.
 export const empty = (title, text, command) =>
-  h("section", { class: "empty" }, h("h2", null, title), h("p", null, text), command && code(command));
+  h("section.empty", h("h2", title), h("p", text), command && code(command));
 
 /// Requests confirmation before an irreversible action.
 export function confirm(question, action) {
   return new Promise((resolve) => {
-    const dialog = h("dialog", { class: "ask", "aria-labelledby": "question", onclose: () => {
+    const dialog = h("dialog.ask", { "aria-labelledby": "question", onclose: () => {
       resolve(dialog.returnValue === "yes");
       dialog.remove();
     } },
-    h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div", { class: "actions" },
+    h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div.actions",
       h("button", { value: "no" }, "Keep"), h("button", { value: "yes", class: "danger" }, action))));
     document.body.append(dialog);
     dialog.showModal();

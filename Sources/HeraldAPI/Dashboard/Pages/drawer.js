@@ -2,9 +2,9 @@
 
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
-import { h, show, notice, confirm } from "./dom.js";
+import { h, show, notice, confirm, button } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, moment, duration, count, plural, backlog, sentence } from "./format.js";
+import { state, name, address, moment, duration, count, plural, backlog, sentence, flow } from "./format.js";
 import { reason, t } from "./texts.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
@@ -16,43 +16,27 @@ import { leases, replays } from "./replay.js";
 
 const meanwhile = "These settings were changed elsewhere. Close and open the delegate to see them.";
 
-const limits = {
-  concurrency: (each) => t("open requests, {} at once", count(each.concurrency)),
-  rate_limit: () => "its rate limit",
-  throttled: (each) => each.rate === null ? "failures in a row" : t("rejections, {}/s", count(Math.round(each.rate))),
-  circuit_open: (each) => each.next_probe_at ? ["open circuit, next probe ", moment(each.next_probe_at)] : "open circuit, probing",
-  slots: () => "slots of the server",
-  ordering: (each) => each.blocked_subject === null ? "an earlier delivery" : t("an earlier delivery about {}", each.blocked_subject),
-  waiting: () => "deliveries that wait for a retry",
-};
-
-// What prevents deliveries that are due from starting.
-const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
-
-// The event types that the receiver refuses while it accepts others.
 const refused = (each) => each.refused_types.length === 0 ? "none"
   : each.refused_types.map((type) => t("{} ({} times: {})", type.type, count(type.failures), reason(type.reason))).join(", ");
 
 function open(title, signal, ...content) {
-  const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
+  const dialog = h("dialog.drawer", { "aria-label": title, onclose: () => {
     dialog.remove();
     if (!signal.aborted) location.hash = "#/delegates";
-  } }, h("form", { method: "dialog", class: "close" }, h("button", { class: "quiet", "aria-label": "Close" }, "✕")), content);
+  } }, h("form", { method: "dialog", class: "close" }, h("button.quiet", { "aria-label": "Close" }, "✕")), content);
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
 }
 
-/// The form of a new delegate.
 export function registration(changed, signal) {
   const fields = new Fields();
-  const answer = h("p", { class: "hint", role: "status" });
-  const body = h("div", null, h("h2", null, "New delegate"), h("form", { novalidate: true, onsubmit: register }, fields.element, answer,
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Register"))));
+  const answer = h("p.hint", { role: "status" });
+  const body = h("div", h("h2", "New delegate"), h("form", { novalidate: true, onsubmit: register }, fields.element, answer,
+    h("div.actions", h("button.primary", "Register"))));
   open("New delegate", signal, body);
   fields.inputs.get("url").focus();
 
-  // The recent events that match its settings.
   let recent = [];
   const say = () => {
     const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
@@ -73,9 +57,9 @@ export function registration(changed, signal) {
     try {
       const { answer: delegate, status } = await api.register({ url: "", ...settings });
       changed();
-      const link = h("a", { class: "button primary", href: `#/delegates/${delegate.id}` }, "Go to the delegate");
+      const link = h("a.button.primary", { href: `#/delegates/${delegate.id}` }, "Go to the delegate");
       show(body, h("h2", { tabindex: -1 }, status === 201 ? "Registered" : "Already registered with these settings"),
-        h("p", null, address(delegate.url)), delegate.secret && secret(delegate), h("div", { class: "actions" }, link));
+        h("p", address(delegate.url)), delegate.secret && secret(delegate), h("div.actions", link));
       link.focus();
     } catch (error) {
       fields.showErrors(error.errors ?? [], error.message);
@@ -85,9 +69,9 @@ export function registration(changed, signal) {
 
 /// One delegate: its statistics, actions, settings and attempts.
 export function drawer(id, changed, signal) {
-  const head = h("div", { class: "drawer-head" });
+  const head = h("div.drawer-head", null);
   const outcome = h("div", { role: "status" });
-  const settings = h("div", null);
+  const settings = h("div");
   const [chart, work, list] = [h("div"), h("div", { role: "status" }), h("div")];
   const dialog = open("Delegate", signal, head, outcome, work, chart, settings, list);
   const controller = new AbortController();
@@ -108,23 +92,22 @@ export function drawer(id, changed, signal) {
       list.append(attempts(id, controller.signal));
       edit(delegate);
     }
-  }, 3000, controller.signal, (error) => show(head, h("h2", null, "Delegate"), h("p", { class: "error" }, error.message)));
+  }, 3000, controller.signal, (error) => show(head, h("h2", "Delegate"), h("p.error", error.message)));
 
   function drawHead(delegate, numbers) {
     const isHeld = !["active", "pending_verification"].includes(delegate.status);
     const isTold = ["active", "failing"].includes(delegate.status);
-    const button = (key, words, action, look) => h("button", { type: "button", "data-key": key, class: look, onclick: action }, words);
-    show(head, h("h2", { class: "data" }, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
-      h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
-      numbers && h("dl", { class: "numbers" }, [
+    show(head, h("h2.data", name(delegate)), delegate.url && h("p", address(delegate.url, 80)),
+      h("p.row", state(delegate.status), delegate.status_reason && h("span", sentence(delegate.status_reason))),
+      numbers && h("dl.numbers", [
         ["Behind", backlog(delegate.lag)], ...delegate.flow ? [["Retrying", count(delegate.lag.retrying)],
           ["Limited by", flow(delegate.flow)], ["Refused types", refused(delegate.flow)]] : [],
         ["Given up", numbers.pending.exhausted > 0 ? h("a", { href: `#/deliveries?state=exhausted&delegate=${delegate.id}` }, count(numbers.pending.exhausted)) : "0"],
         ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
-      ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-      h("p", { class: "muted mono small" }, delegate.id),
-      numbers && may("manage") && h("div", { class: "actions" },
+      ].map(([title, value]) => h("div", h("dt", title), h("dd", value)))),
+      h("p.muted.mono.small", delegate.id),
+      numbers && may("manage") && h("div.actions",
         delegate.flow && button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
         delegate.flow && button("replay", "Replay", () => past.open()),
@@ -137,7 +120,7 @@ export function drawer(id, changed, signal) {
       await action(id);
       notice(words);
     } catch (error) {
-      show(outcome, h("p", { class: "error" }, error.message));
+      show(outcome, h("p.error", error.message));
     }
     refresh();
     changed();
@@ -149,20 +132,20 @@ export function drawer(id, changed, signal) {
   }
 
   async function test() {
-    show(outcome, h("p", { class: "calm" }, "Sending herald.test …"));
+    show(outcome, h("p.calm", "Sending herald.test …"));
     try {
-      show(outcome, h("h3", null, "Result of the test"), h("ol", { class: "attempts" }, attempt(await api.test(id), false)));
+      show(outcome, h("h3", "Result of the test"), h("ol.attempts", attempt(await api.test(id), false)));
     } catch (error) {
-      show(outcome, h("p", { class: "error" }, error.message));
+      show(outcome, h("p.error", error.message));
     }
   }
 
   async function rotate() {
     if (!await confirm("Create a new secret? The old one also signs for one more day.", "Rotate")) return;
     try {
-      show(outcome, h("h3", null, "The new secret"), secret(await api.rotate(id)));
+      show(outcome, h("h3", "The new secret"), secret(await api.rotate(id)));
     } catch (error) {
-      show(outcome, h("p", { class: "error" }, error.message));
+      show(outcome, h("p.error", error.message));
     }
   }
 
@@ -187,18 +170,18 @@ export function drawer(id, changed, signal) {
         const { answer: now, etag } = await api.delegate(id);
         if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);
-        notice("Saved.");
         edit((await api.delegate(id)).answer);
+        notice("Saved.");
         changed();
         refresh();
       } catch (error) {
         if (error.status === 412) edited.showErrors([], meanwhile);
         else edited.showErrors(error.errors ?? [], error.message);
       }
-    } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));
+    } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div.actions", h("button.primary", "Save")));
     const open = [...settings.querySelectorAll("details")].map((each) => each.open);
-    settings.replaceChildren(h("details", { class: "settings" }, h("summary", null, "Settings"), form));
+    settings.replaceChildren(h("details.settings", h("summary", "Settings"), form));
     settings.querySelectorAll("details").forEach((each, index) => { each.open = open[index] ?? false; });
-    settings.append(h("p", { class: "muted small" }, "Changed ", moment(delegate.updated_at), ", registered ", moment(delegate.created_at), "."));
+    settings.append(h("p.muted.small", "Changed ", moment(delegate.updated_at), ", registered ", moment(delegate.created_at), "."));
   }
 }

@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, show, empty } from "./dom.js";
+import { h, show, empty, button } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
@@ -36,22 +36,22 @@ export function events(root, { query, signal }) {
     { id: "since", label: "From", type: "datetime-local", ...local, title: "From" },
     { id: "until", label: "Until", type: "datetime-local", ...local, title: "Until" },
   ]);
-  const pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => {
+  const pause = h("button", { "aria-pressed": "false", onclick: () => {
     isPaused = !isPaused;
     pause.setAttribute("aria-pressed", String(isPaused));
     pause.textContent = isPaused ? "❚❚ Paused" : "Pause";
     if (!isPaused) release();
   } }, "Pause");
-  const fresh = h("div", { class: "fresh", role: "status" });
-  const list = h("div", { class: "list" });
+  const fresh = h("div.fresh", { role: "status" });
+  const list = h("div.list");
   const body = h("tbody");
-  const table = h("table", { class: "events" },
-    h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
+  const table = h("table.events",
+    h("thead", h("tr", ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
   const foot = h("div");
   const later = h("section", { "aria-label": "Scheduled" });
-  show(list, h("p", { class: "calm" }, "Searching …"));
-  root.append(h("div", { class: "head" }, h("h1", null, "Events"), may("publish") && h("a", { class: "button primary", href: "#/post" }, "Publish an event")),
-    wanted.element, h("p", { class: "row muted" }, isLive ? ["Live.", pause] : ["Not live.", h("button", { type: "button", class: "quiet", onclick: () => wanted.go(others) }, "Show live events")]), fresh, list, later);
+  show(list, h("p.calm", "Searching …"));
+  root.append(h("div.head", h("h1", "Events"), may("publish") && h("a.button.primary", { href: "#/post" }, "Publish an event")),
+    wanted.element, h("p.row.muted", isLive ? ["Live.", pause] : ["Not live.", h("button.quiet", { onclick: () => wanted.go(others) }, "Show live events")]), fresh, list, later);
   if (isLive) scheduled(later, about, signal);
 
   const types = query.get("type")?.split(/[\s,]+/).filter(Boolean).join(",");
@@ -107,7 +107,7 @@ export function events(root, { query, signal }) {
 
   addEventListener("scroll", () => isReading() && calm(), { signal, passive: true });
 
-  const failed = (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message));
+  const failed = (error) => show(list, h("p.error", { role: "alert" }, error.errors?.[0]?.detail ?? error.message));
   if (!isLive) poll().catch((error) => signal.aborted || failed(error));
   else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
@@ -119,26 +119,25 @@ export function events(root, { query, signal }) {
   }
 
   function draw() {
-    show(fresh, waiting.length > 0 && h("button", { type: "button", class: "primary", "data-key": "fresh", onclick: () => {
+    show(fresh, waiting.length > 0 && h("button.primary", { key: "fresh", onclick: () => {
       scrollTo(0, 0);
       release();
     } }, t("{} new", count(waiting.length))));
     if (shown.length === 0) {
       const isFiltered = !isLive || types || about;
-      if (older) return show(list, h("p", { class: "calm" }, "No event matches so far."), h("button", { type: "button", "data-key": "older", onclick: more }, "Search older events"));
-      return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
+      if (older) return show(list, h("p.calm", "No event matches so far."), button("older", "Search older events", more));
+      return show(list, isFiltered ? h("p.calm", "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
         may("publish") && curl("v1/events", `--json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`)));
     }
     if (!table.isConnected) list.replaceChildren(table, foot);
     arrange(body, (isBusy && !isReading() ? shown.slice(0, first) : shown).flatMap(rowsOf));
-    show(foot, older && shown.length < 25 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
+    show(foot, older && shown.length < 25 * most && button("older", "Older events", more));
   }
 }
 
 /// Conditions on the data, as a filter on the event. Text that is no JSON is refused by the server.
 const content = (text) => (text?.trim() ? `{"data": ${text}}` : null);
 
-/// Adds and removes only what is not there already.
 function arrange(body, rows) {
   let next = body.firstChild;
   for (const row of rows) {
@@ -160,9 +159,9 @@ function rowsOf(each) {
   return built.get(each);
 }
 
-const row = (each) => [h("tr", null,
-  h("td", null, clock(each.time)),
-  h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": each.id }, each.type)),
-  h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain data", "data-key": "subject" + each.id }, cut(each.subject, 32))),
-  h("td", { class: "mono clip muted data" }, cut(each.data?.text ?? "", 120))),
-each.isGap && h("tr", { class: "gap" }, h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);
+const row = (each) => [h("tr",
+  h("td", clock(each.time)),
+  h("td.first", h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", key: each.id }, each.type)),
+  h("td.mono", each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain data", key: "subject" + each.id }, cut(each.subject, 32))),
+  h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))),
+each.isGap && h("tr.gap", h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

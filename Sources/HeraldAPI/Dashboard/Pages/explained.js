@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { address } from "./format.js";
 import { named, reason } from "./texts.js";
 
-export const explained = (delegates) => h("ul", { class: "changes" }, delegates.map((each) => h("li", null,
-  h("span", { class: each.matches ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.matches ? "●" : "✕"), each.matches ? "matching" : "not matching"),
+export const explained = (delegates) => h("ul.changes", delegates.map((each) => h("li",
+  h("span", { class: each.matches ? "state good" : "state rest" }, h("span.shape", { "aria-hidden": "true" }, each.matches ? "●" : "✕"), each.matches ? "matching" : "not matching"),
   h("a", { href: `#/delegates/${each.delegate}` }, address(each.url, 36)),
-  h("span", { class: "muted lines" }, each.clause ? named("clause " + each.clause.split("/")[1], `${each.clause}: ${reason(each.reason)}`) : each.reason && reason(each.reason)))));
+  h("span.muted.lines", each.clause ? named("clause " + each.clause.split("/")[1], `${each.clause}: ${reason(each.reason)}`) : each.reason && reason(each.reason)))));

@@ -8,7 +8,7 @@ import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 const most = 12;
 
 /// Draws into `root`; if the counts have changed since the last time, a dot moves along the ribbon.
-export function fanout(root, types, seats, delegates, isMore) {
+export function fanout(root, types, delegates, isMore) {
   const left = fold(types);
   const right = fold(delegates);
   const total = Math.max(1e-9, types.reduce((sum, each) => sum + each.rate, 0));
@@ -18,40 +18,37 @@ export function fanout(root, types, seats, delegates, isMore) {
   root.latest = new Map(types.map((each) => [each.type, each.id]));
 
   const rows = Math.max(left.shown.length + (left.rest ? 1 : 0), right.shown.length + (right.rest ? 1 : 0), 3);
-  const picture = h("div", { class: "fanout" },
-    h("ul", { class: "side", "aria-label": "Event types" }, left.shown.map(type),
-      left.rest > 0 && h("li", null, h("a", { href: "#/events", "data-key": "types" }, t("and {} more", left.rest)))),
+  const picture = h("div.fanout",
+    h("ul.side", { "aria-label": "Event types" }, left.shown.map(type),
+      left.rest > 0 && h("li", h("a", { href: "#/events", key: "types" }, t("and {} more", left.rest)))),
     ribbons(left, (each) => ({ weight: each.rate / total, tone: "flow", moves: moved.has(each.type) }), false),
-    hub(seats, delegates, total, isMore),
+    hub(delegates, total, isMore),
     ribbons(right, (each) => ({ weight: each.flow / total, tone: tone(each.status), moves: moved.size > 0 && each.flow > 0 }), true),
-    h("ul", { class: "side told", "aria-label": "Delegates" }, right.shown.map(delegate),
-      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, isMore ? "and many more" : t("and {} more", right.rest)))));
+    h("ul.side.told", { "aria-label": "Delegates" }, right.shown.map(delegate),
+      right.rest > 0 && h("li", h("a", { href: "#/delegates", key: "delegates" }, isMore ? "and many more" : t("and {} more", right.rest)))));
   picture.style.setProperty("--rows", rows);
   show(root, picture);
 }
 
 const fold = (all) => (all.length > most ? { shown: all.slice(0, most - 1), rest: all.length - most + 1 } : { shown: all, rest: 0 });
 
-const type = (each) => h("li", null, h("a", { href: `#/events?type=${encodeURIComponent(each.type)}`, "data-key": each.type },
-  h("span", { class: "mono clip", title: each.type }, each.type), h("span", { class: "muted" }, `${rate(each.rate)}/s`)));
+const type = (each) => h("li", h("a", { href: `#/events?type=${encodeURIComponent(each.type)}`, key: each.type },
+  h("span.mono.clip", { title: each.type }, each.type), h("span.muted", `${rate(each.rate)}/s`)));
 
 function delegate(each) {
   const behind = Math.min(100, 18 * Math.log10(1 + each.lag.events));
   const bar = s("svg", { class: "lag", "aria-hidden": "true", viewBox: "0 0 100 4", preserveAspectRatio: "none" },
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
-  return h("li", null, h("a", { href: `#/delegates/${each.id}`, "data-key": each.id },
-    h("span", { class: "clip data", title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
-    h("span", { class: "muted" }, each.lag.events > 0 ? t("{} behind", backlog(each.lag)) : "up to date")));
+  return h("li", h("a", { href: `#/delegates/${each.id}`, key: each.id },
+    h("span.clip.data", { title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
+    h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag)) : "up to date")));
 }
 
-const hub = (seats, delegates, total, isMore) => h("div", { class: "hub" },
-  h("span", { class: "disc", "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
+const hub = (delegates, total, isMore) => h("div.hub",
+  h("span.disc", { "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
     s("circle", { cx: 5, cy: 12, r: 2.6 }),
     s("path", { d: "M10 7.5a6.4 6.4 0 0 1 0 9M13.6 4.6a10.5 10.5 0 0 1 0 14.8M17.2 1.8a14.4 14.4 0 0 1 0 20.4" }))),
-  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, t(isMore ? " to more than {}" : " to {}", plural(delegates.length, "delegate")))),
-  h("details", { class: "seats", "data-key": "seats" },
-    h("summary", { "data-key": "seats-summary" }, h("span", { "aria-hidden": "true", class: "dots" }, seats.slice(0, 8).map(() => "●").join(" ")), t(" {} inside", seats.length)),
-    h("ul", null, seats.map((each) => h("li", null, each.description)))));
+  h("p", h("strong", `${rate(total)}/s`), h("span.muted", t(isMore ? " to more than {}" : " to {}", plural(delegates.length, "delegate")))));
 
 /// The ribbons between one side and the middle.
 function ribbons({ shown, rest }, look, isOutgoing) {

@@ -1,5 +1,6 @@
 // The settings of a delegate as a form: fields, parsing, and errors.
 
+import { api } from "./api.js";
 import { h } from "./dom.js";
 import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
@@ -50,18 +51,33 @@ const fields = [
 export class Fields {
   #delegate;
   #first = new Map();
+  #turn = 0;
+  #timer;
 
   /// - Parameter delegate: the delegate to edit; none for a new one.
   constructor(delegate) {
     this.#delegate = delegate;
     const used = fields.filter(({ isRecipe, name, only }) => !isRecipe && (delegate ? only !== "new" && (name in delegate || (name === "headers" && delegate.url)) : only !== "pull"));
-    this.general = h("p", { class: "error", role: "alert", hidden: true });
+    this.general = h("p.error", { role: "alert", hidden: true });
     this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
-    this.more = h("details", { class: "more" }, h("summary", null, "More settings"),
-      h("div", { class: "fields" }, used.filter((field) => field.more).map((field) => this.#row(field))));
+    this.more = h("details.more", h("summary", "More settings"),
+      h("div.fields", used.filter((field) => field.more).map((field) => this.#row(field))));
     this.recipe = new Recipe(delegate, () => this.read());
-    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more,
+    this.element = h("div.fields", this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more,
       delegate?.kind !== "pull" && this.recipe.element);
+    this.element.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#validate(), 400);
+    });
+  }
+
+  /// Checks the settings while the user types. An empty field is no error yet.
+  async #validate() {
+    const settings = this.read(false);
+    const mine = this.#turn;
+    if (!settings || !this.element.isConnected) return;
+    const errors = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }).then(() => [], (error) => error.errors ?? []);
+    if (mine === this.#turn) this.showErrors(errors.filter(({ pointer }) => this.inputs.get(pointer?.split("/")[1])?.value), "", false);
   }
 
   /// Whether a delegate still has the initial settings of the form.
@@ -84,14 +100,17 @@ export class Fields {
   #row(field) {
     const isHidden = this.#delegate && field.name === "headers" && this.#delegate.header_names.length > 0;
     const hint = isHidden ? t("Set: {}. Name one to replace it; “Name:” alone removes it.", this.#delegate.header_names.join(", ")) : field.hint;
-    return h("div", { class: "field" }, h("label", { for: "field-" + field.name }, field.title), this.inputs.get(field.name),
-      h("p", { class: "hint", id: "hint-" + field.name }, hint), h("p", { class: "error", id: "error-" + field.name }));
+    return h("div.field", h("label", { for: "field-" + field.name }, field.title), this.inputs.get(field.name),
+      h("p.hint", { id: "hint-" + field.name }, hint), h("p.error", { id: "error-" + field.name }));
   }
 
   /// The values of the form: all fields that are filled in, or, for an existing delegate, the changed ones; an empty
   /// field means the default. `null` if a field is invalid; the reason is shown at the field then.
-  read() {
-    this.showErrors([]);
+  /// - Parameter isFinal: whether the first error gets the focus.
+  read(isFinal = true) {
+    this.#turn += 1;
+    clearTimeout(this.#timer);
+    if (isFinal) this.showErrors([]);
     const result = {};
     for (const field of fields) {
       const input = this.inputs.get(field.name);
@@ -100,12 +119,12 @@ export class Fields {
       if (value === "") result[field.name] = this.#delegate ? this.#emptied(field) : undefined;
       else if (field.type === json && mistake(value)) {
         const { line, column, words: reason } = mistake(value);
-        this.showErrors([{ pointer: "/" + field.name, detail: t("Line {}, column {}: {}.", line, column, t(reason)) }]);
+        this.showErrors([{ pointer: "/" + field.name, detail: t("Line {}, column {}: {}.", line, column, t(reason)) }], "", isFinal);
         return null;
       } else result[field.name] = this.#patched(field, field.type.read(value));
     }
     const wrong = this.recipe.add(result);
-    if (wrong) this.showErrors([wrong]);
+    if (wrong) this.showErrors([wrong], "", isFinal);
     return wrong ? null : result;
   }
 
@@ -122,7 +141,7 @@ export class Fields {
   }
 
   /// Shows each error at its field, and errors without a field at the top. The first one gets the focus.
-  showErrors(errors, detail = "") {
+  showErrors(errors, detail = "", isFinal = true) {
     const texts = new Map();
     const general = [];
     for (const error of errors) {
@@ -143,7 +162,7 @@ export class Fields {
     }
     const invalid = this.recipe.showErrors(errors);
     const first = [...this.inputs].find(([name]) => texts.has(name))?.[1] ?? invalid;
-    if (!first) return;
+    if (!first || !isFinal) return;
     for (const each of [this.more, this.recipe.element]) if (each.contains(first)) each.open = true;
     first.focus();
   }

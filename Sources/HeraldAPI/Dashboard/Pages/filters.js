@@ -16,13 +16,13 @@ export const errors = { ...Object.fromEntries("timeout connection_failed name_no
 export function filters(page, query, fields, others = []) {
   const inputs = new Map();
   let timer;
-  const element = h("form", { class: "filters", role: "search", onsubmit: submit, onchange: later }, fields.filter(Boolean).map((each) => {
+  const element = h("form.filters", { role: "search", onsubmit: submit, onchange: later }, fields.filter(Boolean).map((each) => {
     const value = query.get(each.id) ?? "";
     const input = each.options
       ? h("select", { id: each.id, "aria-label": each.label }, Object.entries(complete(each.options, value)).map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
       : h("input", { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, value: each.show ? each.show(value) : value, autocomplete: "off", spellcheck: "false", title: each.title ?? each.label });
     inputs.set(each.id, { input, read: each.read ?? ((text) => text.trim()) });
-    return input;
+    return each.type ? h("label", each.label, " ", input) : input;
   }));
 
   function go(changes = {}) {

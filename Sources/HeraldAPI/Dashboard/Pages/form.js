@@ -8,7 +8,6 @@ import { mistake, Stored } from "./json.js";
 export const row = (name, title, input, hint = "") => ({ name, title, input, hint });
 export const line = (value = "", properties = {}) => filled(h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...properties }), value);
 export const area = (value = "", rows = 6) => filled(h("textarea", { rows, spellcheck: "false" }), value);
-/// - Parameter options: pairs of a value and its words.
 export const choice = (options, value, properties = {}) => filled(h("select", properties, options.map(([each, words]) => h("option", { value: each }, words))), value);
 
 function filled(input, value) {
@@ -31,17 +30,17 @@ const place = (name) => "/" + name.replaceAll("-", "/");
 
 /// Opens a form. `submit` sends it; the dialog closes when that has succeeded, and the text that it returns is shown.
 export function openForm(title, rows, words, submit) {
-  const general = h("p", { class: "error", role: "alert" });
-  const notes = new Map(rows.map(({ name }) => [name, h("p", { class: "error", id: "error-" + name })]));
+  const general = h("p.error", { role: "alert" });
+  const notes = new Map(rows.map(({ name }) => [name, h("p.error", { id: "error-" + name })]));
   for (const { name, input } of rows) {
     input.id = "field-" + name;
     input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
   }
-  const dialog = h("dialog", { class: "form", "aria-labelledby": "form-title", onclose: () => dialog.remove() },
+  const dialog = h("dialog.form", { "aria-labelledby": "form-title", onclose: () => dialog.remove() },
     h("h2", { id: "form-title" }, title),
-    h("form", { novalidate: true, onsubmit: send }, general, h("div", { class: "fields" }, rows.map(({ name, title: label, input, hint }) =>
-      h("div", { class: "field" }, h("label", { for: input.id }, label), input, h("p", { class: "hint", id: "hint-" + name }, hint), notes.get(name)))),
-    h("div", { class: "actions" }, h("button", { class: "primary" }, words), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
+    h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ name, title: label, input, hint }) =>
+      h("div.field", h("label", { for: input.id }, label), input, h("p.hint", { id: "hint-" + name }, hint), notes.get(name)))),
+    h("div.actions", h("button.primary", words), h("button", { onclick: () => dialog.close() }, "Cancel"))));
   document.body.append(dialog);
   dialog.showModal();
 

@@ -10,7 +10,7 @@ const states = {
   running: ["●", "good"],
   retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
   failing: ["▲", "bad"], exhausted: ["▲", "bad"], failed: ["▲", "bad"],
-  paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
+  behind: ["◐", "wait"], paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
   logged_out: ["✕", "rest"], stopped: ["✕", "rest"], unknown: ["○", "rest"],
 };
 
@@ -20,7 +20,7 @@ export const statuses = ["failing", "disabled", "gone", "pending_verification", 
 export const tone = (state) => (states[state] ?? ["", "rest"])[1];
 export const state = (name) => {
   const [shape, colour] = states[name] ?? ["○", "rest"];
-  return h("span", { class: `state ${colour}` }, h("span", { class: "shape", "aria-hidden": "true" }, shape),
+  return h("span", { class: `state ${colour}` }, h("span.shape", { "aria-hidden": "true" }, shape),
     name.replaceAll("_", " "));
 };
 
@@ -46,14 +46,12 @@ export function duration(milliseconds) {
 /// The last status or error of a delivery; empty if there is none.
 export const failure = (each) => (each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " "));
 
-/// Bytes: 812 B, 4.5 KiB, 1.2 GiB.
 export function size(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   return `${digits(bytes / 1024 ** unit)} ${units[unit]}`;
 }
 
-/// A reason as a separate sentence.
 export const sentence = (given, text = given && reason(given)) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
 
 // Formatters are expensive to make, and a list has hundreds of times.
@@ -79,6 +77,19 @@ export function clock(text) {
     day + timeOfDay.format(time) + "." + text.slice(20, 23));
 }
 
+const limits = {
+  concurrency: (each) => t("open requests, {} at once", count(each.concurrency)),
+  rate_limit: () => "its rate limit",
+  throttled: (each) => each.rate === null ? "failures in a row" : t("rejections, {}/s", count(Math.round(each.rate))),
+  circuit_open: (each) => each.next_probe_at ? ["open circuit, next probe ", moment(each.next_probe_at)] : "open circuit, probing",
+  slots: () => "slots of the server",
+  ordering: (each) => each.blocked_subject === null ? "an earlier delivery" : t("an earlier delivery about {}", each.blocked_subject),
+  waiting: () => "deliveries that wait for a retry",
+};
+
+/// What prevents deliveries that are due from starting.
+export const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
+
 /// Long texts are truncated in the middle; the whole is in the title.
 export function cut(text, length) {
   if (text.length <= length) return text;
@@ -100,12 +111,14 @@ export function host(url) {
   }
 }
 
+/// The receiver of a delivery: its description and address.
+export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url ?? each.delegate, length));
+
 /// Host and path, with emphasis on the host.
 export function address(url, length = 48) {
   const { origin } = URL.canParse(url) ? new URL(url) : { origin: "" };
-  return h("span", { class: "address mono", title: url }, host(url),
-    h("span", { class: "muted" }, cut(url.slice(origin.length), length)));
+  return h("span.address.mono", { title: url }, host(url),
+    h("span.muted", cut(url.slice(origin.length), length)));
 }
 
-/// A stored value with line breaks.
 export const pretty = (value) => indented(value.text);

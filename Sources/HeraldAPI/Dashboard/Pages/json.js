@@ -88,7 +88,6 @@ class Reader {
     return true;
   }
 
-  /// The next value, in this shape.
   read(shape) {
     this.space();
     const start = this.place;
@@ -112,7 +111,6 @@ class Reader {
     return shape === stored ? new Stored(text) : JSON.parse(text);
   }
 
-  /// The name of a member, and the colon.
   name() {
     this.space();
     const start = this.place;

@@ -1,5 +1,6 @@
 // Keeps a visible page up to date.
 
+import { acting } from "./api.js";
 import { notice } from "./dom.js";
 import { read } from "./json.js";
 
@@ -36,6 +37,11 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
     try {
       const query = await start();
       if (isOver()) return;
+      // An EventSource sends no header, and so can't name another app.
+      if (acting) {
+        timer = setTimeout(open, 3000);
+        return take([]);
+      }
       source = new EventSource(`${path}?${new URLSearchParams(query)}`);
     } catch (error) {
       if (isOver()) return;

@@ -4,9 +4,9 @@ import { api } from "./api.js";
 import { h, s, show } from "./dom.js";
 import { keep } from "./live.js";
 import { state, moment, count } from "./format.js";
+import { table } from "./pages.js";
 
 const shards = 64;
-/// How many moves are shown.
 const shown = 10;
 
 /// Fills `root` when there are several. They concern the whole server: users of a single app do not see them.
@@ -14,28 +14,26 @@ export function nodes(root, signal) {
   const allowed = new AbortController();
   keep(async () => {
     const [{ data }, moves] = await Promise.all([api.nodes(), api.moves()]);
-    show(root, data.length > 1 && h("section", { "aria-labelledby": "nodes" }, h("h2", { id: "nodes" }, "Nodes"), table(data),
+    show(root, data.length > 1 && h("section", { "aria-labelledby": "nodes" }, h("h2", { id: "nodes" }, "Nodes"), list(data),
       history(moves.data.slice(0, shown), data)));
   }, 2000, AbortSignal.any([signal, allowed.signal]), (error) => error.status === 403 && allowed.abort());
 }
 
-const table = (all) => h("table", { class: "nodes" },
-  h("thead", null, h("tr", null, ["Node", "Version", "Shards", "Behind", "Seen", "State"].map((title) => h("th", { scope: "col" }, title)))),
-  h("tbody", null, all.map((each) => row(each, hue(each.id, all)))));
+const list = (all) => table("nodes", ["Node", "Version", "Shards", "Behind", "Seen", "State"], all.map((each) => row(each, hue(each.id, all))));
 
 /// The oldest node has the first colour, so that a new one changes no other.
 const hue = (id, all) => `hue${(all.length - 1 - all.findIndex((each) => each.id === id)) % 6}`;
 
 const name = (each) => each.name.replace(/^herald, /, "");
 
-const row = (each, hue) => h("tr", null,
-  h("td", { class: "first" }, h("span", { class: "strong" }, name(each)),
-    h("div", { class: "sub mono muted" }, each.id, each.is_self && " · shows this page")),
-  h("td", { class: "number", "data-label": "version" }, each.version),
+const row = (each, hue) => h("tr",
+  h("td.first", h("span.strong", name(each)),
+    h("div.sub.mono.muted", each.id, each.is_self && " · shows this page")),
+  h("td.number", { "data-label": "version" }, each.version),
   h("td", { "data-label": "shards" }, count(each.shards.length), strip(each.shards, hue)),
-  h("td", { class: "number", "data-label": "behind" }, each.lag_events === null ? "–" : count(each.lag_events)),
-  h("td", { class: "number", "data-label": "seen" }, moment(each.seen_at)),
-  h("td", null, state(each.present ? "running" : each.left_at ? "stopped" : "gone")));
+  h("td.number", { "data-label": "behind" }, each.lag_events === null ? "–" : count(each.lag_events)),
+  h("td.number", { "data-label": "seen" }, moment(each.seen_at)),
+  h("td", state(each.present ? "running" : each.left_at ? "stopped" : "gone")));
 
 /// A cell for each shard, those of the node in its colour.
 const strip = (own, hue) => s("svg", { class: "shards", viewBox: `0 0 ${shards} 8`, preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -44,18 +42,15 @@ const strip = (own, hue) => s("svg", { class: "shards", viewBox: `0 0 ${shards} 
 const cells = (numbers) => numbers.map((number) => `M${number} 0h.8v8h-.8z`).join("");
 
 const history = (moves, all) => moves.length > 0 && [
-  h("h3", { id: "moves" }, "What moved"),
-  h("table", { class: "moves", "aria-labelledby": "moves" },
-    h("thead", null, h("tr", null, ["When", "Shards", "From", "To"].map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", null, moves.map((each) => h("tr", null,
-      h("td", { class: "first" }, moment(each.moved_at)),
-      h("td", { "data-label": "shards" }, count(each.shards.length), all.some(({ id }) => id === each.to) && strip(each.shards, hue(each.to, all))),
-      h("td", { "data-label": "from" }, party(each.from, all), h("div", { class: "sub muted" }, reasons[each.reason])),
-      h("td", { "data-label": "to" }, party(each.to, all))))))];
+  h("h3", "What moved"), table("moves", ["When", "Shards", "From", "To"], moves.map((each) => h("tr",
+    h("td.first", moment(each.moved_at)),
+    h("td", { "data-label": "shards" }, count(each.shards.length), all.some(({ id }) => id === each.to) && strip(each.shards, hue(each.to, all))),
+    h("td", { "data-label": "from" }, party(each.from, all), h("div.sub.muted", reasons[each.reason])),
+    h("td", { "data-label": "to" }, party(each.to, all)))))];
 
 const reasons = { given: "gave them", lost: "its session had ended" };
 
 const party = (id, all) => {
   const node = all.find((each) => each.id === id);
-  return node ? name(node) : id ? h("span", { class: "mono" }, id) : "–";
+  return node ? name(node) : id ? h("span.mono", id) : "–";
 };

@@ -1,10 +1,10 @@
 // The overview: the flow of events, charts, problems, and the nodes.
 
 import { curl, may } from "./access.js";
-import { api, matches } from "./api.js";
-import { h, show, empty, notice } from "./dom.js";
+import { acting, api, matches } from "./api.js";
+import { h, show, empty, notice, button } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, count, duration, sentence, plural, backlog, failure, statuses as order } from "./format.js";
+import { state, name, address, count, duration, sentence, plural, backlog, failure, flow as limit, statuses as order } from "./format.js";
 import { t } from "./texts.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
@@ -14,14 +14,14 @@ import { nodes } from "./nodes.js";
 
 const history = new History();
 const mostCards = 50;
+const trouble = order.filter((each) => each !== "active").join(",");
 
 export function overview(root, { signal }) {
   const picture = h("section", { "aria-labelledby": "flow" });
   const charts = new Charts();
   const attention = h("section", { "aria-labelledby": "attention" });
   const sharing = h("div");
-  // What needs attention comes first.
-  root.append(h("h1", null, "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, charts.element, activity(signal, may("admin") ? { apps: "all" } : {}), sharing);
+  root.append(h("h1", "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, charts.element, activity(signal, may("admin") && !acting ? { apps: "all" } : {}), sharing);
   nodes(sharing, signal);
 
   // The metrics concern the whole server: they are not available to users of a single app.
@@ -35,19 +35,43 @@ export function overview(root, { signal }) {
     numbers.abort();
   });
 
+  // Apps are isolated: the trouble of each other one is a line.
+  let others = [];
+  if (may("admin")) keep(async () => {
+    const found = [];
+    for (const { name } of (await api.apps()).data.filter((each) => each.name !== (acting ?? "default"))) {
+      const [lost, ill] = await Promise.all([api.counts("exhausted", 1, name), api.delegates({ kind: "webhook", status: trouble }, name)]);
+      if (signal.aborted) return;
+      if (lost.deliveries + ill.data.length > 0) found.push({ name, lost: lost.deliveries, ill: ill.data.length });
+    }
+    others = found;
+    refresh();
+  }, 20_000, signal);
+
   const refresh = keep(async () => {
     // The first page has what the picture shows; the other one all trouble.
-    const [delegates, inside, ill, lost, recent] = await Promise.all([api.delegates({ kind: "webhook", sort: "status" }), api.delegates({ kind: "in_memory" }),
-      api.delegates({ kind: "webhook", status: order.filter((each) => each !== "active").join(","), sort: "status", limit: mostCards }),
-      api.counts("exhausted", mostCards), api.events({ limit: 200 })]);
+    const [delegates, ill, lost, retried, recent, late] = await Promise.all([api.delegates({ kind: "webhook", sort: "status" }),
+      api.delegates({ kind: "webhook", status: trouble, sort: "status", limit: mostCards }),
+      api.counts("exhausted", mostCards), api.counts("retrying", 200), api.events({ limit: 200 }), behind()]);
+    for (const each of ill.data) each.last = [...retried.data, ...lost.data].find(({ delegate }) => delegate === each.id);
     const types = flow(recent.data);
     const webhooks = delegates.data.map((each) => weigh(each, types));
     webhooks.sort((left, right) => order.indexOf(left.status) - order.indexOf(right.status)
       || right.lag.events - left.lag.events || right.flow - left.flow);
     if (webhooks.length === 0) show(picture, teach(types.length > 0));
-    else fanout(picture, types, inside.data, webhooks, delegates.next_cursor !== null);
-    show(attention, needs(webhooks.length > 0, ill, lost, (id, words) => act(id, words, refresh)));
-  }, 3000, signal, (error) => show(picture, h("p", { class: "error" }, error.message)));
+    else fanout(picture, types, webhooks, delegates.next_cursor !== null);
+    show(attention, needs(webhooks.length > 0, ill, late, lost, others, (id, words) => act(id, words, refresh)));
+  }, 3000, signal, (error) => show(picture, h("p.error", error.message)));
+}
+
+/// Active delegates whose oldest event has waited for a minute.
+async function behind() {
+  const { data } = await api.delegates({ kind: "webhook", status: "active", sort: "lag", limit: 5 });
+  const found = await Promise.all(data.filter((each) => each.lag.events > 0).map(async (each) => {
+    const numbers = await api.statistics(each.id).catch(() => null);
+    return { ...each, seconds: numbers?.pending.seconds };
+  }));
+  return found.filter((each) => each.seconds >= 60);
 }
 
 /// The types of the latest events, most frequent first, with their rates per second.
@@ -71,32 +95,37 @@ function weigh(delegate, types) {
   return { ...delegate, lag: { events: 0, in_flight: 0, retrying: 0, ...delegate.lag }, flow };
 }
 
-function needs(isUsed, ill, lost, act) {
+function needs(isUsed, ill, late, lost, others, act) {
   const heading = h("h2", { id: "attention" }, "Needs attention");
-  if (ill.data.length === 0 && lost.deliveries === 0) return [heading, h("p", { class: "calm" }, isUsed ? "Nothing: every delegate receives its events." : "Nothing yet.")];
-  return [heading, lost.deliveries > 0 && exhausted(lost), ill.data.length > 0 && h("ul", { class: "cards" }, ill.data.map((each) => card(each, act))),
-    ill.next_cursor && h("p", null, h("a", { href: "#/delegates", "data-key": "ill" }, "All delegates, failing first"))];
+  if (ill.data.length + late.length + lost.deliveries + others.length === 0) return [heading, h("p.calm", isUsed ? "Nothing: every delegate receives its events." : "Nothing yet.")];
+  return [heading, lost.deliveries > 0 && exhausted(lost), ill.data.length + late.length > 0 && h("ul.cards", [...ill.data, ...late].map((each) => card(each, act))),
+    others.map(other),
+    ill.next_cursor && h("p", h("a", { href: "#/delegates", key: "ill" }, "All delegates, failing first"))];
 }
 
-/// The deliveries that are given up, by delegate, with the last error of each.
-const exhausted = (lost) => h("section", { class: "card", "aria-labelledby": "exhausted" },
-  h("div", { class: "row" }, state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery", "deliveries"))),
-    h("a", { class: "button", href: "#/deliveries?state=exhausted", "data-key": "exhausted" }, "Show them")),
-  h("ul", { class: "changes" }, lost.data.slice(0, 10).map((each) => h("li", null,
-    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, "data-key": "lost" + each.delegate }, t("{} to {}", count(each.deliveries), name(each))),
-    h("span", { class: "muted" }, failure(each) && t("last: {}", t(failure(each))))))),
-  lost.delegates > 10 && h("p", { class: "muted" }, t("and to {} more", plural(lost.delegates - 10, "delegate"))));
+const other = ({ name, lost, ill }) => h("div.card.row", h("strong.data", `App: ${name}`), lost > 0 && h("span", `${plural(lost, "delivery", "deliveries")} given up`), ill > 0 && h("span", `${plural(ill, "delegate")} not active`),
+  button("app" + name, "Show", () => dispatchEvent(new CustomEvent("app", { detail: name }))));
 
-const card = (each, act) => h("li", { class: "card" },
-  h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong data", "data-key": each.id }, name(each)),
+/// The deliveries that are given up, by delegate, with the last error of each.
+const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" },
+  h("div.row", state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery", "deliveries"))),
+    h("a.button", { href: "#/deliveries?state=exhausted", key: "exhausted" }, "Show them")),
+  h("ul.changes", lost.data.slice(0, 10).map((each) => h("li",
+    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, key: "lost" + each.delegate }, t("{} to {}", count(each.deliveries), name(each))),
+    h("span.muted", failure(each) && t("last: {}", t(failure(each))))))),
+  lost.delegates > 10 && h("p.muted", t("and to {} more", plural(lost.delegates - 10, "delegate"))));
+
+const card = (each, act) => h("li.card",
+  h("div.row", state(each.seconds ? "behind" : each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong data", key: each.id }, name(each)),
     address(each.url, 32)),
-  h("p", null, sentence(each.status_reason)),
-  h("p", { class: "muted" }, each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",
-    t("{} behind, {} waiting.", backlog(each.lag), plural(each.lag.retrying, "retry", "retries"))),
-  h("div", { class: "actions" },
-    may("manage") && h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
-      each.status === "failing" ? "Probe now" : "Resume"),
-    h("a", { class: "button", href: `#/delegates/${each.id}` }, "Details")));
+  h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", t("Last error"), ": ", t(failure(each.last)), "."]),
+  h("p.muted", each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",
+    t("{} behind, {} waiting.", backlog(each.lag), plural(each.lag.retrying, "retry", "retries")),
+    each.seconds && each.flow.limited_by && [" ", t("Limited by"), ": ", limit(each.flow), "."]),
+  h("div.actions",
+    may("manage") && !each.seconds && button("try" + each.id, each.status === "failing" ? "Probe now" : "Resume",
+      () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.")),
+    h("a.button", { href: `#/delegates/${each.id}` }, "Details")));
 
 async function act(id, words, refresh) {
   await api.resume(id);

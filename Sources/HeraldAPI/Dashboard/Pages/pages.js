@@ -1,6 +1,6 @@
 // A list that the server returns in pages.
 
-import { h, show } from "./dom.js";
+import { h, show, button } from "./dom.js";
 import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
@@ -8,7 +8,7 @@ import { keep } from "./live.js";
 /// - Returns: reads the first page again; its `isLonger` says whether the user has opened more pages.
 export function pages(root, signal, { read, draw, older, milliseconds = 10_000, isCovered = () => false }) {
   let [found, next, isLonger, turn] = [[], null, false, 0];
-  const redraw = () => show(root, draw(found, next), next && h("button", { type: "button", "data-key": "more", onclick: more }, older));
+  const redraw = () => show(root, draw(found, next), next && button("more", older, more));
 
   async function more() {
     const mine = turn += 1;
@@ -18,7 +18,7 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
     const rows = root.querySelector("tbody, ol");
     if (!rows) return redraw();
     // The rows before stay.
-    rows.append(...h("div", null, draw(page.data, next, found)).querySelector("tbody, ol")?.childNodes ?? []);
+    rows.append(...h("div", draw(page.data, next, found)).querySelector("tbody, ol")?.childNodes ?? []);
     if (!next) root.lastChild.remove();
   }
 
@@ -29,7 +29,7 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
     if (turn !== mine) return;
     [found, next] = [page.data, page.next_cursor];
     redraw();
-  }, milliseconds, signal, (error) => show(root, h("p", { class: "error", role: "alert" }, error.message)));
+  }, milliseconds, signal, (error) => show(root, h("p.error", { role: "alert" }, error.message)));
   return Object.assign(() => {
     isLonger = false;
     turn += 1;
@@ -37,6 +37,5 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
   }, { isLonger: () => isLonger });
 }
 
-/// The head and the rows of a table.
 export const table = (name, titles, rows) => h("table", { class: name },
-  h("thead", null, h("tr", null, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", null, rows));
+  h("thead", h("tr", titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", rows));

@@ -4,29 +4,33 @@ import { api } from "./api.js";
 import { h, show } from "./dom.js";
 import { explained } from "./explained.js";
 import { plural } from "./format.js";
+import { choice } from "./form.js";
 import { indented, mistake, write } from "./json.js";
 
 const templates = {
   "auth.logged_in": { type: "auth.logged_in", data: { user: { id: 42, name: "Ada" } } },
-  "auth.logged_out": { type: "auth.logged_out", data: { user: { id: 42 } } },
-  "auth.status_changed": { type: "auth.status_changed", data: { user_id: "42", status: "logged_in" } },
   "app_state.changed": { type: "app_state.changed", data: { state: { data_retrieval: "success" } } },
   "something of your own": { type: "order.paid", subject: "order:1001", data: { amount: 12.5, currency: "EUR" } },
 };
 
 export function post(root, { query }) {
   const input = h("textarea", { id: "event", rows: 14, spellcheck: "false", class: "mono", "aria-describedby": "event-error", oninput: check });
-  const wrong = h("p", { class: "error", id: "event-error", role: "alert" });
+  const wrong = h("p.error", { id: "event-error", role: "alert" });
   const answer = h("div", { role: "status" });
   const set = (name) => {
     input.value = JSON.stringify(templates[name], null, 2);
     check();
     show(answer);
   };
-  root.append(h("h1", null, "Publish an event"), h("p", { class: "templates", role: "group", "aria-label": "Templates" },
-    Object.keys(templates).map((name) => h("button", { type: "button", class: "chip", onclick: () => set(name) }, name))),
+  const types = choice([["", "A described type"]], "", { id: "described", "aria-label": "Example of a described type", hidden: true, onchange: () => types.value && example(types.value) });
+  api.types({ limit: 200 }).then(({ data }) => {
+    types.append(...data.map(({ type }) => h("option.data", { value: type }, type)));
+    types.hidden = data.length === 0;
+  }, () => {});
+  root.append(h("h1", "Publish an event"), h("p.templates", { role: "group", "aria-label": "Templates" }, types,
+    Object.keys(templates).map((name) => h("button.chip", { onclick: () => set(name) }, name))),
   h("form", { onsubmit: send }, h("label", { for: "event" }, "The event, as JSON"), input, wrong,
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Publish"), h("button", { type: "button", onclick: dryRun }, "Dry run"))), answer);
+    h("div.actions", h("button.primary", "Publish"), h("button", { onclick: dryRun }, "Dry run"))), answer);
   set("auth.logged_in");
   if (query.get("type")) example(query.get("type"));
 
@@ -82,8 +86,7 @@ function lineOf(text, pointer) {
   return place < 0 ? "" : `Line ${text.slice(0, place).split("\n").length}: `;
 }
 
-/// The delegates of a dry run.
 export const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
-  h("h2", null, `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
-  warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
+  h("h2", `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
+  warnings?.map((each) => h("p.error", `${each.pointer} ${each.detail}`)),
   explained(delegates.slice(0, 200))];

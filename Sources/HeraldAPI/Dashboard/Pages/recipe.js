@@ -3,6 +3,7 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, code } from "./dom.js";
+import { explained } from "./explained.js";
 import { area, choice, line } from "./form.js";
 import { Stored, indented, members, mistake } from "./json.js";
 import { t } from "./texts.js";
@@ -34,7 +35,7 @@ const isBelow = (pointer, place) => `${pointer}/`.startsWith(place + "/");
 function row(input, title, hint, isWide) {
   const name = input.id.slice(6);
   input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
-  return h("div", { class: isWide ? "field wide" : "field" }, h("label", { for: input.id }, title), input, h("p", { class: "hint", id: "hint-" + name }, hint), h("p", { class: "error", id: "error-" + name }));
+  return h("div", { class: isWide ? "field wide" : "field" }, h("label", { for: input.id }, title), input, h("p.hint", { id: "hint-" + name }, hint), h("p.error", { id: "error-" + name }));
 }
 
 export class Recipe {
@@ -43,13 +44,11 @@ export class Recipe {
   #settings;
   #kind;
   #own;
-  #fields = h("div", { class: "fields wide" });
+  #fields = h("div.fields.wide");
   #inputs = new Map();
   #answer = h("div", { role: "status" });
 
-  /// - Parameters:
-  ///   - delegate: the delegate to edit; none for a new one.
-  ///   - settings: returns the settings of the whole form; `null` if one is invalid.
+  /// - Parameter settings: returns the settings of the whole form; `null` if one is invalid.
   constructor(delegate, settings) {
     this.#delegate = delegate;
     this.#settings = settings;
@@ -62,7 +61,7 @@ export class Recipe {
     this.#kind.value = this.#stored ? "own" : "";
     this.#own = area(this.#stored);
     this.#own.id = "field-recipe";
-    this.element = h("details", { class: "more" }, h("summary", null, "Request and preview"), h("div", { class: "fields" },
+    this.element = h("details.more", h("summary", "Request and preview"), h("div.fields",
       row(this.#kind, "Request recipe", "Makes the body, headers and signature that a receiver expects.", true),
       this.#fields, may("manage") && this.#preview()));
     this.#choose();
@@ -105,7 +104,6 @@ export class Recipe {
     return Object.fromEntries([...gone, ...now]);
   }
 
-  /// Shows the errors of its fields.
   /// - Returns: the first invalid input; `null` if there is none.
   showErrors(errors) {
     const general = this.#kind.value === "own" ? this.#own : this.#kind;
@@ -143,21 +141,22 @@ export class Recipe {
     const preview = async () => {
       const settings = this.#settings();
       if (!settings) return;
+      // Whether the stored settings match it.
+      const told = this.#delegate && which.value === "event" && await api.explain(this.#delegate.id, name.value.trim()).then((found) => explained([found]), () => null);
       try {
         const query = which.value && name.value.trim() ? { [which.value]: name.value.trim() } : {};
         const made = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }, query);
         const head = [`${made.method} ${made.url}`, ...Object.entries(made.headers).map(([key, value]) => `${key}: ${value}`)];
-        show(answer, h("h3", null, "The request"), code(head.join("\n")), made.body ? code(mistake(made.body) ? made.body : indented(made.body)) : h("p", { class: "calm" }, "It has no body."));
+        show(answer, told, h("h3", "The request"), code(head.join("\n")), made.body ? code(mistake(made.body) ? made.body : indented(made.body)) : h("p.calm", "It has no body."));
       } catch (error) {
-        show(answer, h("p", { class: "error" }, "The request can't be made."), h("ul", { class: "changes" },
-          (error.errors?.length > 0 ? error.errors : [{ detail: error.message }]).map(({ pointer, parameter, detail }) => h("li", null, (pointer || parameter) && h("span", { class: "mono" }, pointer || parameter), h("span", { class: "data" }, detail)))));
+        show(answer, told, h("p.error", "The request can't be made."), h("ul.changes",
+          (error.errors?.length > 0 ? error.errors : [{ detail: error.message }]).map(({ pointer, parameter, detail }) => h("li", (pointer || parameter) && h("span.mono", pointer || parameter), h("span.data", detail)))));
       }
     };
-    return h("div", { class: "wide" }, h("div", { class: "filters", role: "group", "aria-label": "Preview" }, which, name, h("button", { type: "button", onclick: preview }, "Preview")), answer);
+    return h("div.wide", h("div.filters", { role: "group", "aria-label": "Preview" }, which, name, h("button", { onclick: preview }, "Preview")), answer);
   }
 }
 
-/// Sets a member of the settings.
 function set(settings, pointer, value) {
   const names = pointer.slice(1).split("/");
   const last = names.pop();

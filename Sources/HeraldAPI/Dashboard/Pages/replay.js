@@ -17,8 +17,8 @@ export function leases(id, signal) {
   const element = h("div", { role: "status" });
   keep(async () => {
     const { data, next_cursor: more } = await api.leases(id);
-    show(element, h("h3", null, t("Leases: {}", data.length + (more ? "+" : ""))), data.slice(-10).map((each) =>
-      h("p", null, plural(each.events, "event"), ", ", moment(each.created_at))));
+    show(element, h("h3", t("Leases: {}", data.length + (more ? "+" : ""))), data.slice(-10).map((each) =>
+      h("p", plural(each.events, "event"), ", ", moment(each.created_at))));
   }, 2000, signal);
   return { element };
 }
@@ -34,9 +34,9 @@ export function replays(id, signal) {
     show(list, data.map((each) => {
       const most = Math.max(1, whole.get(each.id) ?? 0, each.events);
       whole.set(each.id, most);
-      return h("div", { class: "row" }, h("progress", { max: most, value: most - each.events, "aria-label": "Progress of the replay" }),
-        h("span", null, t("Replay: {} left, started ", number(each)), moment(each.created_at)),
-        may("manage") && h("button", { type: "button", "data-key": "end" + each.id, onclick: () => end(each.id) }, "Stop"));
+      return h("div.row", h("progress", { max: most, value: most - each.events, "aria-label": "Progress of the replay" }),
+        h("span", t("Replay: {} left, started ", number(each)), moment(each.created_at)),
+        may("manage") && h("button", { key: "end" + each.id, onclick: () => end(each.id) }, "Stop"));
     }));
   }, 2000, signal);
 

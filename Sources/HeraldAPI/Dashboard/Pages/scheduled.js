@@ -11,25 +11,24 @@ import { t } from "./texts.js";
 export function scheduled(root, subject, signal) {
   const refresh = pages(root, signal, {
     read: (cursor) => api.scheduled({ subject, limit: 20, cursor }),
-    draw: (found) => found.length > 0 && [h("h2", null, "Scheduled"), table("events", ["When", "Type", "Subject", "Data", ""], found.map(row))],
+    draw: (found) => found.length > 0 && [h("h2", "Scheduled"), table("events", ["When", "Type", "Subject", "Data", ""], found.map(row))],
     older: "Later events",
   });
 
-  const row = (each) => h("tr", null,
-    h("td", null, moment(each.deliver_at)),
-    h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": "later" + each.id }, each.type)),
-    h("td", { class: "mono" }, each.subject && cut(each.subject, 32)),
-    h("td", { class: "mono clip muted data" }, cut(each.data?.text ?? "", 120)),
-    h("td", null, may("publish") && h("button", { type: "button", class: "quiet", "data-key": "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));
+  const row = (each) => h("tr",
+    h("td", moment(each.deliver_at)),
+    h("td.first", h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", key: "later" + each.id }, each.type)),
+    h("td.mono", each.subject && cut(each.subject, 32)),
+    h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120)),
+    h("td", may("publish") && h("button.quiet", { key: "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));
 
   async function cancel(each) {
     if (!await confirm(t("Cancel {}? It is not published.", each.type), "Cancel the event")) return;
     try {
       await api.cancelScheduled(each.id);
       notice("Cancelled.");
-    } catch (error) {
-      notice(error.message);
+    } finally {
+      refresh();
     }
-    refresh();
   }
 }

@@ -20,9 +20,9 @@ let isRight = HMAC<SHA256>.isValidAuthenticationCode(
 /// - Parameter answer: the response to a registration or a rotation.
 export function secret(answer) {
   const isShared = answer.secret.startsWith("whsec_");
-  return h("section", { class: "secret", "aria-label": "The secret" },
-    h("p", null, h("strong", null, "This is shown once."), isShared ? " Give it to the receiver, which verifies each callback with it."
+  return h("section.secret", { "aria-label": "The secret" },
+    h("p", h("strong", "This is shown once."), isShared ? " Give it to the receiver, which verifies each callback with it."
       : " It signs the callbacks; the receiver needs the public key only."),
-    code(answer.secret), answer.public_key && [h("p", null, "The public key:"), code(answer.public_key)],
-    isShared && Object.entries(samples).map(([language, sample]) => h("details", null, h("summary", null, t("Verify in {}", language)), code(sample(answer.secret)))));
+    code(answer.secret), answer.public_key && [h("p", "The public key:"), code(answer.public_key)],
+    isShared && Object.entries(samples).map(([language, sample]) => h("details", h("summary", t("Verify in {}", language)), code(sample(answer.secret)))));
 }

@@ -2,8 +2,8 @@
 
 import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
-import { api } from "./api.js";
-import { h, show, notice, confirm, code } from "./dom.js";
+import { acting, api } from "./api.js";
+import { h, show, notice, confirm, code, button } from "./dom.js";
 import { row, line, area, choice, integer, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
@@ -15,20 +15,19 @@ const tabs = [["", "Keys", keys], ["apps", "Apps", apps], ["changes", "Changes",
 export function server(root, { parameter, signal }) {
   const [, title, fill] = tabs.find(([path]) => path === (parameter ?? "")) ?? tabs[0];
   const body = h("section", { "aria-label": title });
-  root.append(h("h1", null, "Server"), h("div", { class: "tabs", role: "navigation", "aria-label": "Parts of the server" },
+  root.append(h("h1", "Server"), h("div.tabs", { role: "navigation", "aria-label": "Parts of the server" },
     tabs.map(([path, words]) => h("a", { href: "#/server" + (path && "/" + path), "aria-current": words === title && "page" }, words))), body);
   fill(body, signal);
 }
 
 /// The button of a list, the element for what is shown once, and the list.
 function parts(root, words, action) {
-  const [outcome, list] = [h("div", { role: "status" }), h("div", { class: "list" })];
-  root.append(h("div", { class: "actions head" }, h("button", { type: "button", class: "primary", onclick: action }, words)), outcome, list);
+  const [outcome, list] = [h("div", { role: "status" }), h("div.list")];
+  root.append(h("div.actions.head", h("button.primary", { onclick: action }, words)), outcome, list);
   return { outcome, list };
 }
 
-const button = (key, words, action, look) => h("button", { type: "button", "data-key": key, class: look, onclick: action }, words);
-const actions = (...buttons) => h("td", null, h("div", { class: "row" }, buttons));
+const actions = (...buttons) => h("td", h("div.row", buttons));
 
 async function attempt(action, then) {
   try {
@@ -50,27 +49,27 @@ const lifetimes = [["", "Never"], ["7", "In a week"], ["90", "In 90 days"], ["36
 async function keys(root, signal) {
   const all = await api.apps();
   if (signal.aborted) return;
-  const app = choice([...all.data].reverse().map((each) => [each.name, each.name]), "default", { id: "app", onchange: () => again() });
-  root.append(h("div", { class: "filters" }, h("label", { for: "app" }, "Keys of the app"), app));
+  const app = choice([...all.data].reverse().map((each) => [each.name, each.name]), acting ?? "default", { id: "app", onchange: () => again() });
+  root.append(h("div.filters", h("label", { for: "app" }, "Keys of the app"), app));
   const { outcome, list } = parts(root, "New key", create);
   const again = pages(list, signal, {
     read: (cursor) => api.keys({ cursor }, app.value),
     older: "Older keys",
-    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key.")
+    draw: (found) => (found.length === 0 ? h("p.calm", isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key.")
       : table("access", ["Key", "Allows", "Last used", "Ends", "Actions"], found.map(entry))),
   });
 
   const title = (each) => each.name || each.id;
   const isOver = (each) => each.expires_at !== null && Date.parse(each.expires_at) <= Date.now();
-  const entry = (each) => h("tr", null,
-    h("td", { class: "first" }, h("span", { class: "strong address" }, title(each)), h("div", { class: "sub mono muted" }, each.id)),
+  const entry = (each) => h("tr",
+    h("td.first", h("span.strong.address", title(each)), h("div.sub.mono.muted", each.id)),
     h("td", { "data-label": "allows" }, each.scopes.join(", ")),
     h("td", { "data-label": "last used" }, each.last_used_at ? moment(each.last_used_at) : "never"),
     h("td", { "data-label": "ends" }, each.expires_at ? moment(each.expires_at) : "never"),
     actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
 
-  const once = (made) => show(outcome, h("section", { class: "secret", "aria-label": "The key" }, h("h2", null, made.name || "The new key"),
-    h("p", null, h("strong", null, "This is shown once."), " Keep it where programs keep their secrets."), code(made.key)));
+  const once = (made) => show(outcome, h("section.secret", { "aria-label": "The key" }, h("h2", made.name || "The new key"),
+    h("p", h("strong", "This is shown once."), " Keep it where programs keep their secrets."), code(made.key)));
 
   function create() {
     const [name, allows, ends] = [line(), choice(scopes), choice(lifetimes)];
@@ -101,12 +100,12 @@ async function keys(root, signal) {
 
 function apps(root, signal) {
   const { outcome, list } = parts(root, "New app", () => edit(null));
-  const limit = (value, words) => value !== null && h("div", null, words);
+  const limit = (value, words) => value !== null && h("div", words);
   const again = pages(list, signal, {
     read: (cursor) => api.apps({ cursor }),
     older: "Older apps",
-    draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", "Actions"], found.map((each) => h("tr", null,
-      h("td", { class: "first" }, h("span", { class: "strong" }, each.name), h("div", { class: "sub mono muted" }, each.id)),
+    draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", "Actions"], found.map((each) => h("tr",
+      h("td.first", h("span.strong", each.name), h("div.sub.mono.muted", each.id)),
       h("td", { "data-label": "events" }, count(each.stored_events)), h("td", { "data-label": "stored" }, size(each.stored_bytes)),
       h("td", { "data-label": "limits" }, limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
         limit(each.max_stored_bytes, size(each.max_stored_bytes)), [each.max_delegates, each.events_per_second, each.max_stored_bytes].every((value) => value === null) && "none"),
@@ -145,8 +144,8 @@ function apps(root, signal) {
   async function link(app) {
     await attempt(async () => {
       const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 });
-      show(outcome, h("section", { class: "secret", "aria-label": "The link" }, h("h2", null, `The dashboard of ${app.name}`),
-        h("p", null, h("strong", null, "This is shown once."), " Who has the link can manage the delegates of this app for 24 hours."), code(new URL(made.url.replace(/^\//, ""), document.baseURI).href)));
+      show(outcome, h("section.secret", { "aria-label": "The link" }, h("h2", `The dashboard of ${app.name}`),
+        h("p", h("strong", "This is shown once."), " Who has the link can manage the delegates of this app for 24 hours."), code(new URL(made.url.replace(/^\//, ""), document.baseURI).href)));
     }, again);
   }
 
@@ -167,17 +166,17 @@ function changes(root, signal) {
       return found;
     },
     older: "Older changes",
-    draw: (found) => (found.length === 0 ? h("p", { class: "calm" }, "Nothing was changed yet.")
-      : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr", null,
-        h("td", null, moment(each.time)), h("td", { class: "first mono address" }, each.action), h("td", { class: "mono address", "data-label": "of" }, subject(each.target)),
-        h("td", { class: "address", "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div", { class: "sub mono muted" }, each.address)),
+    draw: (found) => (found.length === 0 ? h("p.calm", "Nothing was changed yet.")
+      : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr",
+        h("td", moment(each.time)), h("td.first.mono.address", each.action), h("td.mono.address", { "data-label": "of" }, subject(each.target)),
+        h("td.address", { "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div.sub.mono.muted", each.address)),
         h("td", { "data-label": "app" }, names.get(each.app) ?? each.app))))),
   });
 }
 
 /// A delegate or an event has a page.
-const subject = (target) => (target?.startsWith("dlg_") ? h("a", { href: `#/delegates/${target}`, "data-key": target }, target)
-  : target?.startsWith("evt_") ? h("a", { href: `#/events/${target}`, "data-key": target }, target) : target ?? "–");
+const subject = (target) => (target?.startsWith("dlg_") ? h("a", { href: `#/delegates/${target}`, key: target }, target)
+  : target?.startsWith("evt_") ? h("a", { href: `#/events/${target}`, key: target }, target) : target ?? "–");
 
 // MARK: Storage
 
@@ -189,10 +188,10 @@ function storage(root, signal) {
   keep(async () => {
     const found = await api.storage();
     const removed = found.removed.filter((each) => each.count > 0);
-    show(facts, h("p", null, state(found.works ? "running" : "failed"), found.works ? " It is written." : " It cannot be written: nothing is accepted."),
-      h("dl", { class: "facts" }, [["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
+    show(facts, h("p", state(found.works ? "running" : "failed"), found.works ? " Commits succeed." : " Commits fail: nothing is accepted."),
+      h("dl.facts", [["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
         ["Last commit", moment(found.last_commit_at)], ["Last checkpoint", moment(found.last_checkpoint_at)], ["Last backup", found.last_backup_at ? moment(found.last_backup_at) : "none"],
-        ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-      removed.length > 0 && [h("h2", null, "Removed by retention"), h("ul", { class: "changes" }, removed.map((each) => h("li", null, `${count(each.count)} ${each.what}, by ${each.cause}`)))]);
-  }, 5000, signal, (error) => show(facts, h("p", { class: "error", role: "alert" }, error.message)));
+        ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])].map(([title, value]) => h("div", h("dt", title), h("dd", value)))),
+      removed.length > 0 && [h("h2", "Removed by retention"), h("ul.changes", removed.map((each) => h("li", `${count(each.count)} ${each.what}, by ${each.cause}`)))]);
+  }, 5000, signal, (error) => show(facts, h("p.error", { role: "alert" }, error.message)));
 }

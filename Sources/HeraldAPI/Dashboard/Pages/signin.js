@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { setAccess } from "./access.js";
-import { dress, windowTitle } from "./appearance.js";
+import { dress, isPortalPage, windowTitle } from "./appearance.js";
 import { confirm, h, notice } from "./dom.js";
 import { speak } from "./texts.js";
 
@@ -22,8 +22,11 @@ export async function whenSignedIn(start) {
     }
   }
   const session = await api.session();
-  // A page of another origin may show this page in a frame: then it shows nothing but the session of a link.
-  if (top !== self && !session.portal) return main.replaceChildren(h("p", { class: "page" }, "Open this page with a new link."));
+  // A page of another origin may show this page in a frame: then it shows nothing but the session of a link. Who follows
+  // links has no key.
+  if (top !== self ? !session.portal : (link || isPortalPage()) && session.key_required && !session.signed_in) {
+    return main.replaceChildren(h("p.page", "Open this page with a new link."));
+  }
   if (session.key_required && !session.signed_in) return ask(start);
   dress(session.appearance);
   await speak(session.appearance?.language);
@@ -60,11 +63,11 @@ addEventListener("unauthorized", () => location.reload());
 function ask(start) {
   document.title = windowTitle("Sign in");
   const input = h("input", { id: "access-key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true, "aria-describedby": "key-error" });
-  const wrong = h("p", { class: "error", id: "key-error", role: "alert" });
+  const wrong = h("p.error", { id: "key-error", role: "alert" });
   const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Sign in")));
-  main.replaceChildren(h("div", { class: "page" }, h("h1", null, "Sign in"),
-    h("p", null, "A key begins with hrld_. The operator of this server creates keys; its log says where the first one is."), form));
+    h("div.actions", h("button.primary", "Sign in")));
+  main.replaceChildren(h("div.page", h("h1", "Sign in"),
+    h("p", "A key begins with hrld_. The operator of this server creates keys; its log says where the first one is."), form));
   input.focus();
 
   async function send(event) {

@@ -12,14 +12,14 @@ export function state(root, { query, signal }) {
   const current = h("section", { "aria-labelledby": "app-state" });
   const user = h("input", { type: "search", id: "user", "aria-label": "User id", placeholder: "User id: 42", value: query.get("user") ?? "", autocomplete: "off" });
   const answer = h("div", { role: "status" });
-  const latest = h("div", null);
-  root.append(h("h1", null, "State"), current,
+  const latest = h("div");
+  root.append(h("h1", "State"), current,
     h("section", { "aria-labelledby": "auth" }, h("h2", { id: "auth" }, "Login status"),
-      h("form", { class: "filters", role: "search", onsubmit: (event) => {
+      h("form.filters", { role: "search", onsubmit: (event) => {
         event.preventDefault();
         const wanted = user.value.trim();
         location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
-      } }, user, h("button", null, "Find")), answer, latest));
+      } }, user, h("button", "Find")), answer, latest));
 
   // Searches for changes may take seconds: the states do not wait for them.
   const stale = new Set(["app_state.changed", "auth.status_changed"]);
@@ -34,8 +34,8 @@ export function state(root, { query, signal }) {
     }
     return found.get(type);
   }
-  const draw = (now, history) => show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state.text)),
-      h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
+  const draw = (now, history) => show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p.large.mono", words(now.state.text)),
+      h("p.muted", "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, key: "by" }, "this event"), "."),
       strip(history)] : empty("No app state yet", "An app reports its state with an event:",
       may("publish") && curl("v1/app-state", "-X PUT", `--json '{"state": {"data_retrieval": "success"}}'`)));
 
@@ -43,24 +43,24 @@ export function state(root, { query, signal }) {
     const now = await api.appState();
     draw(now, found.get("app_state.changed") ?? []);
     if (now.since) draw(now, await changes("app_state.changed", 100));
-  }, 10_000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
+  }, 10_000, signal, (error) => show(current, h("p.error", error.message)));
 
   const refreshUsers = keep(async () => {
     const wanted = query.get("user");
     if (wanted) {
       const status = await api.authStatus(wanted);
-      show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(status.status), h("strong", { class: "mono" }, status.user_id)),
-        status.since ? h("p", { class: "muted" }, "Since ", moment(status.since), ", by ", h("a", { href: `#/events/${status.event_id}`, "data-key": "auth-by" }, "this event"), ".")
-          : h("p", { class: "muted" }, "There is no event about this user."),
+      show(answer, h("div.card", h("div.row", shape(status.status), h("strong.mono", status.user_id)),
+        status.since ? h("p.muted", "Since ", moment(status.since), ", by ", h("a", { href: `#/events/${status.event_id}`, key: "auth-by" }, "this event"), ".")
+          : h("p.muted", "There is no event about this user."),
         status.user && status.user.text !== "null" && h("pre", { tabindex: 0 }, pretty(status.user))));
     }
-    if (!found.has("auth.status_changed")) show(latest, h("p", { class: "calm" }, "Searching …"));
+    if (!found.has("auth.status_changed")) show(latest, h("p.calm", "Searching …"));
     const logins = await changes("auth.status_changed", 30);
-    show(latest, h("h3", null, "Latest changes"), logins.length === 0 ? h("p", { class: "calm" }, "None yet.")
-      : h("ul", { class: "changes" }, logins.map((each) => h("li", null,
-        shape(each.data?.value?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
-        h("span", { class: "muted" }, moment(each.time))))));
-  }, 10_000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
+    show(latest, h("h3", "Latest changes"), logins.length === 0 ? h("p.calm", "None yet.")
+      : h("ul.changes", logins.map((each) => h("li",
+        shape(each.data?.value?.status ?? "unknown"), h("a.mono", { href: `#/state?user=${encodeURIComponent(idOf(each))}`, key: each.id }, idOf(each)),
+        h("span.muted", moment(each.time))))));
+  }, 10_000, signal, (error) => show(answer, h("p.error", error.message)));
 
   follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), (arrived) => {
     for (const { type } of arrived) stale.add(type);
@@ -69,7 +69,6 @@ export function state(root, { query, signal }) {
   }, signal, () => {}, eventShape);
 }
 
-/// A number as it is stored.
 const plain = (text) => (text?.startsWith('"') ? JSON.parse(text) : text);
 const member = (text, name) => members(text ?? "")?.find(([each]) => each === name)?.[1].text;
 
@@ -92,11 +91,11 @@ function strip(changes) {
   const [start, whole] = [spans[0].start, Math.max(1, Date.now() - spans[0].start)];
   const texts = [...new Set(spans.map((each) => each.text))];
   const colour = (text) => `hue${texts.indexOf(text) % 6}`;
-  return [h("figure", { class: "strip" }, s("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true" }, spans.map((each) =>
+  return [h("figure.strip", s("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true" }, spans.map((each) =>
     s("rect", { x: (1000 * (each.start - start)) / whole, width: Math.max(1, (1000 * (each.end - each.start)) / whole), y: 0, height: 24, class: colour(each.text) },
       s("title", null, each.text)))),
-  h("figcaption", null, texts.slice(0, 12).map((text) => h("span", null, h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span", { class: "data" }, text))))),
-  h("details", { "data-key": "history" }, h("summary", { "data-key": "history-summary" }, t("{}, newest first", plural(spans.length, "change"))), h("ol", { class: "changes" }, [...spans].reverse().map((each) =>
-    h("li", null, h("a", { class: "mono", href: `#/events/${each.id}`, "data-key": "change" + each.id }, each.text),
-      h("span", { class: "muted" }, moment(each.time), t(" for {}", duration(each.end - each.start)))))))];
+  h("figcaption", texts.slice(0, 12).map((text) => h("span", h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span.data", text))))),
+  h("details", { key: "history" }, h("summary", { key: "history-summary" }, t("{}, newest first", plural(spans.length, "change"))), h("ol.changes", [...spans].reverse().map((each) =>
+    h("li", h("a.mono", { href: `#/events/${each.id}`, key: "change" + each.id }, each.text),
+      h("span.muted", moment(each.time), t(" for {}", duration(each.end - each.start)))))))];
 }

@@ -2,10 +2,11 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, s, show, notice, copyButton } from "./dom.js";
+import { h, s, show, notice, confirm, button, copyButton } from "./dom.js";
 import { follow, keep } from "./live.js";
-import { state, tone, moment, address, duration, pretty, count, plural, sentence, failure } from "./format.js";
+import { state, tone, moment, receiver, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
+import { bulk } from "./bulk.js";
 import { explained } from "./explained.js";
 import { t } from "./texts.js";
 import { scale } from "./svg.js";
@@ -14,13 +15,14 @@ const pageSize = 100;
 const ticks = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000];
 
 export function story(root, { parameter: id, signal }) {
-  const head = h("div", null);
-  const timeline = h("section", { class: "story", "aria-labelledby": "told" });
+  const head = h("div");
+  const work = h("div", { role: "status" });
+  const timeline = h("section.story", { "aria-labelledby": "told" });
   const body = h("section", { "aria-labelledby": "body" });
   const search = h("input", { type: "search", id: "why", "aria-label": "Search a delegate", placeholder: "Its description, URL or id", maxlength: 100 });
   const reasons = h("div", { role: "status" });
-  root.append(h("p", { class: "trail" }, h("a", { href: "#/events" }, "← Events")), head, timeline,
-    h("details", { class: "settings" }, h("summary", null, "Why did a delegate not get it?"), h("form", { class: "filters", role: "search", onsubmit: explain }, search, h("button", null, "Explain")), reasons), body);
+  root.append(h("p.trail", h("a", { href: "#/events" }, "← Events")), head, work, timeline,
+    h("details.settings", h("summary", "Why did a delegate not get it?"), h("form.filters", { role: "search", onsubmit: explain }, search, h("button", "Explain")), reasons), body);
   let isRaw = false;
   let most = pageSize;
 
@@ -34,24 +36,26 @@ export function story(root, { parameter: id, signal }) {
       [found, cursor, counts] = [[...found, ...page.data], page.next_cursor, page.counts];
     } while (cursor && found.length < most);
     event.deliveries = found;
-    show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
-      may("manage") && event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
-    h("dl", { class: "facts" }, [event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
-      ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
-      .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
+    show(head, h("div.head", h("h1.mono", event.type),
+      may("manage") && event.deliveries.length > 0 && h("div.row",
+        counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
+        button("all", "Redeliver to all", () => toAll(counts)))),
+    h("dl.facts", [event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
+      ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span.mono.small", String(value))])]
+      .filter(([, value]) => value).map(([title, value]) => h("div", h("dt", title), h("dd", value)))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
     drawBody(event);
-  }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+  }, 10_000, signal, (error) => show(head, h("h1", "Event"), h("p.error", { role: "alert" }, error.message)));
 
   async function explain(submitted) {
     submitted.preventDefault();
     try {
       const found = await api.delegates({ kind: "webhook", search: search.value.trim(), limit: 10 });
       const answers = await Promise.all(found.data.map((each) => api.explain(each.id, id)));
-      show(reasons, answers.length === 0 ? h("p", { class: "calm" }, "No delegate matches.") : explained(answers),
-        found.next_cursor && h("p", { class: "muted" }, "There are more: search for a longer text."));
+      show(reasons, answers.length === 0 ? h("p.calm", "No delegate matches.") : explained(answers),
+        found.next_cursor && h("p.muted", "There are more: search for a longer text."));
     } catch (error) {
-      show(reasons, h("p", { class: "error" }, error.message));
+      show(reasons, h("p.error", error.message));
     }
   }
 
@@ -60,7 +64,7 @@ export function story(root, { parameter: id, signal }) {
   /// - Parameter sums: the number of all deliveries in each state.
   function drawTimeline(event, sums) {
     const heading = h("h2", { id: "told" }, "Deliveries");
-    if (event.deliveries.length === 0) return show(timeline, heading, h("p", { class: "calm" }, "None: no delegate subscribes to this event."));
+    if (event.deliveries.length === 0) return show(timeline, heading, h("p.calm", "None: no delegate subscribes to this event."));
     const posted = Date.parse(event.time);
     const times = event.deliveries.flatMap((each) => [...each.history.map((one) => Date.parse(one.started_at) + one.duration_ms),
       each.next_attempt_at && Date.parse(each.next_attempt_at)]).filter(Boolean).map((time) => time - posted);
@@ -69,14 +73,14 @@ export function story(root, { parameter: id, signal }) {
     const x = (time) => logarithmic(Math.log10(Math.max(1, time)));
     const marks = ticks.filter((tick) => tick <= longest && x(tick) < 96);
     const rest = sums.reduce((total, [, sum]) => total + sum, 0) - event.deliveries.length;
-    show(timeline, heading, h("p", { class: "muted" }, sums.map(([state, sum]) => `${count(sum)} ${t(state)}`).join(", ")), h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
-      marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span", null)),
-    h("ul", { class: "rows" }, event.deliveries.map((each) => h("li", { class: "delivery" },
-      h("div", { class: "who" }, h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, "data-key": "to" + each.delegate }, each.url ? address(each.url, 24) : h("span", { class: "mono small" }, each.delegate))),
+    show(timeline, heading, h("p.muted", sums.map(([state, sum]) => `${count(sum)} ${t(state)}`).join(", ")), h("div.axis-row", { "aria-hidden": "true" }, h("span"), s("svg", { class: "ticks" },
+      marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span")),
+    h("ul.rows", event.deliveries.map((each) => h("li.delivery",
+      h("div.who", h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, key: "to" + each.delegate }, receiver(each, 24))),
       lane(each, posted, x, marks),
-      h("div", { class: "end" }, state(each.state), may("manage") && h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url ?? each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
-      h("div", { class: "tale" }, tale(each), each.history.length > 0 && h("ol", { class: "attempts" }, each.history.map((one) => attempt(one, false))))))),
-    rest > 0 && h("button", { type: "button", "data-key": "more", onclick: () => {
+      h("div.end", state(each.state), may("manage") && h("button.quiet", { key: "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url ?? each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
+      h("div.tale", tale(each), each.history.length > 0 && h("ol.attempts", each.history.map((one) => attempt(one, false))))))),
+    rest > 0 && h("button", { key: "more", onclick: () => {
       most += pageSize;
       refresh();
     } }, t("{} more of {}", count(Math.min(pageSize, rest)), count(rest))));
@@ -84,21 +88,30 @@ export function story(root, { parameter: id, signal }) {
 
   function drawBody(event) {
     const text = isRaw ? event.data.text : pretty(event.data);
-    show(body, h("div", { class: "head" }, h("h2", { id: "body" }, "Data"), h("div", { class: "actions" },
-      h("button", { type: "button", class: "quiet", "data-key": "raw", "aria-pressed": String(isRaw), onclick: () => {
+    show(body, h("div.head", h("h2", { id: "body" }, "Data"), h("div.actions",
+      h("button.quiet", { key: "raw", "aria-pressed": String(isRaw), onclick: () => {
         isRaw = !isRaw;
         drawBody(event);
       } }, "Raw"), copyButton(text))), h("pre", { tabindex: 0, class: "body" }, text));
+  }
+
+  async function toAll(counts) {
+    const sum = Object.values(counts).reduce((total, each) => total + each, 0);
+    if (await confirm(t("Redeliver to {}?", plural(sum, "delegate")), "Redeliver")) again();
+  }
+
+  async function toFailed() {
+    await bulk(work, signal, { action: "redeliver", words: "Redeliver", filter: { event: id, state: "exhausted" } });
+    refresh();
   }
 
   async function again(delegate) {
     try {
       const answer = await api.redeliver(id, delegate);
       notice(t("{} on the way again.", plural(answer.deliveries, "delivery", "deliveries")));
-    } catch (error) {
-      notice(error.message);
+    } finally {
+      refresh();
     }
-    refresh();
   }
 }
 
@@ -127,5 +140,5 @@ function tale(each) {
     exhausted: [t("Given up after {}, the last one ", tries), moment(each.last_attempt_at), failure(each) && `: ${t(failure(each))}`, "."],
     dropped: [t("Dropped after {}.", tries)],
   }[each.state] ?? [];
-  return h("p", { class: "muted" }, words, each.reason ? " " + sentence(each.reason) : "");
+  return h("p.muted", words, each.reason ? " " + sentence(each.reason) : "");
 }

@@ -1,13 +1,11 @@
 // Geometry: numbers in, numbers and paths out.
 
-/// Maps one range to another.
 export const scale = ([from, to], [start, end]) => (value) => start + ((value - from) / (to - from || 1)) * (end - start);
 
 const fixed = (value) => Math.round(value * 10) / 10;
 
 export const line = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${fixed(x)} ${fixed(y)}`).join("");
 
-/// The area between the line and `base`.
 export const area = (points, base) => `${line(points)}L${fixed(points.at(-1)[0])} ${base}L${fixed(points[0][0])} ${base}Z`;
 
 /// The center line of a ribbon from left to right over a box of 100 by 100.

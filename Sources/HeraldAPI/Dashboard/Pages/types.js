@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, notice, confirm } from "./dom.js";
+import { h, show, empty, notice, confirm, button } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
@@ -18,14 +18,14 @@ const place = (type) => `#/types/${encodeURIComponent(type)}`;
 
 export function types(root, { parameter, signal }) {
   if (parameter) return description(root, parameter, signal);
-  const list = h("div", { class: "list" });
+  const list = h("div.list");
   const others = h("div");
   let volumes = new Map();
-  root.append(h("div", { class: "head" }, h("h1", null, "Event types"),
-    may("manage") && h("button", { type: "button", class: "primary", onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);
+  root.append(h("div.head", h("h1", "Event types"),
+    may("manage") && h("button.primary", { onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);
   const volume = (type) => {
     const found = volumes.get(type);
-    return h("td", { class: "number", "data-label": "events, 24 h" }, found ? count(found.events) : "0");
+    return h("td.number", { "data-label": "events, 24 h" }, found ? count(found.events) : "0");
   };
   pages(list, signal, {
     read: async (cursor) => {
@@ -34,41 +34,41 @@ export function types(root, { parameter, signal }) {
       const known = new Set(page.data.map((each) => each.type));
       // Only if all described types are on this page.
       const found = cursor || page.next_cursor ? [] : [...volumes.values()].filter((each) => !known.has(each.type));
-      show(others, found.length > 0 && [h("h2", { id: "others" }, "Published without a description"), table("types", ["Type", "Events, 24 h", "Attempts that failed"], found.map((each) => h("tr", null,
-        h("td", { class: "first" }, h("a", { class: "mono strong", href: `#/events?type=${encodeURIComponent(each.type)}`, "data-key": "other" + each.type }, each.type)),
-        h("td", { class: "number", "data-label": "events, 24 h" }, count(each.events)), h("td", { class: "number", "data-label": "failed" }, count(each.failed)))))]);
+      show(others, found.length > 0 && [h("h2", { id: "others" }, "Published without a description"), table("types", ["Type", "Events, 24 h", "Attempts that failed"], found.map((each) => h("tr",
+        h("td.first", h("a.mono.strong", { href: `#/events?type=${encodeURIComponent(each.type)}`, key: "other" + each.type }, each.type)),
+        h("td.number", { "data-label": "events, 24 h" }, count(each.events)), h("td.number", { "data-label": "failed" }, count(each.failed)))))]);
       return page;
     },
     older: "More types",
     draw: (found) => (found.length === 0 ? empty("No event type is described yet", "Types need no description to be published. With one, its meaning is written down, and Herald can check its data.",
       may("manage") && curl("v1/event-types/order.paid", "-X PUT", `--json '{"description": "An order was paid in full.", "example": {"amount": 12.5}}'`))
-      : table("types", ["Type", "Description", "Events, 24 h", "Data", "Changed"], found.map((each) => h("tr", null,
-        h("td", { class: "first" }, h("a", { class: "mono strong", href: place(each.type), "data-key": each.type }, each.type)),
-        h("td", { class: "address" }, each.description),
+      : table("types", ["Type", "Description", "Events, 24 h", "Data", "Changed"], found.map((each) => h("tr",
+        h("td.first", h("a.mono.strong", { href: place(each.type), key: each.type }, each.type)),
+        h("td.address", each.description),
         volume(each.type),
-        h("td", null, each.schema === null ? "no schema" : checks[each.check]),
-        h("td", null, moment(each.updated_at)))))),
+        h("td", each.schema === null ? "no schema" : checks[each.check]),
+        h("td", moment(each.updated_at)))))),
   });
 }
 
 function description(root, type, signal) {
   const head = h("div");
   const receivers = h("div");
-  root.append(h("p", { class: "trail" }, h("a", { href: "#/types" }, "Event types")), h("h1", { class: "mono" }, type), head, activity(signal, { type }), receivers);
+  root.append(h("p.trail", h("a", { href: "#/types" }, "Event types")), h("h1.mono", type), head, activity(signal, { type }), receivers);
   const refresh = keep(async () => {
     const { answer: found, etag } = await api.type(type);
     const has = (value) => value.text !== "null";
-    show(head, found.description && h("p", { class: "address" }, found.description),
-      h("p", { class: "muted" }, has(found.schema) ? t("Data is {}.", t(checks[found.check])) : "It has no schema.", " Changed ", moment(found.updated_at), "."),
-      h("div", { class: "actions" }, h("a", { class: "button", href: `#/events?type=${encodeURIComponent(type)}` }, "Its latest events"),
-        may("publish") && h("a", { class: "button", href: `#/post?type=${encodeURIComponent(type)}` }, has(found.example) ? "Publish the example" : "Publish one"),
-        may("manage") && [h("button", { type: "button", "data-key": "edit", onclick: () => edit(found, etag, refresh) }, "Edit"),
-          h("button", { type: "button", class: "danger", "data-key": "remove", onclick: () => remove(type, etag) }, "Delete the description")]),
-      h("h2", null, "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p", { class: "calm" }, "None."),
-      h("h2", null, "Schema"), has(found.schema) ? h("pre", { tabindex: 0 }, pretty(found.schema)) : h("p", { class: "calm" }, "None."));
+    show(head, found.description && h("p.address", found.description),
+      h("p.muted", has(found.schema) ? t("Data is {}.", t(checks[found.check])) : "It has no schema.", " Changed ", moment(found.updated_at), "."),
+      h("div.actions", h("a.button", { href: `#/events?type=${encodeURIComponent(type)}` }, "Its latest events"),
+        may("publish") && h("a.button", { href: `#/post?type=${encodeURIComponent(type)}` }, has(found.example) ? "Publish the example" : "Publish one"),
+        may("manage") && [button("edit", "Edit", () => edit(found, etag, refresh)),
+          button("remove", "Delete the description", () => remove(type, etag), "danger")]),
+      h("h2", "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p.calm", "None."),
+      h("h2", "Schema"), has(found.schema) ? h("pre", { tabindex: 0 }, pretty(found.schema)) : h("p.calm", "None."));
     // A dry run says which delegates would receive the event, and why not.
     if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
-  }, 10_000, signal, (error) => show(head, h("p", { class: "error", role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
+  }, 10_000, signal, (error) => show(head, h("p.error", { role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
 }
 
 function edit(found, etag, then) {
@@ -94,10 +94,6 @@ function edit(found, etag, then) {
 
 async function remove(type, etag) {
   if (!await confirm(t("Delete the description of {}? Events of this type can still be published; their data is no longer checked.", type), "Delete")) return;
-  try {
-    await api.forget(type, etag);
-    location.hash = "#/types";
-  } catch (error) {
-    notice(error.message);
-  }
+  await api.forget(type, etag);
+  location.hash = "#/types";
 }
