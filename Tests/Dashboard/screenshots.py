@@ -17,6 +17,8 @@ DELEGATES = [
     {"url": "/status/503", "events": ["catalogue.*", "order.shipped"], "retry_schedule": [1, 2, 600], "description": "Search index"},
     {"url": "/delay/0.2", "events": ["app_state.*"], "description": "Status page"},
     {"url": "/warehouse/eu-central/hooks", "events": ["order.shipped"], "description": "Warehouse"},
+    {"url": "/status/500", "events": ["order.shipped"], "retry_schedule": [], "metadata": {"customer": "ACME"}, "description": "Legacy ERP"},
+    {"url": "/partner", "events": ["order.paid"], "rate_limit": 0.05, "description": "Slow partner"},
     {"url": "/analytics", "filter": {"data": {"amount": [{"numeric": [">", 100]}]}}, "description": "Large orders"},
 ]
 PAID = {
@@ -54,7 +56,7 @@ def take(server, folder):
              "events": "events", "story": "events/" + paid, "deliveries": "deliveries", "types": "types", "type": "types/order.paid", "state": "state?user=1", "post": "post",
              "keys": "server", "apps": "server/apps", "changes": "server/changes", "storage": "server/storage"}
     with Browser(server) as browser:
-        for width, height, name in ((1280, 900, "wide"), (360, 740, "narrow")):
+        for width, height, name in ((1280, 900, "wide"), (390, 740, "narrow")):
             for theme in ("light", "dark"):
                 browser.appear(width, theme, height)
                 for page, place in pages.items():
