@@ -57,7 +57,7 @@ enum TemplateFunction: Sendable {
             guard budget.spend(1 + text.utf8.count) else { return nil }
             return text.lowercased()
         case .escape(let escape):
-            guard budget.spend(1 + text.utf8.count / 2) else { return nil }
+            guard budget.spend(1 + text.utf8.count) else { return nil }
             return escape.apply(to: text)
         case .json, .unix, .iso, .join: return text
         }

@@ -208,6 +208,10 @@ struct TemplateTests {
         let large = Self.event("\"" + String(repeating: "x", count: 140_000) + "\"")
         #expect(
             try failure(#"["{{ data }}", "{{ data }}"]"#, large)?.description == "/body/1 makes more than 262144 bytes")
+        let special = Self.event("\"" + String(repeating: "<", count: 60_000) + "\"")
+        #expect(try failure(#""{{ data | escape slack | truncate 9 }}""#, special) == nil)
+        let twice = #"["{{ data | escape slack | truncate 9 }}", "{{ data | escape html | truncate 9 }}"]"#
+        #expect(try failure(twice, special)?.description == "/body/1 takes more than 100000 steps")
         let hundred = Self.event("[" + Array(repeating: "1", count: 100).joined(separator: ",") + "]")
         let loops =
             #"{"$each": "data", "as": "a", "do": {"$each": "data", "as": "b", "do": {"$each": "data", "as": "c", "do": 1}}}"#
