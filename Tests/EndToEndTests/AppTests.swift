@@ -13,6 +13,13 @@ struct AppTests {
         #expect(made.status == 201 && made.header("location") == "/v1/apps/\(made.id)")
         #expect(try await herald.post("/v1/apps", #"{"name": "shop"}"#).problem == "name-taken")
         #expect(try await herald.post("/v1/apps", #"{"name": "app_x", "max_delegates": -1, "x": 1}"#).errors.count == 3)
+        for name in ["", ".", "..", ".a", "a b", "ä", "a/b", String(repeating: "a", count: 257)] {
+            #expect(try await herald.post("/v1/apps", #"{"name": "\#(name)"}"#).errors == ["/name"], "\(name)")
+        }
+        let odd = try await herald.post("/v1/apps", #"{"name": "Org_2x.Eu-1"}"#)
+        #expect(odd.status == 201, "\(odd.text)")
+        #expect(try await herald.get("/v1/events", ["Herald-App": "Org_2x.Eu-1"]).status == 200)
+        #expect(try await herald.send("DELETE", "/v1/apps/Org_2x.Eu-1").status == 204)
         #expect(try await herald.get("/v1/apps/shop").id == made.id)
 
         let tag = try #require(made.header("etag"))

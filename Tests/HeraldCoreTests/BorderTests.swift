@@ -140,7 +140,7 @@ struct BorderTests {
         }
         #expect(errors.map(\.pointer) == ["/scopes", "/requests_per_second", ""])
         let appResult = await withCheckedContinuation { continuation in
-            let settings = App.Settings(name: "No", eventsPerSecond: 0)
+            let settings = App.Settings(name: ".no", eventsPerSecond: 0)
             bench.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
         }
         guard case .done(.invalid(let wrong)) = appResult else {

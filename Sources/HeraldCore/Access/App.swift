@@ -2,7 +2,7 @@
 package struct App: Equatable, Sendable {
     /// The settings that an operator can change.
     package struct Settings: Equatable, Sendable {
-        /// 1–64 of `[a-z0-9_-]`; unique.
+        /// 1–256 of `[A-Za-z0-9_.-]`, which the uids of Svix's applications have; unique.
         package var name: String
         /// The maximum number of webhooks; `nil` for no limit.
         package var maxDelegates: Int?
@@ -65,7 +65,8 @@ extension App.Settings {
             errors.append(FieldError(pointer, "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
         }
         if !Self.isName(name) {
-            errors.append(FieldError("/name", "must be 1 to 64 of a-z, 0-9, _ and -, and not begin with app_"))
+            errors.append(
+                FieldError("/name", "must be 1 to 256 of A-Z, a-z, 0-9, _, - and ., and not begin with app_ or a dot"))
         }
         check(maxDelegates, Self.maxDelegatesRange, "/max_delegates")
         check(eventsPerSecond, Self.eventsPerSecondRange, "/events_per_second")
@@ -73,11 +74,16 @@ extension App.Settings {
         return errors
     }
 
-    private static func isName(_ name: String) -> Bool {
-        (1...64).contains(name.utf8.count) && !name.hasPrefix("app_")
+    /// A name is a segment of paths: `.` and `..` would be removed from them.
+    package static func isName(_ name: String) -> Bool {
+        (1...256).contains(name.utf8.count) && !name.hasPrefix("app_") && !name.hasPrefix(".")
             && name.utf8.allSatisfy { byte in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                    || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
             }
     }
 }
