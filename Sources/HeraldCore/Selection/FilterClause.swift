@@ -33,6 +33,11 @@ struct FilterClause: Sendable {
         return values.accept(text, &budget)
     }
 
+    /// Whether one of several values is accepted, as for an array in the event's data; without values, as for a missing member.
+    func accepts(oneOf texts: [String], _ budget: inout WorkBudget) -> Bool {
+        texts.isEmpty ? accepts(nil as String?, &budget) : texts.contains { accepts($0, &budget) }
+    }
+
     /// The value that the clause examines in an object: a member of it, or the object itself.
     func subject(in object: JSONValue?) -> JSONValue? {
         if case .anyOf = rule { return object }

@@ -5,8 +5,8 @@ indirect enum FilterField: Sendable {
     case member(Name, FilterClause)
     case anyOf([[FilterField]])
 
-    /// A member of the event. `source` is the attribute of CloudEvents, which other events do not have.
-    enum Name: String, CaseIterable { case id, type, source, subject, time, data }
+    /// A member of the event. `source` is the attribute of CloudEvents, which other events do not have. `channels` is an array.
+    enum Name: String, CaseIterable { case id, type, source, subject, time, channels, data }
 
     var needsData: Bool {
         switch self {
@@ -23,6 +23,7 @@ indirect enum FilterField: Sendable {
     private func matches(_ event: EventView, _ budget: inout WorkBudget) -> Bool {
         switch self {
         case .member(.data, let clause): clause.accepts(event.data, &budget)
+        case .member(.channels, let clause): clause.accepts(oneOf: event.event.channels, &budget)
         case .member(let name, let clause): clause.accepts(event.text(of: name), &budget)
         case .anyOf(let alternatives): alternatives.contains { Self.all($0, match: event, &budget) }
         }
@@ -45,8 +46,11 @@ indirect enum FilterField: Sendable {
         switch self {
         case .member(let name, let clause):
             let path = JSONPointer.child(pointer, name.rawValue)
-            if name == .data { return clause.mismatch(event.data, at: path, &budget) }
-            return clause.mismatch(event.text(of: name), at: path, &budget)
+            switch name {
+            case .data: return clause.mismatch(event.data, at: path, &budget)
+            case .channels: return clause.mismatch(oneOf: event.event.channels, at: path, &budget)
+            default: return clause.mismatch(event.text(of: name), at: path, &budget)
+            }
         case .anyOf(let alternatives):
             guard !matches(event, &budget) else { return nil }
             let path = JSONPointer.child(pointer, FilterClause.alternatives)
@@ -67,7 +71,7 @@ extension EventView {
         case .source: event.attribute(CloudEventAttribute.source)
         case .subject: event.subject
         case .time: time
-        case .data: nil
+        case .channels, .data: nil
         }
     }
 }

@@ -72,6 +72,14 @@ extension FilterClause {
         return mismatch(at: pointer, found: String(decoding: json.bytes, as: UTF8.self))
     }
 
+    func mismatch(oneOf texts: [String], at pointer: String, _ budget: inout WorkBudget) -> FilterMismatch? {
+        guard !accepts(oneOf: texts, &budget) else { return nil }
+        guard !texts.isEmpty else { return mismatch(at: pointer, found: "nothing") }
+        var json = JSONWriter()
+        json.array { list in for text in texts { list.element(text) } }
+        return mismatch(at: pointer, found: String(decoding: json.bytes, as: UTF8.self))
+    }
+
     private static func first(
         of clauses: [FilterClause], in object: JSONValue?, at pointer: String, _ budget: inout WorkBudget
     ) -> FilterMismatch? {

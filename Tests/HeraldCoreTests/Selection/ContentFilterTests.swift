@@ -258,6 +258,30 @@ struct ContentFilterTests {
         #expect(none.matches(EventView(Event("a"))) && !none.matches(EventView(event)))
     }
 
+    @Test("channels are an array of names, and other events have none")
+    func channels() throws {
+        let event = Event("a", id: "e", attributes: [EventChannels.pair(["eu", "project_1"])])
+        func matches(_ clause: String, _ event: Event) throws -> Bool {
+            try #require(compileFilter("{\"channels\": \(clause)}").filter).matches(EventView(event))
+        }
+        for clause in [
+            #"["eu"]"#, #"["us", "project_1"]"#, #"[{"prefix": "project_"}]"#, #"[{"anything-but": "eu"}]"#,
+            #"[{"exists": true}]"#,
+        ] {
+            #expect(try matches(clause, event) && !matches(clause, Event("a")), "\(clause)")
+        }
+        for clause in [#"["us"]"#, #"["eu,project_1"]"#, #"["project"]"#, #"[{"exists": false}]"#] {
+            #expect(try !matches(clause, event), "\(clause)")
+        }
+        #expect(try matches(#"[{"exists": false}]"#, Event("a")))
+        let filter = try #require(compileFilter(#"{"channels": ["us"]}"#).filter)
+        #expect(
+            filter.mismatch(EventView(event))?.description
+                == #"/channels: expected "us", found ["eu","project_1"]"#)
+        #expect(filter.mismatch(EventView(Event("a")))?.found == "nothing")
+        #expect(compileFilter(#"{"channels": {"x": ["eu"]}}"#).filter == nil)
+    }
+
     @Test("data of the maximum size is examined")
     func largeData() throws {
         let data = "{\"many\": [" + Array(repeating: "1", count: 50_000).joined(separator: ",") + "], \"last\": \"x\"}"
