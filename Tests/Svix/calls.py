@@ -6,7 +6,9 @@ import datetime
 import sys
 import time
 
-from svix.api import Svix, SvixOptions
+from svix.api import (
+    EndpointGetStatsOptions, MessageAttemptListAttemptedMessagesOptions, MessageAttemptListByEndpointOptions,
+    MessageAttemptListByMsgOptions, MessageListOptions, Svix, SvixOptions)
 from svix.exceptions import HTTPValidationError, HttpError
 from svix.models import (
     ApplicationIn, ApplicationPatch, AppPortalAccessIn, EndpointHeadersIn, EndpointHeadersPatchIn, EndpointIn, EndpointPatch,
@@ -52,15 +54,16 @@ step("app list", lambda: api.application.list())
 step("app patch", lambda: api.application.patch("acme", ApplicationPatch(name="Acme")))
 step("app upsert", lambda: api.application.upsert("other", ApplicationIn(name="Other", uid="other")))
 endpoint = step("endpoint create", lambda: api.endpoint.create("acme", EndpointIn(
-    url=receiver, uid="first", metadata={"a": "b"}, filter_types=["order.paid"], throttle_rate=100)))
-assert endpoint, failures
+    url=receiver, uid="first", metadata={"a": "b"}, filter_types=["order.paid"], throttle_rate=100, channels=["eu"])))
+assert endpoint and endpoint.channels == ["eu"], failures
 disabled = step("endpoint create disabled", lambda: api.endpoint.create("acme", EndpointIn(
     url=receiver + "/2", disabled=True)))
 assert disabled and disabled.disabled, failures
 for name, body in {
     "endpoint get": lambda: api.endpoint.get("acme", "first"),
     "endpoint list": lambda: api.endpoint.list("acme"),
-    "endpoint upsert": lambda: api.endpoint.upsert("acme", endpoint.id, EndpointUpsertIn(url=receiver, uid="first")),
+    "endpoint upsert": lambda: api.endpoint.upsert("acme", endpoint.id, EndpointUpsertIn(
+        url=receiver, uid="first", channels=["eu", "us"])),
     "endpoint patch": lambda: api.endpoint.patch("acme", "first", EndpointPatch(description="patched")),
     "headers set": lambda: api.endpoint.set_headers("acme", "first", EndpointHeadersIn(headers={"X-A": "1", "Authorization": "s"})),
     "headers patch": lambda: api.endpoint.patch_headers("acme", "first", EndpointHeadersPatchIn(headers={"X-B": "2"})),
@@ -71,11 +74,19 @@ headers = step("headers get", lambda: api.endpoint.get_headers("acme", "first"))
 assert headers.headers == {"X-A": "1", "X-B": "2"} and list(headers.sensitive) == ["Authorization"], headers
 secret = step("secret get", lambda: api.endpoint.get_secret("acme", "first"))
 message = step("message create", lambda: api.message.create("acme", MessageIn(
-    event_type="order.paid", event_id="m1", payload={"amount": 12.5})))
+    event_type="order.paid", event_id="m1", payload={"amount": 12.5}, channels=["eu", "project_1"])))
+assert message.channels == ["eu", "project_1"], message
 refused("message twice", 409, lambda: api.message.create("acme", MessageIn(
     event_type="order.paid", event_id="m1", payload={"amount": 12.5})))
 refused("message invalid", 422, lambda: api.message.create("acme", MessageIn(event_type="order paid!", payload={})))
 refused("message nowhere", 404, lambda: api.message.create("nowhere", MessageIn(event_type="order.paid", payload={})))
+inline = step("message and its application", lambda: api.message.create("Org_2x.Eu", MessageIn(
+    event_type="order.paid", payload={}, application=ApplicationIn(name="Org", uid="Org_2x.Eu"))))
+assert inline and api.application.get("Org_2x.Eu").name == "Org", (inline, failures)
+step("message with its application again", lambda: api.message.create("Org_2x.Eu", MessageIn(
+    event_type="order.paid", payload={}, application=ApplicationIn(name="Org", uid="Org_2x.Eu"))))
+refused("message and another application", 422, lambda: api.message.create("new", MessageIn(
+    event_type="order.paid", payload={}, application=ApplicationIn(name="New", uid="other-uid"))))
 refused("logout", 501, lambda: api.authentication.logout())
 refused("expunge", 501, lambda: api.message.expunge_content("acme", "m1"))
 step("message get", lambda: api.message.get("acme", "m1"))
@@ -87,10 +98,49 @@ while not api.message_attempt.list_by_msg("acme", "m1").data and time.monotonic(
 attempts = step("attempts by endpoint", lambda: api.message_attempt.list_by_endpoint("acme", "first"))
 attempts = step("attempts by message", lambda: api.message_attempt.list_by_msg("acme", "m1"))
 assert attempts and attempts.data, failures
+now = datetime.datetime.now(datetime.timezone.utc)
+hour = datetime.timedelta(hours=1)
+
+
+def ids(name, body):
+    page = step(name, body)
+    return page and {each.id for each in page.data}
+
+
+for name, own, options in [
+    ("attempts by endpoint", lambda options: api.message_attempt.list_by_endpoint("acme", "first", options),
+     MessageAttemptListByEndpointOptions),
+    ("attempts by message", lambda options: api.message_attempt.list_by_msg("acme", "m1", options), MessageAttemptListByMsgOptions),
+    ("attempted messages", lambda options: api.message_attempt.list_attempted_messages("acme", "first", options),
+     MessageAttemptListAttemptedMessagesOptions),
+]:
+    every = ids(name, lambda: own(options()))
+    assert every, (name, failures)
+    conditions = [
+        (dict(status=0), dict(status=2)), (dict(status=0), dict(status=1)), (dict(status=0), dict(status=3)),
+        (dict(before=now + hour), dict(before=now - hour)), (dict(after=now - hour), dict(after=now + hour)),
+        (dict(event_types=["other.type", "order.paid"]), dict(event_types=["other.type"])),
+        (dict(channel="eu"), dict(channel="us")),
+    ]
+    if name != "attempted messages":
+        conditions.append((dict(status_code_class=200), dict(status_code_class=400)))
+    if name == "attempts by message":
+        conditions.append((dict(endpoint_id="first"), dict(endpoint_id=disabled.id)))
+    for met, missed in conditions:
+        found = ids(f"{name} {met}", lambda: own(options(**met)))
+        assert found == every, (name, met, found, every, failures)
+        found = ids(f"{name} {missed}", lambda: own(options(**missed)))
+        assert found == set(), (name, missed, found, failures)
+    refused(f"{name} by tag", 422, lambda: own(options(tag="x")))
+assert ids("messages of a channel", lambda: api.message.list("acme", MessageListOptions(channel="eu"))) == {"m1"}, failures
+assert ids("messages of another channel", lambda: api.message.list("acme", MessageListOptions(channel="us"))) == set(), failures
 step("attempt get", lambda: api.message_attempt.get("acme", "m1", attempts.data[0].id))
 step("destinations", lambda: api.message_attempt.list_attempted_destinations("acme", "m1"))
 step("resend", lambda: api.message_attempt.resend("acme", "m1", "first"))
-step("stats", lambda: api.endpoint.get_stats("acme", "first"))
+stats = step("stats", lambda: api.endpoint.get_stats("acme", "first"))
+assert stats and stats.success >= 1 and stats.fail == 0, (stats, failures)
+stats = step("stats of a time", lambda: api.endpoint.get_stats("acme", "first", EndpointGetStatsOptions(since=now - 2 * hour, until=now - hour)))
+assert stats and stats.success == 0, (stats, failures)
 step("recover", lambda: api.endpoint.recover("acme", "first", RecoverIn(
     since=datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1))))
 step("type create", lambda: api.event_type.create(EventTypeIn(

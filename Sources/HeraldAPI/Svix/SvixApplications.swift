@@ -72,7 +72,7 @@ extension SvixEndpoints {
         try AppEndpoints.write(call, action, hub, access) { answer(to: call, $0) }
     }
 
-    private func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
+    func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
         switch outcome {
         case .added(let app): .svix(status: 201) { $0.svixMembers(of: app) }
         case .updated(let app): .svix { $0.svixMembers(of: app) }
@@ -117,6 +117,31 @@ struct SvixApplicationInput {
             change(&settings.portal)
         }
         try check()
+    }
+
+    /// The application that a message describes.
+    /// - Parameter uid: of the path, which it must have.
+    init(_ described: JSONValue, uid: String) throws(Problem) {
+        let place = "/application"
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: described.bytes)
+        } catch {
+            throw .malformedJSON(error)
+        }
+        guard document["uid"]?.isString(uid) == true else {
+            throw .invalid([FieldError(place + "/uid", "must be \(uid), the one of the path")])
+        }
+        do throws(Problem) {
+            try self.init(document, isPatch: false)
+        } catch {
+            var problem = error
+            problem.items = problem.items.map { item in
+                guard case .pointer(let pointer) = item.place else { return item }
+                return Problem.Item(place: .pointer(place + pointer), detail: item.detail)
+            }
+            throw problem
+        }
     }
 
     private static func portal(_ title: String) -> [UInt8] {

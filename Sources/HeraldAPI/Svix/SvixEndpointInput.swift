@@ -11,12 +11,15 @@ struct SvixEndpointInput {
     ]
     private static let firstFields = ["secret", "headers"]
     /// The names of Svix's fields for the pointers of Herald's.
-    private static let names = ["/events": "/filterTypes", "/rate_limit": "/throttleRate"]
+    private static let names = ["/events": "/filterTypes", "/rate_limit": "/throttleRate", "/filter": "/channels"]
 
     /// In Herald's form.
     let document: JSONDocument
     let isDisabled: Bool?
     let uid: String?
+    /// Whether the channels are given, also as none.
+    let hasChannels: Bool
+    let channels: [String]?
 
     /// - Parameter path: the `uid` of the path, if the input has none.
     init(_ given: JSONDocument, isNew: Bool, isWhole: Bool, uid path: String? = nil) throws(Problem) {
@@ -26,9 +29,8 @@ struct SvixEndpointInput {
         isDisabled = given["disabled"].flatMap { $0.isNull ? nil : reader.flag($0, "/disabled") }
         uid = given["uid"].flatMap { $0.isNull ? nil : reader.text($0, "/uid") } ?? path
         if let uid, !Self.isUID(uid) { reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .") }
-        if let value = given["channels"], !value.isNull, value.kind != .array || value.count > 0 {
-            reader.wrong("/channels", "must be null or []: Herald selects by subjects or by the filter of a delegate")
-        }
+        hasChannels = isWhole || given["channels"] != nil
+        channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofEndpoint, &reader) }
         if let value = given["metadata"], !value.isNull {
             if value.kind != .object {
                 reader.wrong("/metadata", "must be an object of strings")
@@ -40,7 +42,7 @@ struct SvixEndpointInput {
         try reader.check()
         var json = JSONWriter(capacity: given.root.bytes.count + 128)
         let isUIDGiven = given["uid"] != nil || path != nil
-        let uid = uid
+        let (uid, channels) = (uid, channels)
         json.object { object in
             func copy(_ name: String, as own: String) {
                 guard let value = given[name], !value.isNull else { return }
@@ -71,6 +73,7 @@ struct SvixEndpointInput {
             }
             guard isNew else { return }
             copy("headers", as: "headers")
+            if let channels { object.member("filter", RawJSON(SvixChannels.filter(channels)[...])) }
             if let secret = given["secret"], !secret.isNull {
                 if let text = secret.string, !text.hasPrefix("wh") {
                     object.member("secret", "whsec_" + text)

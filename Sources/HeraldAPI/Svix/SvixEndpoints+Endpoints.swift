@@ -42,7 +42,11 @@ extension SvixEndpoints {
 
     /// The webhook with the first parameter as its id or `uid`.
     func endpoint(_ call: Call, at index: Int = 0) throws(Problem) -> WebhookDelegate {
-        let word = call.parameters[index]
+        try endpoint(call.parameters[index], call)
+    }
+
+    /// The webhook with this id or `uid`.
+    func endpoint(_ word: String, _ call: Call) throws(Problem) -> WebhookDelegate {
         if let delegate = hub.committed.registry.delegate(call.app, id: word), delegate.settings.kind == .webhook {
             return delegate
         }
@@ -116,6 +120,7 @@ extension SvixEndpoints {
                     state.settings.description = ""
                     state.settings.metadata.removeAll { $0.key != SvixEndpointInput.uidKey }
                 }
+                if input.hasChannels { try Self.select(input.channels, &state.settings) }
                 try patch(&state, now)
                 switch input.isDisabled ?? (isWhole ? false : nil) {
                 case true?: state.apply(.paused, now: now)
@@ -123,6 +128,19 @@ extension SvixEndpoints {
                 case nil: break
                 }
             })
+    }
+
+    /// Sets the channels of an endpoint. Another filter stays, and is not combined with channels.
+    private static func select(
+        _ channels: [String]?, _ settings: inout WebhookSettings
+    ) throws(RegistryWrite.InvalidSettings) {
+        if settings.filter != nil, SvixChannels.names(of: settings.filter) == nil {
+            guard channels != nil else { return }
+            throw RegistryWrite.InvalidSettings([
+                FieldError("/channels", "must be null: the delegate has a filter; add channels to it")
+            ])
+        }
+        settings.filter = channels.flatMap { ContentFilter(text: SvixChannels.filter($0)) }
     }
 
     private static let uidTaken = FieldError("/uid", "belongs to another endpoint of the application")
@@ -236,15 +254,21 @@ extension SvixEndpoints {
     // MARK: Statistics and recovery
 
     private func statistics(_ call: Call) throws(Problem) {
-        try call.query("since", "until").refuse("since", "until")
+        let query = try call.query("since", "until")
+        let (since, until) = (try query.time("since"), try query.time("until"))
+        guard since ?? .min <= until ?? .max else { throw .invalidParameter("until", DeliverySelection.isReversed) }
         let delegate = try endpoint(call)
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)
+            // Attempts are counted in slots: the first one may begin before.
+            let start = (since ?? 0) / DeliveryStatistics.slot * DeliveryStatistics.slot
+            let slots = try reader.statistics(delegate.key, since: start) + hub.currentStatistics(delegate.key)
+            let counted = slots.filter { $0.start >= start && $0.start <= until ?? .max }
             call.send {
-                $0.member("success", statistics.day.delivered)
+                $0.member("success", counted.reduce(0) { $0 + $1.delivered })
                 $0.member("pending", statistics.backlog.events)
                 $0.member("sending", statistics.lane?.inFlight ?? 0)
-                $0.member("fail", statistics.exhausted)
+                $0.member("fail", counted.reduce(0) { $0 + $1.failed })
                 $0.member("canceled", 0)
             }
         }
@@ -302,7 +326,7 @@ extension JSONObjectWriter {
         member("version", 1)
         member("description", settings.description)
         member("filterTypes", types)
-        member("channels", JSONNull())
+        member("channels", SvixChannels.names(of: settings.filter))
         member("disabled", delegate.status != .active)
         let rate = settings.rateLimit.map { Int($0.rounded(.up)) }
         member("rateLimit", rate)

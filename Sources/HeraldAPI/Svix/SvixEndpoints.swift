@@ -21,7 +21,7 @@ struct SvixEndpoints: Sendable {
         [route(.get, "/health", nil) { call in call.send(Response(status: 204)) }]
             + [route(.get, "/health/ping", nil) { call in call.send(Response(status: 204)) }]
             + [route(.post, "/auth/app-portal-access/{app_id}", .admin, openPortal)]
-            + applicationRoutes + endpointRoutes + messageRoutes + eventTypeRoutes + unsupportedRoutes
+            + applicationRoutes + endpointRoutes + messageRoutes + attemptRoutes + eventTypeRoutes + unsupportedRoutes
     }
 
     /// - Parameter scope: `nil` if no key is needed.

@@ -9,7 +9,7 @@ package enum EventInput {
         package let now: Int64
         package let ids: ULIDGenerator
         /// Added to each event of the request.
-        package let attributes: [KeyValue]
+        package var attributes: [KeyValue]
 
         package init(
             app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = []
