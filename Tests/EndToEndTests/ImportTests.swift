@@ -51,12 +51,15 @@ struct ImportTests {
         #expect(done.end == .exited(0), "\(done.text)")
         #expect(done.lines.count { $0.hasPrefix("Created the ") } == 24, "\(done.text)")
         #expect(
-            done.text.contains("app tenant-0 (Svix's Tenant No. 0): endpoint http://LocalHost:80/2: channel eu"),
-            "\(done.text)")
+            done.text.contains("app tenant-0 (Svix's Tenant No. 0): throttle rate 9: an app has none"), "\(done.text)")
+        #expect(done.text.contains(#"app tenant-0 (Svix's Tenant No. 0): metadata {"plan": "pro"}: an app has none"#))
+        #expect(
+            done.text.contains("event type user.joined: deprecated true: Herald has no counterpart"), "\(done.text)")
         #expect(done.text.contains("header Authorization: Svix does not show its value"), "\(done.text)")
-        // A name of what the uid has, of the title without one.
+        // The uid, or a name of the title without one, which is not the uid of another application.
         let names = try await client.herald.get("/v1/apps").data.compactMap { $0["name"]?.string }
-        #expect(Set(names) == ["default", "tenant-0", "tenant-1", "tenant-no-2", "tenant-3"])
+        #expect(Set(names) == ["default", "tenant-0", "Tenant.1", "tenant-no-2-00000002", "tenant-no-2"])
+        #expect(done.text.contains("app tenant-no-2-00000002 (Svix's Tenant No. 2)"), "\(done.text)")
         #expect(try await run().lines.contains("Unchanged: 24."))
 
         let delegates = try await client.run("delegates", "list", "--kind=webhook", "--app=tenant-0", "--json").json
@@ -64,6 +67,7 @@ struct ImportTests {
         #expect(delegates.map { $0["events"]?.plainText } == ["*", "user.joined, user.left", "order.paid"])
         #expect(delegates[1]["rate_limit"]?.integer == 7 && delegates[1]["metadata"]?["number"]?.string == "1")
         #expect(delegates[0].text("url") == "http://localhost/2")
+        #expect(delegates.map { $0["filter"]?.compactText } == [#"{"channels":["eu"]}"#, "null", "null"])
         let type = try await client.run("event-types", "show", "order.paid", "--app=tenant-0", "--json").document()
         #expect(type["schema"]?["type"]?.string == "object" && type.text("check") == "off")
 
@@ -103,7 +107,7 @@ struct ImportTests {
         }
         let last = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
         #expect(last.end == .exited(0), "\(last.text)")
-        for app in ["tenant-0", "tenant-1"] {
+        for app in ["tenant-0", "Tenant.1"] {
             let all = try await Client.run(
                 ["delegates", "list", "--all", "--kind=webhook", "--app", app, "--json"],
                 server: "http://127.0.0.1:\(herald.port)"

@@ -18,10 +18,11 @@ hook = sys.argv[3] if len(sys.argv) > 3 else "http://127.0.0.1:9/hook"
 
 
 def application(number):
-    # The uid of the second has characters that a name of Herald has not; the third one has none.
-    uid = [f"tenant-{number}", f"Tenant {number}!", None][number % 3]
+    # The third one has no uid, and the name that is made for it is the uid of the fourth one.
+    uid = "tenant-no-2" if number == 3 else [f"tenant-{number}", f"Tenant.{number}", None][number % 3]
     return models.ApplicationOut(
-        id=f"app_2nVd{number:08}", uid=uid, name=f"Tenant No. {number}", created_at=NOW, updated_at=NOW, metadata={})
+        id=f"app_2nVd{number:08}", uid=uid, name=f"Tenant No. {number}", created_at=NOW, updated_at=NOW,
+        metadata={} if number else {"plan": "pro"}, throttle_rate=None if number else 9)
 
 
 def endpoint(app, number):
@@ -40,7 +41,7 @@ def secret(app, number):
 TYPES = [
     models.EventTypeOut(name="order.paid", description="Paid", deprecated=False, created_at=NOW, updated_at=NOW,
                         schemas={"1": {"type": "string"}, "2": {"type": "object"}}),
-    models.EventTypeOut(name="user.joined", description="", deprecated=False, created_at=NOW, updated_at=NOW),
+    models.EventTypeOut(name="user.joined", description="", deprecated=True, created_at=NOW, updated_at=NOW),
 ]
 
 

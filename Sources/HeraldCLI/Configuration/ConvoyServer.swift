@@ -19,7 +19,9 @@ struct ConvoyServer: ForeignService {
 
     func apps() -> [ForeignApp] { [ForeignApp(id: project.text("uid"), uid: nil, title: project.text("name"))] }
 
-    func eventTypes() throws(CommandError) -> [(key: String, value: JSONValue)] {
+    func eventTypes(
+        _: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [(key: String, value: JSONValue)] {
         var found: [(key: String, value: JSONValue)] = []
         // "*" stands for all.
         for type in try server.get(path + ["event-types"])["data"].map({ Array($0.elements) }) ?? []

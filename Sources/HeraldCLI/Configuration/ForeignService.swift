@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
 
@@ -8,7 +9,10 @@ protocol ForeignService {
     /// The tenants.
     func apps() throws(CommandError) -> [ForeignApp]
     /// The descriptions of event types, by their names.
-    func eventTypes() throws(CommandError) -> [(key: String, value: JSONValue)]
+    /// - Parameter report: gets what has no counterpart in Herald, a line for each.
+    func eventTypes(
+        _ report: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [(key: String, value: JSONValue)]
     /// - Parameter report: gets what has no counterpart in Herald, a line for each.
     func endpoints(
         of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
@@ -21,12 +25,18 @@ struct ForeignApp {
     /// The id that its owner has chosen.
     let uid: String?
     let title: String
+    /// The settings without a counterpart in Herald, a line for each.
+    var lost: [String] = []
 
-    /// The name of the app: of the owner's id, or else of the title, what a name may have. Of two that are equal then, the second
-    /// one has a part of its id.
-    /// - Parameter taken: the names so far.
+    /// The owner's id, if an app can have it as its name: programs address the app by it.
+    var ownName: String? { uid.flatMap { App.Settings.isName($0) && $0 != App.default.settings.name ? $0 : nil } }
+
+    /// The name of the app: the owner's id, or else what a name may have of it, or of the title. Of two that are equal then, the
+    /// second one has a part of its id.
+    /// - Parameter taken: the names so far, and those that are ids of owners.
     func name(avoiding taken: inout Set<String>) -> String {
         let ending = "-" + Self.slug(String(id.suffix(8)))
+        if let ownName { return ownName }
         var name = Self.slug(uid ?? title)
         if name.isEmpty || name.hasPrefix("app_") || name == "default" { name = "imported" + ending }
         if taken.contains(name) { name = name.prefix(64 - ending.utf8.count) + ending }

@@ -10,19 +10,47 @@ struct SvixServer: ForeignService {
 
     var name: String { server.name }
 
+    /// The members of an object that have no counterpart, a line for each.
+    /// - Parameter members: their names, and those for people.
+    private func lost(of object: JSONValue, _ why: String, _ members: [(key: String, words: String)]) -> [String] {
+        var lines: [String] = []
+        for (key, words) in members {
+            guard let value = object[key], !value.isNull, value.bool != false else { continue }
+            if value.kind == .object || value.kind == .array, value.count == 0 { continue }
+            let line = "\(words) \(String(decoding: value.bytes, as: UTF8.self)): \(why)"
+            if !lines.contains(line) { lines.append(line) }
+        }
+        return lines
+    }
+
     func apps() throws(CommandError) -> [ForeignApp] {
         try list(["app"]).map { app in
-            ForeignApp(id: app.text("id"), uid: app["uid"]?.string, title: app.text("name"))
+            ForeignApp(
+                id: app.text("id"), uid: app["uid"]?.string, title: app.text("name"),
+                lost: lost(
+                    of: app, "an app has none",
+                    [("metadata", "metadata"), ("throttleRate", "throttle rate"), ("rateLimit", "throttle rate")]))
         }
     }
 
     /// The types that are not archived, with the latest of their schemas, which Svix does not enforce.
-    func eventTypes() throws(CommandError) -> [(key: String, value: JSONValue)] {
+    func eventTypes(
+        _ report: (String) throws(CommandError) -> Void
+    ) throws(CommandError) -> [(key: String, value: JSONValue)] {
         var found: [(key: String, value: JSONValue)] = []
         for type in try list(["event-type"], [("with_content", "true")]) {
             let versions =
                 type["schemas"]?.members.compactMap { member in Int(member.key).map { ($0, member.value) } } ?? []
             let latest = versions.max { $0.0 < $1.0 }?.1
+            for line in lost(
+                of: type, "Herald has no counterpart",
+                [
+                    ("deprecated", "deprecated"), ("featureFlags", "feature flags"), ("featureFlag", "feature flag"),
+                    ("groupName", "group"),
+                ])
+            {
+                try report("event type \(type.text("name")): \(line)")
+            }
             let described = try JSONValue.made { object in
                 object.member("type", type.text("name"))
                 object.member("description", type.text("description"))
@@ -42,9 +70,6 @@ struct SvixServer: ForeignService {
             let path = ["app", app.id, "endpoint", id]
             let secret = try server.get(path + ["secret"]).text("key")
             let headers = try server.get(path + ["headers"])
-            for channel in endpoint["channels"].map({ Array($0.elements) }) ?? [] {
-                try report("endpoint \(url): channel \(channel.string ?? ""): select by subject or filter instead")
-            }
             for name in headers["sensitive"].map({ Array($0.elements) }) ?? [] {
                 try report(
                     "endpoint \(url): header \(name.string ?? ""): Svix does not show its value; add it to the delegate"
@@ -54,6 +79,10 @@ struct SvixServer: ForeignService {
             let settings = try JSONValue.made { object in
                 object.member("url", url)
                 object.member("events", RawJSON(types?.bytes[...] ?? Array(#"["*"]"#.utf8)[...]))
+                // A message of Svix has channels, which are an attribute of its event.
+                if let channels = endpoint["channels"], channels.count > 0 {
+                    object.object("filter") { $0.member("channels", RawJSON(channels.bytes[...])) }
+                }
                 object.member("description", endpoint.text("description"))
                 // With its uid, an endpoint is found by the operations of Svix that Herald serves.
                 object.object("metadata") { pairs in
