@@ -103,7 +103,8 @@ package final class HeraldService: RequestHandler, CallServices {
                 + ReferenceEndpoints(publicURL: publicURL).routes
                 + DashboardEndpoints(hub: hub).routes
                 + (configuration.servesSvix
-                    ? SvixEndpoints(hub: hub, access: access, checks: checks, waits: waits).routes : []))
+                    ? SvixEndpoints(hub: hub, access: access, checks: checks, waits: waits, isTLS: configuration.isTLS)
+                        .routes : []))
     }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has

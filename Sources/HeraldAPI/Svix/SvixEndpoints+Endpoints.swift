@@ -297,7 +297,7 @@ extension SvixEndpoints {
             if let error = outcome.error { return call.response(to: Problem(error)) }
             return .svix(status: 202) {
                 $0.member("id", id)
-                $0.member("status", "finished")
+                $0.member("status", "running")
                 $0.member("task", "endpoint.recover")
                 $0.member("updatedAt", .timestamp(now))
             }

@@ -11,6 +11,8 @@ struct SvixEndpoints: Sendable {
     let access: AccessControl
     let checks: SchemaChecks
     let waits: ReceiverWaits
+    /// Whether the server itself uses https.
+    let isTLS: Bool
 
     /// The beginning of all paths.
     static let root = "/api/v1"

@@ -25,9 +25,11 @@ extension SvixEndpoints {
         }
         try reader.check()
         let portal = PortalEndpoints(hub: hub, access: access)
+        // Without a public URL, a link begins with that of the request: a program gives it to a browser as it is.
+        let base = call.publicURL.base.isEmpty ? "\(isTLS ? "https" : "http")://\(call.request.head.host ?? "")" : ""
         try portal.open(call, app.key, seconds) { token, _ in
             call.send {
-                $0.member("url", portal.url(of: token, app.key, call))
+                $0.member("url", base + portal.url(of: token, app.key, call))
                 $0.member("token", token)
             }
         }
