@@ -2,7 +2,7 @@ package import HeraldCore
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, find, ended, count, countAll, first, set, remove, rows, names, before, forget,
+    case lane, find, ended, totals, countAll, first, set, replace, remove, rows, names, namesInRange, before, forget,
         dropBehind
 
     func text(_ dialect: SQLDialect) -> String {
@@ -14,7 +14,7 @@ package enum PullStatement: Int, CaseIterable, Sendable {
             return """
                 SELECT \(columns) FROM leases WHERE delegate = ?1 AND expires_at <= ?2 ORDER BY expires_at, id LIMIT ?3
                 """
-        case .count: return "SELECT count(*) FROM leases WHERE delegate = ?1"
+        case .totals: return "SELECT count(*), min(expires_at) FROM leases WHERE delegate = ?1"
         case .countAll: return "SELECT count(*) FROM leases"
         case .first: return "SELECT min(first) FROM leases WHERE delegate = ?1 AND first IS NOT NULL"
         case .set:
@@ -25,12 +25,18 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 ON CONFLICT (delegate, id) DO UPDATE SET expires_at = excluded.expires_at,
                     entries = excluded.entries, first = excluded.first
                 """
+        case .replace:
+            return """
+                UPDATE leases SET id = ?2, created_at = ?3, expires_at = ?4, entries = ?5, first = ?6
+                WHERE delegate = ?1 AND id = ?7
+                """
         case .rows:
             return """
                 SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
                 WHERE delegate = ?1 AND state = 1 AND event \(Self.isListed(2, dialect)) ORDER BY event
                 """
         case .names: return "SELECT sequence, id, type FROM events WHERE sequence \(Self.isListed(1, dialect))"
+        case .namesInRange: return "SELECT sequence, id, type FROM events WHERE sequence BETWEEN ?1 AND ?2"
         case .before:
             return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND first <= ?2 ORDER BY first, id LIMIT ?3"
         case .forget: return "DELETE FROM waiting WHERE delegate = ?1 AND state = 1 AND event > ?2"
@@ -142,6 +148,17 @@ extension SharedTransaction {
 
     package func set(_ lease: PullLease) throws(StoreError) { try record(.pull(.set), lease.values) }
 
+    package func set(_ lease: PullLease, replacing id: String) throws(StoreError) {
+        try record(.pull(.replace), lease.values + [.text(id)])
+    }
+
+    package func leaseTotals(of delegate: DelegateKey) throws(StoreError) -> LeaseTotals {
+        let found = try first(.pull(.totals), [.integer(delegate)]) { row throws(StoreError) in
+            LeaseTotals(count: Int(row.figure(0)), firstEnd: row.isNull(1) ? nil : try row.time(1))
+        }
+        return found ?? LeaseTotals(count: 0, firstEnd: nil)
+    }
+
     package func leases(
         of delegate: DelegateKey, through last: LogPosition, limit: Int
     ) throws(StoreError) -> [PullLease] {
@@ -161,18 +178,37 @@ extension SharedTransaction {
         try record(.pull(.remove), [.integer(delegate), .text(id)])
     }
 
+    /// The range of events that are neighbors, or nearly: a range costs half of what a list does, which is searched item by item.
+    private static func run(of events: [LogPosition]) -> ClosedRange<LogPosition>? {
+        guard let first = events.min(), let last = events.max(), last - first < 2 * events.count else { return nil }
+        return first...last
+    }
+
     package func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName] {
         if events.isEmpty { return [:] }
-        let found = try rows(.pull(.names), [PullStatement.list(events)]) { row throws(StoreError) in
+        let run = Self.run(of: events)
+        let found = try rows(
+            run == nil ? .pull(.names) : .pull(.namesInRange),
+            run.map { [.integer($0.lowerBound), .integer($0.upperBound)] } ?? [PullStatement.list(events)]
+        ) { row throws(StoreError) in
             (try row.natural(0, "position"), EventName(id: row.text(1), type: row.text(2)))
         }
-        return Dictionary(found) { $1 }
+        let names = Dictionary(found) { $1 }
+        if names.count == events.count { return names }
+        let wanted = Set(events)
+        return names.filter { wanted.contains($0.key) }
     }
 
     package func retrying(
         _ delegate: DelegateKey, _ events: [LogPosition]
     ) throws(StoreError) -> [WaitingDelivery] {
         if events.isEmpty { return [] }
+        if let run = Self.run(of: events) {
+            let rows = try retrying(delegate, in: run, limit: run.count)
+            if rows.isEmpty { return [] }
+            let wanted = Set(events)
+            return rows.filter { wanted.contains($0.event) }
+        }
         return try rows(.pull(.rows), [.integer(delegate), PullStatement.list(events)]) { row throws(StoreError) in
             try WaitingDelivery(row)
         }
@@ -204,7 +240,4 @@ extension SharedStatements {
         Int(try first(.pull(.countAll), []) { $0.figure(0) } ?? 0)
     }
 
-    package func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int {
-        Int(try first(.pull(.count), [.integer(delegate)]) { $0.figure(0) } ?? 0)
-    }
 }

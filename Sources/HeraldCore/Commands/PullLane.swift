@@ -14,6 +14,8 @@ struct PullLane {
     var checkpoint = Checkpoint()
     var change: PullChange
     private var changesLeases = false
+    /// A lease that has ended and still has its row, which the next one that is held takes over.
+    private var freed: String?
     /// The leases that one transaction releases: up to 1,000 rows each.
     private static let releasedLeases = 8
     private var notices: [DeliveryNotice] = []
@@ -37,6 +39,12 @@ struct PullLane {
     func openLease(_ id: String) throws(StoreError) -> PullLease? {
         guard let lease = try transaction.lease(id, of: delegate.key), lease.expiresAt > now else { return nil }
         return lease
+    }
+
+    /// The open leases, and those that have ended and are not settled yet.
+    func leaseTotals() throws(StoreError) -> LeaseTotals {
+        let totals = try transaction.leaseTotals(of: delegate.key)
+        return freed == nil ? totals : LeaseTotals(count: totals.count - 1, firstEnd: totals.firstEnd)
     }
 
     func names(of lease: PullLease) throws(StoreError) -> [LogPosition: EventName] {
@@ -74,18 +82,23 @@ struct PullLane {
             held.isAlone = row.isAlone
             checkpoint.waiting.append(held)
         }
-        try transaction.set(lease)
+        guard let freed else { return try transaction.set(lease) }
+        try transaction.set(lease, replacing: freed)
+        self.freed = nil
     }
 
     /// Ends a lease by one of the rules of `PullSettlement`.
-    /// - Parameter names: of its events; may be empty if none is acknowledged and none fails.
+    /// - Parameters:
+    ///   - names: of its events; may be empty if none is acknowledged and none fails.
+    ///   - keepsRow: the next lease that is held takes its row over. At most one in a write.
     mutating func end(
-        _ lease: PullLease, _ names: [LogPosition: EventName], _ rule: (inout PullSettlement) -> Void
+        _ lease: PullLease, _ names: [LogPosition: EventName], keepsRow: Bool = false,
+        _ rule: (inout PullSettlement) -> Void
     ) throws(StoreError) -> PullWrite.Settled {
         changesLeases = true
         var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease), now: now)
         rule(&settlement)
-        try transaction.removeLease(lease.id, of: delegate.key)
+        if keepsRow { freed = lease.id } else { try transaction.removeLease(lease.id, of: delegate.key) }
         var part = settlement.checkpoint
         for (event, attempts) in settlement.exhausted {
             guard let name = names[event], !ServiceFamily.isOne(name.type) else { continue }
@@ -134,6 +147,7 @@ struct PullLane {
         guard changesLeases || moves || !checkpoint.waiting.isEmpty || !checkpoint.ended.isEmpty || !notices.isEmpty
         else { return }
         checkpoint.isOfPull = true
+        if let freed { try transaction.removeLease(freed, of: delegate.key) }
         let first = try transaction.firstLeased(of: delegate.key)
         let cursor = first.map { min($0 - 1, position) } ?? position
         let now = LanePosition(delegate: delegate.key, cursor: cursor, position: position)

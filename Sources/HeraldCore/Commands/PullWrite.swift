@@ -166,18 +166,21 @@ extension PullWrite: RequestCommand {
     private func claim(_ proposal: Proposal, _ work: inout PullLane) throws(StoreError) -> Outcome {
         if let id = proposal.acknowledges {
             guard let lease = try work.openLease(id) else { return .leaseEnded }
-            _ = try work.end(lease, try work.names(of: lease)) { $0.acknowledge([:]) { 0 } }
+            _ = try work.end(lease, try work.names(of: lease), keepsRow: true) { $0.acknowledge([:]) { 0 } }
         }
-        let ended = try work.transaction.leases(
-            of: work.delegate.key, endedBy: work.now, limit: Self.endedLeases)
-        for lease in ended {
-            _ = try work.end(lease, try work.names(of: lease)) { $0.expire { Double.random(in: 0..<1) } }
+        let totals = try work.leaseTotals()
+        if let end = totals.firstEnd, end <= work.now {
+            let ended = try work.transaction.leases(
+                of: work.delegate.key, endedBy: work.now, limit: Self.endedLeases)
+            for lease in ended {
+                _ = try work.end(lease, try work.names(of: lease)) { $0.expire { Double.random(in: 0..<1) } }
+            }
+            return .moved(work.lane)
         }
-        if !ended.isEmpty || work.lane.position != proposal.from { return .moved(work.lane) }
+        if work.lane.position != proposal.from { return .moved(work.lane) }
         let isStrict = work.delegate.settings.ordering == .strict
-        if try work.transaction.countLeases(of: work.delegate.key) >= (isStrict ? 1 : PullLease.maxCount) {
-            let first = try work.transaction.leases(of: work.delegate.key, endedBy: .max, limit: 1).first
-            return .isFull(until: first?.expiresAt ?? work.now)
+        if totals.count >= (isStrict ? 1 : PullLease.maxCount) {
+            return .isFull(until: totals.firstEnd ?? work.now)
         }
         guard try work.areDue(proposal) else { return .moved(work.lane) }
         for row in proposal.ended { work.checkpoint.waiting.append(row) }

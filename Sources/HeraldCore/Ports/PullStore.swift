@@ -67,11 +67,13 @@ package protocol PullTransaction: AnyObject {
     /// dropped.
     /// - Parameter time: milliseconds since 1970 UTC.
     func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError)
-    func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
+    func leaseTotals(of delegate: DelegateKey) throws(StoreError) -> LeaseTotals
     /// The first event of a lease that has no row of its own; `nil` if there is none.
     func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition?
     /// Inserts or replaces a lease. Ignored for a deleted delegate.
     func set(_ lease: PullLease) throws(StoreError)
+    /// Replaces a lease of the same delegate, which exists, in its row.
+    func set(_ lease: PullLease, replacing id: String) throws(StoreError)
     func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError)
     /// The deliveries of a delegate that wait for a retry, of these events, ascending.
     func retrying(_ delegate: DelegateKey, _ events: [LogPosition]) throws(StoreError) -> [WaitingDelivery]
@@ -81,6 +83,18 @@ package protocol PullTransaction: AnyObject {
     ) throws(StoreError) -> [WaitingDelivery]
     /// The names of these events, without those that the log lacks.
     func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName]
+}
+
+/// The leases of a delegate.
+package struct LeaseTotals: Equatable, Sendable {
+    package let count: Int
+    /// When the first of them ends; milliseconds since 1970 UTC. `nil` if there is none.
+    package let firstEnd: Int64?
+
+    package init(count: Int, firstEnd: Int64?) {
+        self.count = count
+        self.firstEnd = firstEnd
+    }
 }
 
 /// The id and type of an event.
@@ -99,7 +113,6 @@ package protocol PullReader: AnyObject {
     func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
     /// The first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
-    func countLeases(of delegate: DelegateKey) throws(StoreError) -> Int
     /// The number of leases of all delegates.
     func countLeases() throws(StoreError) -> Int
 }

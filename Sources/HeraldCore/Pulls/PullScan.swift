@@ -53,7 +53,8 @@ struct PullScan {
         guard let lane = try reader.lane(of: delegate.key) else { return nil }
         let now = hub.clock.wall()
         var result = Result(start: lane.position, searched: lane.position, head: head)
-        if try !reader.leases(of: delegate.key, endedBy: now, limit: 1).isEmpty {
+        let open = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).first
+        if let open, open.expiresAt <= now {
             // The claim ends it.
             result.proposal = proposal(lane.position, to: lane.position)
             return result
@@ -61,24 +62,25 @@ struct PullScan {
         let isStrict = delegate.settings.ordering == .strict
         // Rows of an open lease are due at its end.
         var acknowledged: Set<LogPosition> = []
-        if isStrict, let open = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).first {
+        if isStrict, let open {
             if open.id != acknowledges {
                 result.nextDue = open.expiresAt
                 return result
             }
             acknowledged = Set(open.entries.filter(\.hasRow).map(\.event))
         }
-        let rows = try rows(reader, besides: acknowledged)
+        let stored = try rows(reader, limit: limit + 1 + acknowledged.count)
+        let rows = acknowledged.isEmpty ? stored : stored.filter { !acknowledged.contains($0.event) }
         let due = isStrict ? Array(rows.prefix { $0.dueAt <= now }) : rows.filter { $0.dueAt <= now }
-        let ends = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).map(\.expiresAt)
-        result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + ends).min()
+        result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + (open.map { [$0.expiresAt] } ?? [])).min()
         // In order, everything waits for the first delivery that failed.
         if isStrict, !rows.isEmpty, due.isEmpty { return result }
         if !due.isEmpty, isStrict || prefersRetries {
             try take(due, lane, &result, reader)
             return result
         }
-        try search(lane, &result, reader)
+        let isAll = stored.count <= limit + acknowledged.count
+        try search(lane, withRows: isAll ? Set(stored.map(\.event)) : nil, &result, reader)
         if result.proposal == nil, !due.isEmpty { try take(due, lane, &result, reader) }
         return result
     }
@@ -92,15 +94,11 @@ struct PullScan {
 
     // MARK: Retries
 
-    /// The first rows: by their times, or by their events if the order is strict.
-    private func rows(
-        _ reader: any StoreReader, besides acknowledged: Set<LogPosition>
-    ) throws(StoreError) -> [WaitingDelivery] {
+    /// The first rows: by their times, or by their events if the order is strict. Fewer than the limit are all.
+    private func rows(_ reader: any StoreReader, limit: Int) throws(StoreError) -> [WaitingDelivery] {
         let part: StoredRowsQuery.Part =
             delegate.settings.ordering == .strict ? .events(0...(.max)) : .due(after: .min, event: 0)
-        let rows = try reader.rows(
-            StoredRowsQuery(delegate: delegate.key, part: part, limit: limit + 1 + acknowledged.count))
-        return acknowledged.isEmpty ? rows : rows.filter { !acknowledged.contains($0.event) }
+        return try reader.rows(StoredRowsQuery(delegate: delegate.key, part: part, limit: limit))
     }
 
     private func take(
@@ -140,8 +138,9 @@ struct PullScan {
 
     // MARK: The log
 
+    /// - Parameter known: the events that have rows; `nil` if they were not all read.
     private func search(
-        _ lane: LanePosition, _ result: inout Result, _ reader: any StoreReader
+        _ lane: LanePosition, withRows known: Set<LogPosition>?, _ result: inout Result, _ reader: any StoreReader
     ) throws(StoreError) {
         var position = lane.position
         if let searched, searched.from == lane.position { position = max(position, searched.to) }
@@ -177,10 +176,15 @@ struct PullScan {
         // An event that was redelivered before it was reached has a row, by which it is handed out.
         var hasOwnRows = false
         if let first = entries.first?.event, let last = entries.last?.event {
-            let rows = try reader.rows(
-                StoredRowsQuery(delegate: delegate.key, part: .events(first...last), limit: Self.maxSearched))
-            let own = Set(rows.map(\.event))
-            hasOwnRows = !own.isEmpty
+            let own: Set<LogPosition>
+            if let known {
+                own = known
+            } else {
+                let query = StoredRowsQuery(
+                    delegate: delegate.key, part: .events(first...last), limit: Self.maxSearched)
+                own = Set(try reader.rows(query).map(\.event))
+            }
+            hasOwnRows = own.contains { (first...last).contains($0) }
             if hasOwnRows {
                 entries.removeAll { own.contains($0.event) }
                 result.parts.removeAll { own.contains($0.logged.sequence) }

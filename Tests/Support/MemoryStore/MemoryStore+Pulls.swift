@@ -41,7 +41,10 @@ extension MemoryTransaction {
         }
     }
 
-    func countLeases(of delegate: DelegateKey) -> Int { preview().pullLeases[delegate]?.count ?? 0 }
+    func leaseTotals(of delegate: DelegateKey) -> LeaseTotals {
+        let leases = preview().pullLeases[delegate, default: [:]].values
+        return LeaseTotals(count: leases.count, firstEnd: leases.map(\.expiresAt).min())
+    }
 
     func firstLeased(of delegate: DelegateKey) -> LogPosition? {
         preview().pullLeases[delegate]?.values.compactMap { lease in lease.entries.first { !$0.hasRow }?.event }.min()
@@ -52,6 +55,11 @@ extension MemoryTransaction {
             guard contents.delegates[lease.delegate] != nil else { return }
             contents.pullLeases[lease.delegate, default: [:]][lease.id] = lease
         }
+    }
+
+    func set(_ lease: PullLease, replacing id: String) {
+        removeLease(id, of: lease.delegate)
+        set(lease)
     }
 
     func removeLease(_ id: String, of delegate: DelegateKey) { change { $0.pullLeases[delegate]?[id] = nil } }
@@ -83,8 +91,6 @@ extension MemoryReader {
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
         store.read { $0.leases(of: delegate, endedBy: time, limit: limit) }
     }
-
-    func countLeases(of delegate: DelegateKey) -> Int { store.read { $0.pullLeases[delegate]?.count ?? 0 } }
 
     func countLeases() -> Int { store.read { $0.pullLeases.values.reduce(0) { $0 + $1.count } } }
 }
