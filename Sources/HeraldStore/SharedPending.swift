@@ -62,19 +62,27 @@ extension PendingEvent {
     static let columnsOfTable = columns.split(separator: ", ").map { "pending.\($0)" }.joined(separator: ", ")
     private static let columnCount: Int32 = 9
 
-    package init(_ row: some ResultRow) throws(StoreError) {
-        let attributes = row.isNull(7) ? [] : try row.pairs(7)
-        let (app, time) = (try row.app(1), try row.time(5))
-        let event = row.withBytes(6) { data in
-            Event(
-                app: app, id: row.text(2), type: row.text(3), subject: row.optionalText(4), time: time,
-                attributes: attributes, data: data)
+    /// Never fails: a row with an impossible value is an event that is damaged, since it must not hold up the others.
+    package init(_ row: some ResultRow) {
+        let app = AppKey(rawValue: row.integer(1))
+        func event(at time: Int64, _ attributes: [KeyValue]) -> Event {
+            row.withBytes(6) { data in
+                Event(
+                    app: app, id: row.text(2), type: row.text(3), subject: row.optionalText(4), time: time,
+                    attributes: attributes, data: data)
+            }
         }
-        self.init(key: try row.natural(0, "scheduled event"), event: event, dueAt: try row.time(8))
+        do throws(StoreError) {
+            let attributes = row.isNull(7) ? [] : try row.pairs(7)
+            let (time, dueAt) = (try row.time(5), try row.time(8))
+            self.init(key: row.integer(0), event: event(at: time, attributes), dueAt: dueAt)
+        } catch {
+            self.init(key: row.integer(0), event: event(at: row.figure(5), []).damaged(), dueAt: row.figure(8))
+        }
     }
 
-    fileprivate static func due(_ row: some ResultRow) throws(StoreError) -> DueEvent {
-        DueEvent(try PendingEvent(row), isInLog: row.flag(columnCount))
+    fileprivate static func due(_ row: some ResultRow) -> DueEvent {
+        DueEvent(PendingEvent(row), isInLog: row.flag(columnCount))
     }
 }
 
@@ -111,13 +119,13 @@ extension SharedTransaction {
 
     package func duePending(at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent] {
         try rows(.pending(.due), [.integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes))]) {
-            row throws(StoreError) in try PendingEvent.due(row)
+            PendingEvent.due($0)
         }
     }
 
     package func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent] {
         try rows(.pending(.about), [.integer(app.rawValue), .text(subject), .integer(Int64(limit))]) {
-            row throws(StoreError) in try PendingEvent(row)
+            PendingEvent($0)
         }
     }
 
@@ -134,13 +142,11 @@ extension SharedTransaction {
 /// Reads scheduled events.
 extension SharedStatements {
     package func pending(app: AppKey, id: String) throws(StoreError) -> PendingEvent? {
-        try first(.pending(.find), [.integer(app.rawValue), .text(id)]) { row throws(StoreError) in
-            try PendingEvent(row)
-        }
+        try first(.pending(.find), [.integer(app.rawValue), .text(id)]) { PendingEvent($0) }
     }
 
     package func nextPending() throws(StoreError) -> Int64? {
-        try first(.pending(.next)) { row throws(StoreError) in try row.time(0) }
+        try first(.pending(.next)) { $0.figure(0) }
     }
 
     package func pending(_ query: PendingQuery) throws(StoreError) -> [PendingEvent] {
@@ -148,6 +154,6 @@ extension SharedStatements {
             .integer(query.app.rawValue), .integer(query.after?.dueAt ?? .min), .integer(query.after?.key ?? 0),
             .integer(Int64(query.limit)), .integer(Int64(query.maxBytes)), query.subject.map { .text($0) } ?? .null,
         ]
-        return try rows(.pending(.list), values) { row throws(StoreError) in try PendingEvent(row) }
+        return try rows(.pending(.list), values) { PendingEvent($0) }
     }
 }

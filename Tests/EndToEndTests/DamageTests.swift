@@ -1,6 +1,9 @@
 import HeraldJSON
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
+
+@testable import HeraldCLI
 
 @Suite("A damaged database", .enabled(if: TestStore.isFolder))
 struct DamageTests {
@@ -21,13 +24,7 @@ struct DamageTests {
         }
         #expect(try await herald.stop() == .exited(0))
 
-        let database = herald.folder.path + "/data/herald.db"
-        var bytes = try Files.read(database)
-        let mark = Array(#""mark": "m0""#.utf8)
-        let place = try #require(
-            (0..<bytes.count - mark.count).first { bytes[$0..<$0 + mark.count].elementsEqual(mark) })
-        bytes[place + mark.count - 2] ^= 1
-        try Files.write(bytes, to: database)
+        try damage(herald, #""mark": "m0""#, at: 10)
 
         let second = try Receiver(port: first.port)
         defer { second.close() }
@@ -46,5 +43,55 @@ struct DamageTests {
         }
         #expect(next.log("event damaged: it is not served or sent any more").count == 1)
         #expect(try await next.get("/metrics").text.contains("\nherald_events_damaged_total 1\n"))
+    }
+
+    @Test("a damaged scheduled event holds up no other: it is put aside when it is due, and can be erased before")
+    func damagedSchedule() async throws {
+        func time(in milliseconds: Int64) -> String {
+            Timestamp(milliseconds: Clock.system.wall() + milliseconds).description
+        }
+        let herald = try await HeraldProcess.start()
+        for id in ["bad", "erased", "good"] {
+            // The header becomes an attribute of the event.
+            let posted = try await herald.post(
+                "/v1/events",
+                """
+                {"type": "trial.ending", "id": "\(id)", "subject": "user:\(id)", "data": {"n": 1},
+                "deliver_at": "\(time(in: 3_600_000))"}
+                """,
+                ["traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "mark=\(id)"])
+            #expect(posted.status == 202)
+        }
+        #expect(try await herald.stop() == .exited(0))
+        try damage(herald, "8:mark=bad", at: 0)
+        try damage(herald, "11:mark=erased", at: 0)
+
+        let next = try await herald.restart()
+        #expect(Set(try await next.get("/v1/events?state=scheduled").data.map { $0.text("id") }).count == 3)
+        #expect(try await next.send("DELETE", "/v1/subjects/user:erased").status < 300)
+        for id in ["bad", "good"] {
+            let moved = try await next.send("PATCH", "/v1/events/\(id)", #"{"deliver_at": "\#(time(in: 1))"}"#)
+            #expect(moved.status == 200)
+        }
+        _ = try await next.get("/v1/events") { $0.data.map { $0.text("id") } == ["good"] }
+        let refused = try await next.get("/v1/events?state=refused") { $0.data.count == 1 }
+        #expect(refused.data[0].text("id") == "bad" && refused.data[0].text("raw_data") == #"{"n": 1}"#)
+        #expect(refused.data[0].text("reason") == "the event is damaged in the database")
+        #expect(try await next.get("/v1/events?state=scheduled").data.isEmpty)
+        #expect(next.log("committed event refused: GET /v1/events?state=refused has it").count == 1)
+        let metrics = try await next.get("/metrics").text
+        #expect(
+            metrics.contains("\nherald_pending_refused_total 1\n") && metrics.contains("\nherald_pending_events 0\n"))
+    }
+
+    /// Changes a byte of the first occurrence of a text in the database of a server that has stopped.
+    private func damage(_ herald: HeraldProcess, _ text: String, at offset: Int) throws {
+        let database = herald.folder.path + "/data/herald.db"
+        var bytes = try Files.read(database)
+        let mark = Array(text.utf8)
+        let start = try #require(
+            (0..<bytes.count - mark.count).first { bytes[$0..<$0 + mark.count].elementsEqual(mark) })
+        bytes[start + offset] ^= 0x41
+        try Files.write(bytes, to: database)
     }
 }

@@ -74,8 +74,8 @@ extension Metrics {
             "How late the next scheduled event is; 0 on a node that does not publish them.",
             .init(value: Double(hub.committed.pending.lateness(hub.clock.wall())) / 1000))
         page.counter(
-            "herald_pending_refused_total", "Events from SQL that were committed and are not valid.",
-            .init(value: hub.submissions.refused))
+            "herald_pending_refused_total", "Events that were committed, could not be published, and were put aside.",
+            .init(value: hub.committed.refused.count))
         page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
             .init(value: settled.map { max(0, head - $0) } ?? 0))

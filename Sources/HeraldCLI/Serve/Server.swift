@@ -132,8 +132,8 @@ struct Server {
                     ["position": String(position), "then": "stop the server and run `herald check`"]
                 }
             }
-            hub.submissions.observe { event in
-                log.write(.warning, "event from SQL refused: GET /v1/events?state=refused has it") {
+            hub.committed.refused.observe { event in
+                log.write(.warning, "committed event refused: GET /v1/events?state=refused has it") {
                     ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]
                 }
             }

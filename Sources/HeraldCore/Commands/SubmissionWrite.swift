@@ -9,8 +9,8 @@ package struct SubmissionWrite: StoreCommand {
     }
 
     let entries: [(submission: Submission, entry: Entry)]
-    /// Called once, on the writer's thread, with the events that were refused; `nil` if the transaction has failed.
-    let completion: @Sendable ([RefusedEvent]?) -> Void
+    /// Called once, on the writer's thread, with whether the transaction has committed.
+    let completion: @Sendable (Bool) -> Void
 
     package static var admission: CommandAdmission { .always }
 
@@ -18,7 +18,6 @@ package struct SubmissionWrite: StoreCommand {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let removed = try transaction.removeSubmissions(entries.map(\.submission.key))
-        var refused: [RefusedEvent] = []
         var ids: Set<String> = []
         var scheduled: [AppKey: WriteContext.Scheduled] = [:]
         let now = context.clock.wall()
@@ -35,15 +34,13 @@ package struct SubmissionWrite: StoreCommand {
                     transaction, &plan)
             }
             guard let reason else { continue }
-            let event = RefusedEvent(submission, reason: reason, refusedAt: now)
-            try transaction.addRefused(event)
-            refused.append(event)
+            try context.refuse(submission, reason: reason, at: now, transaction, &plan)
         }
         for (app, added) in scheduled where added.events > 0 {
             try context.countPending(
                 app, events: added.events, bytes: added.bytes, earliest: added.earliest, transaction, &plan)
         }
-        plan.answers.append { [refused, completion] in completion(refused) }
+        plan.answers.append { [completion] in completion(true) }
     }
 
     /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate.
@@ -67,5 +64,5 @@ package struct SubmissionWrite: StoreCommand {
         return nil
     }
 
-    package func refuse(_ refusal: WriteRefusal) { completion(nil) }
+    package func refuse(_ refusal: WriteRefusal) { completion(false) }
 }

@@ -97,6 +97,13 @@ public final class Event: Sendable {
             data: Array("null".utf8))
     }
 
+    /// The event of a row that has an impossible value. What can be read of it remains, for the operator.
+    package func damaged() -> Event {
+        Event(
+            app: app, id: id, type: type, subject: subject, time: time, attributes: [Self.damagedMark],
+            data: Array(data))
+    }
+
     /// The event without its content: what remains in the log after an erasure.
     package func erased() -> Event {
         Event(

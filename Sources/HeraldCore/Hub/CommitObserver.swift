@@ -45,7 +45,7 @@ struct CommitObserver: Sendable {
         case .erased(let events): tellAll(.erase(events))
         case .recordedAttempts(let bytes): recordedAttempts(bytes)
         case .erasedStatuses, .counted, .trimmed, .setEventType, .removeEventType, .setKey, .removeKey, .setSession,
-            .removeSession, .setApp, .removeApp, .pending, .nextPending:
+            .removeSession, .setApp, .removeApp, .pending, .nextPending, .refused:
             break
         }
     }

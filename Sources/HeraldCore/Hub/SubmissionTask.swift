@@ -23,11 +23,9 @@ package final class SubmissionTask: Sendable {
         /// Until then it reads by itself, in monotonic nanoseconds.
         var watchesUntil: Int64 = 0
         var check: Check?
-        var observer: (@Sendable (RefusedEvent) -> Void)?
     }
 
     private let state = Mutex(State())
-    private let refusedCount = Atomic<Int>(0)
     private let readers: ReaderPool
     private let intake: Intake
     private let clock: Clock
@@ -46,16 +44,8 @@ package final class SubmissionTask: Sendable {
         self.after = after
     }
 
-    /// The number of events that were refused since the start.
-    package var refused: Int { refusedCount.load(ordering: .relaxed) }
-
     /// - Parameter check: called on a reader's thread.
     package func use(check: @escaping Check) { state.withLock { $0.check = check } }
-
-    /// - Parameter observer: called on the writer's thread with each refused event; must not wait.
-    package func observe(_ observer: @escaping @Sendable (RefusedEvent) -> Void) {
-        state.withLock { $0.observer = observer }
-    }
 
     /// There may be events.
     func run() {
@@ -73,10 +63,8 @@ package final class SubmissionTask: Sendable {
             let found = try reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes)
             if found.isEmpty { return ended(found: 0) }
             let entries = try checked(found, reader)
-            let write = SubmissionWrite(entries: entries) { [weak self] refused in
-                guard let self else { return }
-                if let refused { report(refused) }
-                ended(found: refused == nil ? 0 : entries.count)
+            let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
+                self?.ended(found: isCommitted ? entries.count : 0)
             }
             if intake.submit(write) != nil { ended(found: 0) }
         } catch {
@@ -119,13 +107,6 @@ package final class SubmissionTask: Sendable {
             return .refused(errors.text)
         }
         return .valid(checked)
-    }
-
-    private func report(_ refused: [RefusedEvent]) {
-        if refused.isEmpty { return }
-        refusedCount.add(refused.count, ordering: .relaxed)
-        let observer = state.withLock { $0.observer }
-        for event in refused { observer?(event) }
     }
 
     private func ended(found: Int) {

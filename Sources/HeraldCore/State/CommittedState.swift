@@ -12,6 +12,7 @@ package final class CommittedState: Sendable {
     package let kept: KeptMemory
     package let usage: LogUsage
     package let pending: PendingSchedule
+    package let refused = RefusedEvents()
     package let pulls = PullTotals()
     package let auth: AuthProjection
     package let appState: AppStateProjection
@@ -62,6 +63,7 @@ package final class CommittedState: Sendable {
         case .removeApp(let app): apps.remove(app)
         case .pending(let count, let earliest): pending.set(count, earliest: earliest)
         case .nextPending(let time): pending.set(next: time)
+        case .refused(let event): refused.add(event)
         // Of deliveries memory holds what the delivery loops do.
         case .redelivered, .dropped, .known, .replay, .endReplay, .recordedAttempts, .pulled: break
         }

@@ -36,6 +36,8 @@ enum WriteEffect: Sendable {
     case pending(PendingCount, earliest: Int64?)
     /// When the next scheduled event is due; `nil` if there is none.
     case nextPending(Int64?)
+    /// An event that was committed can't be published, and was put aside.
+    case refused(RefusedEvent)
 }
 
 extension WriteEffect {
@@ -68,7 +70,7 @@ extension WriteEffect {
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
         case .pending(let count, _): [.pending(count.app)]
-        case .recordedAttempts, .known, .nextPending, .pulled: []
+        case .recordedAttempts, .known, .nextPending, .refused, .pulled: []
         }
     }
 }

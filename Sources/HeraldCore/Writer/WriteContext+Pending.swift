@@ -81,6 +81,16 @@ extension WriteContext {
         return PublishedEvent(event: event, disposition: .scheduled, deliverAt: dueAt)
     }
 
+    /// Puts an event aside that was committed and can't be published.
+    func refuse(
+        _ submission: Submission, reason: String, at time: Int64, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
+    ) throws(StoreError) {
+        let event = RefusedEvent(submission, reason: reason, refusedAt: time)
+        try transaction.addRefused(event)
+        plan.effects.append(.refused(event))
+    }
+
     /// Publishes an event that is due. An event whose id was published in the meantime is not published again.
     func publish(
         _ due: DueEvent, _ transaction: any StoreTransaction, _ plan: inout WritePlan
@@ -88,9 +98,22 @@ extension WriteContext {
         let event = due.pending.event
         // Of an app that was deleted.
         guard committed.apps[event.app] != nil else { return }
+        if event.isDamaged {
+            return try refuse(
+                Submission(due.pending), reason: Reason.damaged(), at: clock.wall(), transaction, &plan)
+        }
         // Ids of events of several sources are searched for again.
         let mayExist = due.isInLog || event.attribute(CloudEventAttribute.source) != nil
         _ = try post(EventDraft(due: event, mayExist: mayExist), transaction, &plan)
+    }
+}
+
+extension Submission {
+    fileprivate init(_ pending: PendingEvent) {
+        let event = pending.event
+        self.init(
+            key: pending.key, app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time,
+            data: Array(event.data), deliverAt: pending.dueAt)
     }
 }
 
