@@ -22,7 +22,6 @@ export function attempts(id, signal) {
   const isNarrow = () => outcome.value || error.value || since.value;
 
   function again() {
-    // A success has no error.
     error.disabled = outcome.value === "succeeded";
     if (error.disabled) error.value = "";
     refresh();

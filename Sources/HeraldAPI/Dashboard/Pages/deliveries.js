@@ -17,7 +17,6 @@ const stored = states.slice(0, 3);
 export function deliveries(root, { query, signal }) {
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
   const delegate = query.get("delegate");
-  // A success has no error, and did not fail.
   const canFail = wanted !== "delivered";
   // One time for the list, the count before a change, and the change.
   const since = time(query.get("since"));

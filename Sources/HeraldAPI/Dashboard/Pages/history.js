@@ -1,7 +1,6 @@
 // Samples of /metrics over the last 15 minutes, as rates. Counters are those of one node, and start again at 0 with it.
 
 const span = 15 * 60 * 1000;
-/// After this time without a sample, a node counts no more.
 const memory = 30 * 1000;
 
 export class History {
@@ -9,13 +8,13 @@ export class History {
   /// By node, because a load balancer alternates: the last sample, and the rates since the one before.
   #nodes = new Map();
 
-  /// A page of metrics in the text format of Prometheus.
-  add(text, now = Date.now()) {
+  /// A page of metrics in the text format of Prometheus, and the ids of the nodes that run.
+  add(text, ids, now = Date.now()) {
     const sample = read(text, now);
     const last = this.#nodes.get(sample.node)?.sample;
     const change = last ? difference(last, sample) : null;
     this.#nodes.set(sample.node, { sample, change });
-    for (const [node, each] of this.#nodes) if (each.sample.time < now - memory) this.#nodes.delete(node);
+    for (const [node, each] of this.#nodes) if (each.sample.time < now - memory || (each.sample !== sample && !ids.some((id) => node.includes(id)))) this.#nodes.delete(node);
     if (change) this.points.push(total([...this.#nodes.values()].map((each) => each.change).filter(Boolean), now));
     this.points = this.points.filter((each) => each.time > now - span);
   }
@@ -48,21 +47,21 @@ function difference(before, after) {
   return { events: events / seconds, succeeded: succeeded / seconds, failed: failed / seconds, growth };
 }
 
-/// The rates of all nodes together.
 function total(nodes, time) {
   const sum = (key) => nodes.reduce((all, each) => all + each[key], 0);
   const attempts = sum("succeeded") + sum("failed");
   const growth = nodes[0].growth.map(({ bound }, index) => ({ bound, value: nodes.reduce((all, each) => all + (each.growth[index]?.value ?? 0), 0) }));
   return {
     time,
-    events: sum("events"),
+    // Each node counts the events of all.
+    events: sum("events") / nodes.length,
     deliveries: sum("succeeded"),
     success: attempts > 0 ? (100 * sum("succeeded")) / attempts : null,
     latency: percentile(growth, 0.95),
   };
 }
 
-/// In milliseconds, from the growth of the histogram; within a bucket a uniform distribution is assumed.
+/// In milliseconds.
 function percentile(counts, share) {
   const total = counts.at(-1)?.value ?? 0;
   if (total <= 0) return null;

@@ -27,7 +27,8 @@ export function overview(root, { signal }) {
   // The metrics concern the whole server: they are not available to users of a single app.
   const numbers = new AbortController();
   keep(async () => {
-    history.add(await api.metrics());
+    const [text, { data }] = await Promise.all([api.metrics(), api.nodes()]);
+    history.add(text, data.filter((each) => each.present).map((each) => each.id));
     charts.show(history.points);
   }, 2000, AbortSignal.any([signal, numbers.signal]), (error) => {
     if (error.status !== 403) return;
@@ -88,7 +89,7 @@ function flow(events) {
   return [...types.values()].map((each) => ({ ...each, rate: each.count / seconds })).sort((a, b) => b.count - a.count);
 }
 
-/// The flow to a delegate according to its patterns; subjects and filters may reduce it.
+/// The flow to a delegate by its patterns.
 function weigh(delegate, types) {
   const flow = types.filter(({ type }) => delegate.events.some((pattern) => matches(pattern, type)))
     .reduce((sum, each) => sum + each.rate, 0);
