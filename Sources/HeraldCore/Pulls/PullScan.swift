@@ -149,7 +149,9 @@ struct PullScan {
         var (bytes, read) = (0, 0)
         search: while read < Self.maxSearched {
             let head = hub.head
-            let batch = try batch(after: position, reader)
+            // Most delegates want most of what there is: the first read has what the pull can take.
+            let rows = read == 0 ? min(limit + 1, Self.rowsPerRead) : Self.rowsPerRead
+            let batch = try batch(after: position, limit: rows, reader)
             if batch.events.isEmpty {
                 if position >= head { break }
                 // Retention has removed all up to there.
@@ -198,9 +200,11 @@ struct PullScan {
 }
 
 extension PullScan {
-    private func batch(after position: LogPosition, _ reader: any StoreReader) throws(StoreError) -> EventBatch {
-        if let recent = hub.recentEvents(after: position, limit: Self.rowsPerRead) { return recent }
-        return try reader.events(after: position, limit: Self.rowsPerRead, maxBytes: hub.pageBytes)
+    private func batch(
+        after position: LogPosition, limit: Int, _ reader: any StoreReader
+    ) throws(StoreError) -> EventBatch {
+        if let recent = hub.recentEvents(after: position, limit: limit) { return recent }
+        return try reader.events(after: position, limit: limit, maxBytes: hub.pageBytes)
     }
 }
 
