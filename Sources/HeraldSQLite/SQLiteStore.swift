@@ -68,7 +68,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
-        return try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows).of(shards)
+        let lanes = try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows).of(shards)
+        // The pages of the delegates are not read again.
+        try writer.connection.execute("PRAGMA shrink_memory")
+        return lanes
     }
 
     package func transaction(

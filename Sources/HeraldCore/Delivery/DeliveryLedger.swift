@@ -205,7 +205,8 @@ final class DeliveryLedger {
                 checkpoints.replayed(replay.id, of: lane.key, to: replay.cursor, now: now)
             }
         }
-        touchedLanes.removeAll(keepingCapacity: true)
+        // Without their capacity, which after a start is that of all lanes.
+        touchedLanes = []
         submit(checkpoints.take(settled: settled, of: given, lanes: places, now: now))
     }
 
@@ -219,7 +220,7 @@ final class DeliveryLedger {
             board.statisticsWritten()
         }
         show(boardChanges.map { lane, then in (lane, entry(lane, isParked, then)) })
-        boardChanges.removeAll(keepingCapacity: true)
+        boardChanges = []
         if written.shards == checkpoints.shards { board.settled = settled }
     }
 

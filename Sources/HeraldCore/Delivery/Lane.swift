@@ -14,7 +14,7 @@ final class Lane {
     let key: DelegateKey
     private(set) var delegate: WebhookDelegate
     private(set) var next: LogPosition?
-    // The small properties come together: a lane fills a block of 384 bytes.
+    // The small properties come together, so that none of them is padded.
     /// The engine has removed the lane. Open attempts still refer to it.
     private(set) var isRemoved = false
     /// Changed since the last checkpoint.

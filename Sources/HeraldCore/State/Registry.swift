@@ -31,12 +31,12 @@ package final class Registry: Sendable {
         mutating func set(_ delegate: WebhookDelegate) {
             byKey[delegate.key] = delegate
             let address = Address(delegate)
-            byURL[address] = byURL[address]?.with(delegate.key) ?? .one(delegate.key)
+            byURL[address] = byURL[address]?.with(delegate) ?? .one(delegate)
         }
 
         mutating func forgetAddress(of delegate: WebhookDelegate) {
             let address = Address(delegate)
-            byURL[address] = byURL[address]?.without(delegate.key)
+            byURL[address] = byURL[address]?.without(delegate)
         }
     }
 
@@ -49,22 +49,25 @@ package final class Registry: Sendable {
         init(_ delegate: WebhookDelegate) { self.init(app: delegate.app, url: delegate.settings.url) }
     }
 
-    /// The delegates with one URL, in no order. Most URLs have one, which then takes no memory of its own.
+    /// The delegates with one URL, in no order. Most URLs have one, and its reference is all that is kept then: eight bytes.
     private enum Owners {
-        case one(DelegateKey)
-        case several([DelegateKey])
+        case one(WebhookDelegate)
+        case several([WebhookDelegate])
 
-        var keys: [DelegateKey] {
+        var all: [WebhookDelegate] {
             switch self {
-            case .one(let key): [key]
-            case .several(let keys): keys
+            case .one(let delegate): [delegate]
+            case .several(let delegates): delegates
             }
         }
 
-        func with(_ key: DelegateKey) -> Owners { keys.contains(key) ? self : .several(keys + [key]) }
+        /// - Parameter delegate: replaces the one with its key.
+        func with(_ delegate: WebhookDelegate) -> Owners {
+            without(delegate).map { .several($0.all + [delegate]) } ?? .one(delegate)
+        }
 
-        func without(_ key: DelegateKey) -> Owners? {
-            let others = keys.filter { $0 != key }
+        func without(_ delegate: WebhookDelegate) -> Owners? {
+            let others = all.filter { $0.key != delegate.key }
             return others.count > 1 ? .several(others) : others.first.map { .one($0) }
         }
     }
@@ -104,9 +107,7 @@ package final class Registry: Sendable {
 
     /// The webhooks of an app with one URL, oldest first.
     func delegates(_ app: AppKey, url: String) -> [WebhookDelegate] {
-        let found = entries.withLock { entries in
-            entries.byURL[Address(app: app, url: url)]?.keys.compactMap { entries.byKey[$0] } ?? []
-        }
+        let found = entries.withLock { $0.byURL[Address(app: app, url: url)]?.all ?? [] }
         return found.count > 1 ? found.sorted { $0.id < $1.id } : found
     }
 
