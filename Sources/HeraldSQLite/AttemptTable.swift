@@ -82,10 +82,15 @@ struct AttemptTable {
     /// Removes the last attempt of a deleted delegate, whose attempts are no longer listed.
     mutating func forget(_ delegate: DelegateKey) { changed[delegate] = 0 }
 
+    /// Called before the open transaction is committed.
+    func willCommit() {
+        if !changed.isEmpty { heads.announce(changed) }
+    }
+
     /// Called when the open transaction has ended.
     mutating func ended(committed: Bool) {
         if changed.isEmpty { return }
-        if committed { heads.take(changed) }
+        if committed { heads.take(changed) } else { heads.discard() }
         changed.removeAll(keepingCapacity: true)
     }
 

@@ -23,6 +23,18 @@ struct DeliveryQueries {
 
 extension Reader {
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
+        if query.event == nil, query.succeeded != false {
+            for head in heads.candidates(of: query.delegate) {
+                let found = try attempts(query, from: head)
+                if !found.isEmpty { return found }
+            }
+            return []
+        }
+        return try attempts(query, from: query.event ?? 0)
+    }
+
+    /// - Parameter start: the event of the attempts, or the delegate's last attempt.
+    private func attempts(_ query: AttemptQuery, from start: Int64) throws(StoreError) -> [StoredAttempt] {
         connection.startClock()
         let statement =
             switch (query.event, query.succeeded) {
@@ -36,7 +48,7 @@ extension Reader {
         statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
         statement.bind(4, Int64(query.limit))
         if statement !== deliveries.failuresOfDelegate {
-            statement.bind(5, query.event ?? heads.last(of: query.delegate))
+            statement.bind(5, start)
         }
         return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
     }
@@ -44,11 +56,14 @@ extension Reader {
     /// Failures have an index, and an event has few attempts: those searches look at what they find.
     func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
         if query.event != nil || query.succeeded == false { return nil }
-        connection.startClock()
-        deliveries.restOfAttempts.bind(1, query.delegate)
-        deliveries.restOfAttempts.bind(2, query.before ?? .max)
-        deliveries.restOfAttempts.bind(5, heads.last(of: query.delegate))
-        return try deliveries.restOfAttempts.row { $0.integer(0) }
+        for head in heads.candidates(of: query.delegate) {
+            connection.startClock()
+            deliveries.restOfAttempts.bind(1, query.delegate)
+            deliveries.restOfAttempts.bind(2, query.before ?? .max)
+            deliveries.restOfAttempts.bind(5, head)
+            if let rest = try deliveries.restOfAttempts.row({ $0.integer(0) }) { return rest }
+        }
+        return nil
     }
 
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {

@@ -88,6 +88,7 @@ final class Writer: StoreTransaction {
 
     /// Durable on return. If it throws, nothing was acknowledged; call `rollback` next.
     func commit() throws(StoreError) -> Commit {
+        attempts.willCommit()
         try commitStatement.run()
         extent.raise(toPages: connection.logPages) { connection.logSalts }
         committed = last

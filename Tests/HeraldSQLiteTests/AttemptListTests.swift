@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldStore
 import HeraldTestSupport
 import Testing
 
@@ -25,6 +26,38 @@ struct AttemptListTests {
     }
 
     private func reader(_ store: SQLiteStore) throws -> Reader { try #require(try store.makeReader() as? Reader) }
+
+    @Test("an attempt is listed as soon as its transaction is committed, and not before")
+    func committing() throws {
+        let store = try store("committing")
+        defer { store.close() }
+        let attempts = (1...3).map { event in
+            AttemptRecord(
+                delegate: 1, event: event, number: 1, startedAt: 0, duration: 1, status: 200, failure: nil, detail: "",
+                excerpt: [])
+        }
+        try write(store, attempts)
+        let reader = try reader(store)
+        var query = AttemptQuery(delegate: 1)
+        func listed() throws -> [LogPosition] { try reader.attempts(query).map(\.record.event) }
+        #expect(try listed() == [3, 2, 1])
+        // As between the end of the transaction and `ended`.
+        reader.heads.take([1: 1])
+        #expect(try listed() == [1])
+        reader.heads.announce([1: 3])
+        #expect(try listed() == [3, 2, 1])
+        query.before = 3
+        #expect(try listed() == [2, 1])
+        query.before = nil
+        // As before the end of the transaction.
+        reader.heads.announce([1: 4])
+        #expect(try listed() == [1])
+        reader.heads.discard()
+        reader.heads.take([1: 3])
+        #expect(try listed() == [3, 2, 1])
+        reader.heads.announce([1: 0])
+        #expect(try listed() == [3, 2, 1])
+    }
 
     /// The cost of each kind of list, in steps of SQLite's machine, and its result.
     private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (
