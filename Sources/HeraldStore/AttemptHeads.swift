@@ -14,7 +14,7 @@ package final class AttemptHeads: Sendable {
 
     private struct Heads {
         var last: [DelegateKey: Int64]
-        /// What the transaction that is being committed changes.
+        /// The changes of the transaction that is being committed.
         var coming: [DelegateKey: Int64] = [:]
     }
 
