@@ -6,10 +6,12 @@ extension JSONObjectWriter {
     /// - Parameters:
     ///   - backlog: `nil` if it is unknown.
     ///   - secret: included only in the response to the registration.
+    ///   - isNew: it is shown as it was registered, and not what its lane has done since: a repeated request has the same response.
     mutating func members(
-        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil
+        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil,
+        isNew: Bool = false
     ) {
-        let lane = hub.lane(of: delegate)
+        let lane = isNew ? nil : hub.lane(of: delegate)
         let state = delegate.state
         member("id", delegate.id)
         member("kind", delegate.settings.kind.rawValue)

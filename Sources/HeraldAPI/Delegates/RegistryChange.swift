@@ -69,7 +69,7 @@ struct RegistryChange: Sendable {
         _ headers: [Response.Field] = []
     ) -> Response {
         var json = JSONWriter(capacity: 1024)
-        json.object { $0.members(of: delegate, in: hub, backlog, secret: secret) }
+        json.object { $0.members(of: delegate, in: hub, backlog, secret: secret, isNew: status == 201) }
         let fields = [
             Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\""),
         ]
