@@ -215,17 +215,20 @@ struct PendingTests {
         await second.stop()
     }
 
-    @Test("while nothing is due, the store gets no transaction")
+    @Test("the store is searched when an event is due, and not before")
     func idle() async throws {
         let bench = try bench()
         _ = try await bench.hub.publish([draft("a", in: 3_600_000)])
-        let before = bench.store.kinds.items.count
+        let before = memory.dueSearches
         for _ in 1...20 {
             clock.advance(seconds: 0.1)
             await withCheckedContinuation { done in if !bench.hub.catchUp({ _ in done.resume() }) { done.resume() } }
         }
-        #expect(bench.store.kinds.items.dropFirst(before).allSatisfy { $0 == .recording })
+        #expect(memory.dueSearches == before)
         #expect(log.isEmpty)
+        clock.advance(seconds: 3_600)
+        try await eventually("it is published") { log == ["a"] }
+        #expect(memory.dueSearches > before)
         await bench.stop()
     }
 }

@@ -62,6 +62,7 @@ extension MemoryTransaction {
     func removePending(_ keys: [Int64]) { change { contents in for key in keys { contents.removePending(key) } } }
 
     func duePending(at time: Int64, limit: Int, maxBytes: Int) -> [DueEvent] {
+        store.countDueSearch()
         let contents = preview()
         return contents.schedule.filter { $0.dueAt <= time }.prefix(limit, maxBytes: maxBytes)
             .map { DueEvent($0, isInLog: contents.isInLog($0.event)) }

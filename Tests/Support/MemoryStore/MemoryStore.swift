@@ -17,6 +17,11 @@ package final class MemoryStore: EventStore {
     /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
 
+    /// The number of searches for scheduled events that are due.
+    package var dueSearches: Int { searches.load(ordering: .relaxed) }
+    private let searches = Atomic(0)
+    func countDueSearch() { searches.add(1, ordering: .relaxed) }
+
     package init() {}
 
     package var isShared: Bool { true }

@@ -2,7 +2,7 @@ import HeraldCore
 
 /// Changes to a memory store that are not visible yet, and the state that this transaction sees.
 final class MemoryTransaction: StoreTransaction {
-    private let store: MemoryStore
+    let store: MemoryStore
     /// In the order of the calls.
     private(set) var changes: [Step] = []
     typealias Step = @Sendable (inout MemoryContents) -> Void
