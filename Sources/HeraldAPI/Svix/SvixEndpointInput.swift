@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldRuntime
 
 /// An `EndpointIn`, or an update or patch of it, as Herald's own input: `DelegateInput` has the rules.
 struct SvixEndpointInput {
@@ -28,7 +29,9 @@ struct SvixEndpointInput {
         if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
         isDisabled = given["disabled"].flatMap { $0.isNull ? nil : reader.flag($0, "/disabled") }
         uid = given["uid"].flatMap { $0.isNull ? nil : reader.text($0, "/uid") } ?? path
-        if let uid, !Self.isUID(uid) { reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .") }
+        if let uid, !uid.isPlainName(limit: 256) {
+            reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .")
+        }
         hasChannels = isWhole || given["channels"] != nil
         channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofEndpoint, &reader) }
         if let value = given["metadata"], !value.isNull {
@@ -88,18 +91,6 @@ struct SvixEndpointInput {
         } catch {
             throw .malformedJSON(error)
         }
-    }
-
-    static func isUID(_ text: String) -> Bool {
-        (1...256).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
     }
 
     /// A problem whose pointers name Svix's fields.

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldJSON
+import HeraldRuntime
 
 /// A server and its access key, which `herald login` stores for later commands.
 struct Profile {
@@ -31,12 +32,7 @@ struct Profile {
     }
 
     /// 1 to 64 characters, without those that would need quotes in a shell.
-    static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy {
-                $0 < 128 && (Character(Unicode.Scalar($0)).isLetter || $0 >= 48 && $0 <= 57 || "-_.".utf8.contains($0))
-            }
-    }
+    static func isName(_ text: String) -> Bool { text.isPlainName(limit: 64) }
 }
 
 /// The file of all profiles, `~/.config/herald/config`, which only its user may read.

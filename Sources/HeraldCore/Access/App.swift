@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A tenant. Everything belongs to exactly one app, and apps are isolated from each other. `default` always exists.
 package struct App: Equatable, Sendable {
     /// The settings that an operator can change.
@@ -76,14 +78,6 @@ extension App.Settings {
 
     /// A name is a segment of paths: `.` and `..` would be removed from them.
     package static func isName(_ name: String) -> Bool {
-        (1...256).contains(name.utf8.count) && !name.hasPrefix("app_") && !name.hasPrefix(".")
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+        name.isPlainName(limit: 256) && !name.hasPrefix("app_") && !name.hasPrefix(".")
     }
 }
