@@ -254,8 +254,8 @@ final class Writer {
     }
 
     private static let beginning = [
-        Statement("BEGIN"), Statement("SELECT set_config('synchronous_commit', 'off', true)"),
-        Statement("SELECT pg_advisory_xact_lock(\(Schema.orderLock))"),
+        Statement("BEGIN"),
+        Statement("SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(\(Schema.orderLock))"),
         // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
         StoreEnds.statement,
     ].map { Request($0) }

@@ -2,21 +2,27 @@ package import HeraldCore
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, find, ended, totals, countAll, first, set, replace, remove, rows, names, namesInRange, before, forget,
+    case lane, state, ended, countAll, set, replace, remove, rows, names, namesInRange, before, forget,
         dropBehind
 
     func text(_ dialect: SQLDialect) -> String {
         let columns = PullLease.columns
         switch self {
         case .lane: return "SELECT \(LanePosition.columns) FROM lanes WHERE delegate = ?1"
-        case .find: return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND id = ?2"
+        case .state:
+            return """
+                SELECT lane.delegate, lane.cursor, lane.position, others.count, others.ends, others.first,
+                    lease.delegate, lease.id, lease.created_at, lease.expires_at, lease.entries
+                FROM lanes AS lane LEFT JOIN leases AS lease ON lease.delegate = ?1 AND lease.id = ?2
+                CROSS JOIN (SELECT count(*) AS count, min(expires_at) AS ends, min(first) AS first FROM leases
+                    WHERE delegate = ?1 AND id <> ?2) AS others
+                WHERE lane.delegate = ?1
+                """
         case .ended:
             return """
                 SELECT \(columns) FROM leases WHERE delegate = ?1 AND expires_at <= ?2 ORDER BY expires_at, id LIMIT ?3
                 """
-        case .totals: return "SELECT count(*), min(expires_at) FROM leases WHERE delegate = ?1"
         case .countAll: return "SELECT count(*) FROM leases"
-        case .first: return "SELECT min(first) FROM leases WHERE delegate = ?1 AND first IS NOT NULL"
         case .set:
             return """
                 INSERT INTO leases (\(columns), first)
@@ -63,11 +69,13 @@ package enum PullStatement: Int, CaseIterable, Sendable {
 extension PullLease {
     package static let columns = "delegate, id, created_at, expires_at, entries"
 
-    package init(_ row: some ResultRow) throws(StoreError) {
-        let entries = try row.withBytes(4) { bytes in Result { () throws(StoreError) in try Self.decode(bytes) } }.get()
+    /// - Parameter first: the number of the first of its columns.
+    init(_ row: some ResultRow, from first: Int32 = 0) throws(StoreError) {
+        let entries = try row.withBytes(first + 4) { bytes in Result { () throws(StoreError) in try Self.decode(bytes) }
+        }.get()
         self.init(
-            delegate: try row.natural(0, "delegate"), id: row.text(1), createdAt: try row.time(2),
-            expiresAt: try row.time(3), entries: entries)
+            delegate: try row.natural(first, "delegate"), id: row.text(first + 1), createdAt: try row.time(first + 2),
+            expiresAt: try row.time(first + 3), entries: entries)
     }
 
     var values: [ColumnValue] {
@@ -136,27 +144,10 @@ extension PullLease {
 
 /// Changes pull delegates.
 extension SharedTransaction {
-    package func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition? {
-        try first(.pull(.first), [.integer(delegate)]) { row throws(StoreError) in
-            try row.optionalNatural(0, "position")
-        } ?? nil
-    }
-
-    package func lease(_ id: String, of delegate: DelegateKey) throws(StoreError) -> PullLease? {
-        try first(.pull(.find), [.integer(delegate), .text(id)]) { row throws(StoreError) in try PullLease(row) }
-    }
-
     package func set(_ lease: PullLease) throws(StoreError) { try record(.pull(.set), lease.values) }
 
     package func set(_ lease: PullLease, replacing id: String) throws(StoreError) {
         try record(.pull(.replace), lease.values + [.text(id)])
-    }
-
-    package func leaseTotals(of delegate: DelegateKey) throws(StoreError) -> LeaseTotals {
-        let found = try first(.pull(.totals), [.integer(delegate)]) { row throws(StoreError) in
-            LeaseTotals(count: Int(row.figure(0)), firstEnd: row.isNull(1) ? nil : try row.time(1))
-        }
-        return found ?? LeaseTotals(count: 0, firstEnd: nil)
     }
 
     package func leases(
@@ -226,6 +217,17 @@ extension SharedTransaction {
 extension SharedStatements {
     package func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition? {
         try first(.pull(.lane), [.integer(delegate)]) { row throws(StoreError) in try LanePosition(row) }
+    }
+
+    package func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState? {
+        // No lease has an empty id.
+        try first(.pull(.state), [.integer(delegate), .text(id ?? "")]) { row throws(StoreError) in
+            PullState(
+                lane: try LanePosition(row), lease: row.isNull(6) ? nil : try PullLease(row, from: 6),
+                others: LeaseTotals(
+                    count: Int(row.figure(3)), firstEnd: row.isNull(4) ? nil : try row.time(4),
+                    firstEvent: try row.optionalNatural(5, "position")))
+        }
     }
 
     package func leases(

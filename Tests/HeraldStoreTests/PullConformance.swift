@@ -16,6 +16,16 @@ struct PullConformance {
         return fixture
     }
 
+    private let lanes = [
+        LanePosition(delegate: 1, cursor: 0, position: 4), LanePosition(delegate: 2, cursor: 3, position: 3),
+    ]
+
+    private func state(_ lane: Int, _ lease: PullLease? = nil, besides leases: PullLease...) -> PullState {
+        var others = LeaseTotals()
+        for lease in leases { others.add(lease) }
+        return PullState(lane: lanes[lane], lease: lease, others: others)
+    }
+
     @Test("a lease takes over the row of another one, and is counted", arguments: StoreKind.allCases)
     func replace(_ kind: StoreKind) throws {
         let fixture = try fixture(kind)
@@ -23,22 +33,27 @@ struct PullConformance {
             lease("ls_a", until: 50, 1, 2), lease("ls_b", until: 40, 3), lease("ls_c", until: 60, 4)
         )
         try fixture.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.leaseTotals(of: 1) == LeaseTotals(count: 0, firstEnd: nil))
+            #expect(try transaction.pullState(of: 1, lease: nil) == nil)
+            var checkpoint = Checkpoint()
+            checkpoint.lanes = lanes
+            try transaction.write(checkpoint)
+            #expect(try transaction.pullState(of: 1, lease: "ls_a") == state(0))
             try transaction.set(first)
             try transaction.set(second)
         }
         try fixture.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.leaseTotals(of: 1) == LeaseTotals(count: 2, firstEnd: 40))
-            #expect(try transaction.leaseTotals(of: 2).count == 0)
+            #expect(try transaction.pullState(of: 1, lease: nil) == state(0, besides: first, second))
+            #expect(try transaction.pullState(of: 1, lease: "ls_b") == state(0, second, besides: first))
+            #expect(try transaction.pullState(of: 2, lease: "ls_b") == state(1))
             try transaction.set(next, replacing: "ls_b")
         }
         _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
         try fixture.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.leaseTotals(of: 1) == LeaseTotals(count: 2, firstEnd: 50))
-            #expect(try transaction.lease("ls_b", of: 1) == nil)
+            #expect(try transaction.pullState(of: 1, lease: "ls_b") == state(0, besides: first, next))
             #expect(try transaction.leases(of: 1, endedBy: .max, limit: 9) == [first, next])
-            #expect(try transaction.firstLeased(of: 1) == 1)
         }
+        #expect(try reader.pullState(of: 1, lease: "ls_c") == state(0, next, besides: first))
     }
 
     @Test(

@@ -14,6 +14,10 @@ struct PullLane {
     var checkpoint = Checkpoint()
     var change: PullChange
     private var changesLeases = false
+    /// The lease that the step names, until it ends or is written.
+    private var named: PullLease?
+    /// The leases besides it, and besides the freed one; `nil` if the write has changed them.
+    private var others: LeaseTotals?
     /// A lease that has ended and still has its row, which the next one that is held takes over.
     private var freed: String?
     /// The leases that one transaction releases: up to 1,000 rows each.
@@ -22,10 +26,12 @@ struct PullLane {
     private var attemptBytes = 0
 
     init(
-        _ delegate: WebhookDelegate, _ lane: LanePosition, _ context: WriteContext, _ transaction: any StoreTransaction
+        _ delegate: WebhookDelegate, _ state: PullState, _ context: WriteContext, _ transaction: any StoreTransaction
     ) {
         self.delegate = delegate
-        self.lane = lane
+        lane = state.lane
+        named = state.lease
+        others = state.others
         self.context = context
         self.transaction = transaction
         now = context.clock.wall()
@@ -35,20 +41,38 @@ struct PullLane {
 
     // MARK: Reading
 
-    /// `nil` if the lease has ended.
-    func openLease(_ id: String) throws(StoreError) -> PullLease? {
-        guard let lease = try transaction.lease(id, of: delegate.key), lease.expiresAt > now else { return nil }
-        return lease
-    }
+    /// The lease that the step names; `nil` if it has ended.
+    var openLease: PullLease? { named.flatMap { $0.expiresAt > now ? $0 : nil } }
 
-    /// The open leases, and those that have ended and are not settled yet.
-    func leaseTotals() throws(StoreError) -> LeaseTotals {
-        let totals = try transaction.leaseTotals(of: delegate.key)
-        return freed == nil ? totals : LeaseTotals(count: totals.count - 1, firstEnd: totals.firstEnd)
+    /// The leases that are not settled.
+    mutating func leaseTotals() throws(StoreError) -> LeaseTotals {
+        if others == nil {
+            let state = try transaction.pullState(of: delegate.key, lease: freed ?? named?.id)
+            others = state?.others ?? LeaseTotals()
+        }
+        var totals = others ?? LeaseTotals()
+        if let named { totals.add(named) }
+        return totals
     }
 
     func names(of lease: PullLease) throws(StoreError) -> [LogPosition: EventName] {
-        try transaction.names(of: lease.entries.map(\.event))
+        if let names = recentNames(of: lease) { return names }
+        return try transaction.names(of: lease.entries.map(\.event))
+    }
+
+    /// A consumer that keeps up settles events that memory still has. `nil` if it lacks some.
+    private func recentNames(of lease: PullLease) -> [LogPosition: EventName]? {
+        guard let first = lease.entries.first?.event, let last = lease.entries.last?.event,
+            last - first < LogPosition(PullLease.maxEvents)
+        else { return nil }
+        let count = Int(last - first) + 1
+        guard case .events(let batch) = context.committed.recentEvents.slice(after: first - 1, limit: count),
+            batch.events.count == count
+        else { return nil }
+        return lease.entries.reduce(into: [:]) { names, entry in
+            let event = batch.events[Int(entry.event - first)]
+            names[entry.event] = EventName(id: event.id, type: event.type)
+        }
     }
 
     func rows(in events: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> [WaitingDelivery] {
@@ -82,6 +106,7 @@ struct PullLane {
             held.isAlone = row.isAlone
             checkpoint.waiting.append(held)
         }
+        named = lease
         guard let freed else { return try transaction.set(lease) }
         try transaction.set(lease, replacing: freed)
         self.freed = nil
@@ -98,6 +123,7 @@ struct PullLane {
         changesLeases = true
         var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease), now: now)
         rule(&settlement)
+        if named?.id == lease.id { named = nil } else { others = nil }
         if keepsRow { freed = lease.id } else { try transaction.removeLease(lease.id, of: delegate.key) }
         var part = settlement.checkpoint
         for (event, attempts) in settlement.exhausted {
@@ -132,6 +158,7 @@ struct PullLane {
     /// read again.
     mutating func begin(after position: LogPosition) throws(StoreError) {
         changesLeases = true
+        (named, others) = (nil, LeaseTotals())
         self.position = position
         try transaction.forget(delegate.key, after: position, at: now)
         change.returnsEvents = true
@@ -148,8 +175,7 @@ struct PullLane {
         else { return }
         checkpoint.isOfPull = true
         if let freed { try transaction.removeLease(freed, of: delegate.key) }
-        let first = try transaction.firstLeased(of: delegate.key)
-        let cursor = first.map { min($0 - 1, position) } ?? position
+        let cursor = min(position, try leaseTotals().firstEvent.map { $0 - 1 } ?? position)
         let now = LanePosition(delegate: delegate.key, cursor: cursor, position: position)
         if now != lane { checkpoint.lanes = [now] }
         if position < lane.position { change.returnsEvents = true }

@@ -29,14 +29,14 @@ struct PullTrim: StoreCommand {
     ) throws(StoreError) {
         for part in parts {
             guard let delegate = context.committed.registry.delegate(key: part.delegate),
-                let stored = try transaction.lane(of: part.delegate)
+                let stored = try transaction.pullState(of: part.delegate, lease: nil)
             else { continue }
             var lane = PullLane(delegate, stored, context, transaction)
             try lane.release(through: through)
             let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
             lane.checkpoint.ended += rows.map(\.key)
-            lane.position = max(stored.position, through)
-            let missed = rows.count + part.wanted.count { $0 > stored.position && $0 <= through }
+            lane.position = max(stored.lane.position, through)
+            let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
             if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
             lane.change.missed = missed
             let now = context.clock.wall()

@@ -54,6 +54,15 @@ package struct PullWrite: Sendable {
         case extend(lease: String, seconds: Int)
         /// Moves the position, and releases all leases.
         case seek(to: LogPosition)
+
+        /// The lease that it names.
+        fileprivate var lease: String? {
+            switch self {
+            case .claim(let proposal): proposal.acknowledges
+            case .acknowledge(let lease, _), .release(let lease), .extend(let lease, _): lease
+            case .seek: nil
+            }
+        }
     }
 
     package struct Settled: Equatable, Sendable {
@@ -112,8 +121,8 @@ extension PullWrite: RequestCommand {
         guard let delegate = context.committed.registry.delegate(app, id: delegateID) else { return .notFound }
         guard delegate.settings.kind == .pull else { return .wrongKind }
         // An earlier write of the transaction may have removed it.
-        guard let lane = try transaction.lane(of: delegate.key) else { return .notFound }
-        var work = PullLane(delegate, lane, context, transaction)
+        guard let state = try transaction.pullState(of: delegate.key, lease: action.lease) else { return .notFound }
+        var work = PullLane(delegate, state, context, transaction)
         let outcome = try outcome(&work)
         try work.write(&plan)
         switch outcome {
@@ -128,8 +137,8 @@ extension PullWrite: RequestCommand {
         case .claim(let proposal):
             guard work.delegate.status == .active else { return .isPaused }
             return try claim(proposal, &work)
-        case .acknowledge(let id, let failed):
-            guard let lease = try work.openLease(id) else { return .leaseEnded }
+        case .acknowledge(_, let failed):
+            guard let lease = work.openLease else { return .leaseEnded }
             let names = try work.names(of: lease)
             let events = Dictionary(names.map { ($0.value.id, $0.key) }) { min($0, $1) }
             var failures: [LogPosition: PullSettlement.Failure] = [:]
@@ -149,11 +158,11 @@ extension PullWrite: RequestCommand {
                 try work.end(lease, names) { settlement in
                     settlement.acknowledge(failures) { Double.random(in: 0..<1) }
                 })
-        case .release(let id):
-            guard let lease = try work.openLease(id) else { return .leaseEnded }
+        case .release:
+            guard let lease = work.openLease else { return .leaseEnded }
             return .settled(try work.end(lease, [:]) { $0.release() })
-        case .extend(let id, let seconds):
-            guard var lease = try work.openLease(id) else { return .leaseEnded }
+        case .extend(_, let seconds):
+            guard var lease = work.openLease else { return .leaseEnded }
             lease.expiresAt = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
             try work.hold(lease)
             return .extended(lease)
@@ -164,8 +173,8 @@ extension PullWrite: RequestCommand {
     }
 
     private func claim(_ proposal: Proposal, _ work: inout PullLane) throws(StoreError) -> Outcome {
-        if let id = proposal.acknowledges {
-            guard let lease = try work.openLease(id) else { return .leaseEnded }
+        if proposal.acknowledges != nil {
+            guard let lease = work.openLease else { return .leaseEnded }
             _ = try work.end(lease, try work.names(of: lease), keepsRow: true) { $0.acknowledge([:]) { 0 } }
         }
         let totals = try work.leaseTotals()

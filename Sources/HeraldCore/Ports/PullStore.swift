@@ -58,7 +58,9 @@ package protocol PullTransaction: AnyObject {
     func takesPulls() throws(StoreError) -> Bool
     /// The lane of a delegate; `nil` if it has no row.
     func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
-    func lease(_ id: String, of delegate: DelegateKey) throws(StoreError) -> PullLease?
+    /// The lane of a delegate and its leases; `nil` if it has no row.
+    /// - Parameter id: a lease that is read whole; `nil` for none.
+    func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState?
     /// Leases that end at this time or before, the first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
     /// Leases with an event up to this one that has no row of its own, the oldest first.
@@ -67,9 +69,6 @@ package protocol PullTransaction: AnyObject {
     /// dropped.
     /// - Parameter time: milliseconds since 1970 UTC.
     func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError)
-    func leaseTotals(of delegate: DelegateKey) throws(StoreError) -> LeaseTotals
-    /// The first event of a lease that has no row of its own; `nil` if there is none.
-    func firstLeased(of delegate: DelegateKey) throws(StoreError) -> LogPosition?
     /// Inserts or replaces a lease. Ignored for a deleted delegate.
     func set(_ lease: PullLease) throws(StoreError)
     /// Replaces a lease of the same delegate, which exists, in its row.
@@ -85,15 +84,39 @@ package protocol PullTransaction: AnyObject {
     func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName]
 }
 
-/// The leases of a delegate.
-package struct LeaseTotals: Equatable, Sendable {
-    package let count: Int
-    /// When the first of them ends; milliseconds since 1970 UTC. `nil` if there is none.
-    package let firstEnd: Int64?
+/// The lane of a pull delegate and its leases: what a step of a consumer reads first, in one statement.
+package struct PullState: Equatable, Sendable {
+    package let lane: LanePosition
+    /// The one that was named; `nil` if there is none, or it is settled.
+    package let lease: PullLease?
+    /// All leases besides it.
+    package let others: LeaseTotals
 
-    package init(count: Int, firstEnd: Int64?) {
+    package init(lane: LanePosition, lease: PullLease?, others: LeaseTotals) {
+        self.lane = lane
+        self.lease = lease
+        self.others = others
+    }
+}
+
+/// Some leases of a delegate: the open ones, and those that have ended and are not settled yet.
+package struct LeaseTotals: Equatable, Sendable {
+    package private(set) var count: Int
+    /// When the first of them ends; milliseconds since 1970 UTC. `nil` if there is none.
+    package private(set) var firstEnd: Int64?
+    /// The first of their events that has no row of its own; `nil` if there is none.
+    package private(set) var firstEvent: LogPosition?
+
+    package init(count: Int = 0, firstEnd: Int64? = nil, firstEvent: LogPosition? = nil) {
         self.count = count
         self.firstEnd = firstEnd
+        self.firstEvent = firstEvent
+    }
+
+    package mutating func add(_ lease: PullLease) {
+        count += 1
+        firstEnd = min(lease.expiresAt, firstEnd ?? .max)
+        if let event = lease.firstOfLog { firstEvent = min(event, firstEvent ?? .max) }
     }
 }
 
@@ -111,6 +134,7 @@ package struct EventName: Equatable, Sendable {
 /// Reads pull delegates.
 package protocol PullReader: AnyObject {
     func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
+    func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState?
     /// The first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
     /// The number of leases of all delegates.

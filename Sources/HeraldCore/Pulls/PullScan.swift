@@ -50,11 +50,13 @@ struct PullScan {
     func run(_ reader: any StoreReader) throws(StoreError) -> Result? {
         // Read first, so that no event is missed that comes later.
         let head = hub.head
-        guard let lane = try reader.lane(of: delegate.key) else { return nil }
+        guard let state = try reader.pullState(of: delegate.key, lease: acknowledges) else { return nil }
+        let lane = state.lane
         let now = hub.clock.wall()
         var result = Result(start: lane.position, searched: lane.position, head: head)
-        let open = try reader.leases(of: delegate.key, endedBy: .max, limit: 1).first
-        if let open, open.expiresAt <= now {
+        var leases = state.others
+        if let lease = state.lease { leases.add(lease) }
+        if let end = leases.firstEnd, end <= now {
             // The claim ends it.
             result.proposal = proposal(lane.position, to: lane.position)
             return result
@@ -62,17 +64,17 @@ struct PullScan {
         let isStrict = delegate.settings.ordering == .strict
         // Rows of an open lease are due at its end.
         var acknowledged: Set<LogPosition> = []
-        if isStrict, let open {
-            if open.id != acknowledges {
-                result.nextDue = open.expiresAt
+        if isStrict {
+            if let end = state.others.firstEnd {
+                result.nextDue = end
                 return result
             }
-            acknowledged = Set(open.entries.filter(\.hasRow).map(\.event))
+            acknowledged = Set(state.lease?.entries.filter(\.hasRow).map(\.event) ?? [])
         }
         let stored = try rows(reader, limit: limit + 1 + acknowledged.count)
         let rows = acknowledged.isEmpty ? stored : stored.filter { !acknowledged.contains($0.event) }
         let due = isStrict ? Array(rows.prefix { $0.dueAt <= now }) : rows.filter { $0.dueAt <= now }
-        result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + (open.map { [$0.expiresAt] } ?? [])).min()
+        result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + (leases.firstEnd.map { [$0] } ?? [])).min()
         // In order, everything waits for the first delivery that failed.
         if isStrict, !rows.isEmpty, due.isEmpty { return result }
         if !due.isEmpty, isStrict || prefersRetries {

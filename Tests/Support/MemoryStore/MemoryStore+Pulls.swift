@@ -6,6 +6,14 @@ extension MemoryContents {
         let ended = pullLeases[delegate, default: [:]].values.filter { $0.expiresAt <= time }
         return Array(ended.sorted { ($0.expiresAt, $0.id) < ($1.expiresAt, $1.id) }.prefix(limit))
     }
+
+    func pullState(of delegate: DelegateKey, lease id: String?) -> PullState? {
+        guard let lane = lanes[delegate] else { return nil }
+        let leases = pullLeases[delegate, default: [:]]
+        var others = LeaseTotals()
+        for lease in leases.values where lease.id != id { others.add(lease) }
+        return PullState(lane: lane, lease: id.flatMap { leases[$0] }, others: others)
+    }
 }
 
 extension MemoryTransaction {
@@ -13,7 +21,9 @@ extension MemoryTransaction {
 
     func lane(of delegate: DelegateKey) -> LanePosition? { preview().lanes[delegate] }
 
-    func lease(_ id: String, of delegate: DelegateKey) -> PullLease? { preview().pullLeases[delegate]?[id] }
+    func pullState(of delegate: DelegateKey, lease id: String?) -> PullState? {
+        preview().pullState(of: delegate, lease: id)
+    }
 
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
         preview().leases(of: delegate, endedBy: time, limit: limit)
@@ -39,15 +49,6 @@ extension MemoryTransaction {
                         isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
             }
         }
-    }
-
-    func leaseTotals(of delegate: DelegateKey) -> LeaseTotals {
-        let leases = preview().pullLeases[delegate, default: [:]].values
-        return LeaseTotals(count: leases.count, firstEnd: leases.map(\.expiresAt).min())
-    }
-
-    func firstLeased(of delegate: DelegateKey) -> LogPosition? {
-        preview().pullLeases[delegate]?.values.compactMap { lease in lease.entries.first { !$0.hasRow }?.event }.min()
     }
 
     func set(_ lease: PullLease) {
@@ -87,6 +88,10 @@ extension MemoryTransaction {
 
 extension MemoryReader {
     func lane(of delegate: DelegateKey) -> LanePosition? { store.read { $0.lanes[delegate] } }
+
+    func pullState(of delegate: DelegateKey, lease id: String?) -> PullState? {
+        store.read { $0.pullState(of: delegate, lease: id) }
+    }
 
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
         store.read { $0.leases(of: delegate, endedBy: time, limit: limit) }
