@@ -46,7 +46,7 @@ final class Lane {
     var origin: OriginRate?
     /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
-    var flow = FlowControl()
+    @OnDemand var flow: FlowControl
     private(set) var waiting: WaitingDeliveries
     private(set) var replays = ReplayQueue()
     /// The last event that was started or skipped by reading.

@@ -44,7 +44,7 @@ struct WaitingDeliveries {
     private var refused = FIFO<Retry>()
     var lines = SubjectQueues()
     /// The rows that are only in the store; `nil` if all rows are in memory.
-    var stored: StoredRows?
+    @OnDemand var stored: StoredRows?
     private var turns: UInt32 = 0
 
     /// - Parameter limit: the maximum number of rows in memory. From a half on, rows are left in the store; see

@@ -3,7 +3,7 @@
 ///
 /// The interval between starts is kept with the generic cell rate algorithm (ITU-T I.371): each start moves the
 /// earliest next one by an interval.
-struct FlowControl: Equatable {
+struct FlowControl: Equatable, Sendable {
     /// Recorded for an attempt when it starts.
     struct Start: Equatable, Sendable {
         let at: Int64
