@@ -214,6 +214,10 @@ final class PullHistory {
         for worker in workers + dead where worker.lease.expiresAt <= now {
             for event in worker.events { past[event].attempts += 1 }
         }
+        // Consumers that live are late.
+        for worker in workers where worker.lease.expiresAt <= now {
+            for event in worker.events { past[event].accidents += 1 }
+        }
         workers.removeAll { $0.lease.expiresAt <= now }
         dead.removeAll { $0.lease.expiresAt <= now }
     }
