@@ -76,7 +76,9 @@ let package = Package(
             [
                 "Delegation", "HeraldCore", "HeraldCrypto", "HeraldJSON", "HeraldRuntime", "HeraldSQLite",
                 "HeraldWebhooks",
-            ]),
+            ],
+            // Herald on other platforms: see below.
+            exclude: ["Elsewhere"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         // The parts that stores in SQL share: columns and rows, checksums of events, encryption. Knows no database.
@@ -238,7 +240,7 @@ let package = Package(
 #else
     // A package that depends on Herald is resolved and built on every platform: code for the hub stands in `#if os(Linux)`. Without
     // that, the compiler says why it is not available.
-    package.targets.append(.target(name: "Herald", path: "Sources/HeraldElsewhere", swiftSettings: settings))
+    package.targets.append(.target(name: "Herald", path: "Sources/Herald/Elsewhere", swiftSettings: settings))
 #endif
 
 extension Target {
