@@ -18,12 +18,16 @@ from selenium.webdriver.common.keys import Keys
 AXE = (Path(find_spec("axe_playwright_python").origin).parent / "axe.min.js").read_text()
 
 
+# How long a test waits for what has to happen, in seconds: only a test that fails waits so long.
+PATIENCE = 300
+
+
 class Raw(str):
     """A body that is sent as it is."""
 
 
 def raw(server, path):
-    with urllib.request.urlopen(server + path, timeout=20) as answer:
+    with urllib.request.urlopen(server + path, timeout=PATIENCE) as answer:
         return answer.read()
 
 
@@ -31,7 +35,7 @@ def call(server, method, path, body=None):
     data = None if body is None else (body if isinstance(body, Raw) else json.dumps(body)).encode()
     request = urllib.request.Request(server + path, data, {"Content-Type": "application/json"}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
@@ -48,7 +52,7 @@ class Browser:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(options, Service(which("chromedriver")))
-        self.driver.set_script_timeout(60)
+        self.driver.set_script_timeout(PATIENCE)
         self.appear(1280, "light")
 
     def __enter__(self):
@@ -125,7 +129,7 @@ class Browser:
     def console(self):
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
 
-    def wait(self, condition, words="", seconds=60):
+    def wait(self, condition, words="", seconds=PATIENCE):
         """Until it holds; what is drawn anew meanwhile is looked at again."""
         end = time.monotonic() + seconds
         while True:

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from browser import Browser
+from browser import PATIENCE, Browser
 
 KEY = "the-key-of-this-test-0123"
 CONNECTING, OPEN, CLOSED = 0, 1, 2
@@ -53,7 +53,7 @@ class Server:
         self.process.wait()
 
     def status(self, path, **headers):
-        connection = http.client.HTTPConnection(self.address, timeout=20)
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
         try:
             connection.request("GET", path, headers=headers)
             return connection.getresponse().status
@@ -124,7 +124,7 @@ def with_as_many_streams_as_there_may_be(page, server, folder):
 
 def at_a_rate_limit(page, server, folder):
     server.start("--data", folder, HERALD_ADMIN_KEY=KEY)
-    connection = http.client.HTTPConnection(server.address, timeout=20)
+    connection = http.client.HTTPConnection(server.address, timeout=PATIENCE)
     connection.request(
         "POST", "/v1/keys", json.dumps({"name": "slow", "scopes": ["read"], "requests_per_second": 1}),
         {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"})

@@ -14,7 +14,7 @@ import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from browser import Browser, call
+from browser import PATIENCE, Browser, call
 
 # Other sites, and another port of the same one. Only the first may be named.
 NAMED = "http://localhost:{}"
@@ -56,7 +56,7 @@ def form(page, path):
 def is_refused(page, act):
     """What needs no preflight request is sent; the page is not told what came of it, but the server counts it."""
     def refusals():
-        with urllib.request.urlopen(page.server + "/metrics", timeout=20) as answer:
+        with urllib.request.urlopen(page.server + "/metrics", timeout=PATIENCE) as answer:
             return int(re.search(r'herald_http_responses_total{class="4xx"} (\d+)', answer.read().decode())[1])
     before = refusals()
     act()

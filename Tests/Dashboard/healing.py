@@ -99,7 +99,7 @@ def the_story_goes_on_by_itself(page):
     page.wait(lambda: [each["log"] for each in streams(page)] == ["attempts"])
     # Asked for by somebody else.
     call(page.server, "POST", f"/v1/events/{event}/redeliver", {})
-    page.wait(lambda: len(page.all("circle.mark.good")) == 2, seconds=5)
+    page.wait(lambda: len(page.all("circle.mark.good")) == 2)
     page.open("#/delegates/" + delegate)
     page.wait(lambda: len(page.all("dialog .attempts > li")) == 2)
     page.wait(lambda: [each["log"] for each in streams(page)] == ["attempts"])
@@ -113,9 +113,9 @@ def the_state_follows_at_once(page):
     page.open("#/state")
     page.wait(lambda: len(streams(page)) == 1)
     call(page.server, "PUT", "/v1/app-state", {"state": "running"})
-    page.wait(lambda: page.text(".large") == "running", seconds=5)
+    page.wait(lambda: page.text(".large") == "running")
     post(page, "auth.logged_in", data={"user": {"id": 7}})
-    page.wait(lambda: "logged in" in page.text(".changes"), seconds=5)
+    page.wait(lambda: "logged in" in page.text(".changes"))
 
 
 def a_hidden_page_listens_to_nothing(page):

@@ -124,7 +124,7 @@ def all_pages_show_another_app(page):
         body: '{"url": "http://127.0.0.1:9/shop", "retry_schedule": [], "description": "Of the shop"}'})""")
     publish()
     page.open("#/")
-    page.wait(lambda: "App: shop 1 delivery given up" in " ".join(page.text("main").split()), seconds=90)
+    page.wait(lambda: "App: shop 1 delivery given up" in " ".join(page.text("main").split()))
     page.check_accessibility()
     page.click("Show")
     page.wait(lambda: page.find("#acting").get_attribute("value") == "shop" and "1 delivery given up" in page.texts("h3"))

@@ -16,7 +16,7 @@ import threading
 import urllib.parse
 import urllib.request
 
-from browser import Browser
+from browser import PATIENCE, Browser
 
 PREFIX = "/herald"
 KEY = "the-key-of-this-test-0123"
@@ -36,7 +36,7 @@ def proxy():
             if not self.path.startswith(PREFIX + "/"):
                 return self.send_error(404)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            upstream = http.client.HTTPConnection(host, timeout=60)
+            upstream = http.client.HTTPConnection(host, timeout=PATIENCE)
             try:
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in HOPS}
                 upstream.request(self.command, self.path[len(PREFIX):], body, headers)
@@ -79,7 +79,7 @@ def serve(program, folder, *arguments):
 
 def ask(url, body=None):
     headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"}
-    return urllib.request.urlopen(urllib.request.Request(url, body and json.dumps(body).encode(), headers), timeout=20)
+    return urllib.request.urlopen(urllib.request.Request(url, body and json.dumps(body).encode(), headers), timeout=PATIENCE)
 
 
 def every_page_works(page):

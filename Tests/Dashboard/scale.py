@@ -18,7 +18,7 @@ import time
 import urllib.parse
 from pathlib import Path
 
-from browser import Browser
+from browser import PATIENCE, Browser
 from processes import receiving, serving
 
 SHOPS = 300
@@ -29,7 +29,7 @@ class Client:
     """One connection, since many requests follow one another."""
 
     def __init__(self, server):
-        self.connection = http.client.HTTPConnection(urllib.parse.urlsplit(server).netloc, timeout=120)
+        self.connection = http.client.HTTPConnection(urllib.parse.urlsplit(server).netloc, timeout=PATIENCE)
 
     def send(self, method, path, body=None):
         while True:

@@ -10,7 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 
-from browser import Browser
+from browser import PATIENCE, Browser
 
 
 def nothing_is_shown_without_a_key(page):
@@ -61,7 +61,7 @@ def ask(page, path, body, method="POST", app="default"):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(page.server + path, data, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         raise AssertionError(f"{method} {path}: {error.read().decode()}") from error

@@ -13,7 +13,7 @@ import time
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from browser import Browser, call
+from browser import PATIENCE, Browser, call
 
 MOST_STEPS = 4
 MOST_TABS = 150
@@ -35,7 +35,7 @@ class Keyboard:
 
     def reach(self, condition, words):
         """Presses Tab until the focused element fulfills this condition, a function in JavaScript."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             for _ in range(MOST_TABS):
                 if self.page.script(f"return document.activeElement !== document.body && ({condition})(document.activeElement)"):

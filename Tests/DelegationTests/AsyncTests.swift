@@ -39,7 +39,7 @@ private actor MeetingPoint {
     }
 }
 
-@Suite("Asynchronous delegates", .timeLimit(.minutes(5)))
+@Suite("Asynchronous delegates", .timeLimit(.minutes(20)))
 struct AsyncTests {
     private let record = Record()
     private let delegates = MulticastDelegate<any Patient>()

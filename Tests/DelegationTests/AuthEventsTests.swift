@@ -16,7 +16,7 @@ private final class Greeter: AuthEventsDelegate, Sendable {
     func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?, sender: any DelegateSender) { record.add("changed") }
 }
 
-@Suite("Auth events", .timeLimit(.minutes(5)))
+@Suite("Auth events", .timeLimit(.minutes(20)))
 struct AuthEventsTests {
     private let record = Record()
     private let events = AuthEvents<Account>()

@@ -6,7 +6,7 @@ import Testing
 /// Far more than may wait.
 private let many = 25_000
 
-@Suite("Calls that wait for a busy actor", .timeLimit(.minutes(5)))
+@Suite("Calls that wait for a busy actor", .timeLimit(.minutes(20)))
 struct BacklogTests {
     private let record = Record()
 

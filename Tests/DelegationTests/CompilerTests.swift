@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Code that must compile, and code that must not. The compiler checks it together with the sources of the module.
-@Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(5)))
+@Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(20)))
 struct CompilerTests {
     @Test("refuses a value type as a delegate if the protocol is bound to classes")
     func values() async throws {

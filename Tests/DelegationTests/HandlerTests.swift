@@ -2,7 +2,7 @@ import Testing
 
 @testable import Delegation
 
-@Suite("Handlers", .timeLimit(.minutes(5)))
+@Suite("Handlers", .timeLimit(.minutes(20)))
 struct HandlerTests {
     private let record = Record()
     private let words = MulticastDelegate<Handler<String>>()

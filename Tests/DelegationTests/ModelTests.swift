@@ -221,7 +221,7 @@ private struct SeededRandom: RandomNumberGenerator {
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 }
 
-@Suite("A multicast delegate and a simple model of it", .timeLimit(.minutes(5)))
+@Suite("A multicast delegate and a simple model of it", .timeLimit(.minutes(20)))
 struct ModelTests {
     @Test("agree on any sequence of adding, removing, releasing, invoking and re-entering", arguments: UInt64(1)...8)
     func alone(_ seed: UInt64) async throws {

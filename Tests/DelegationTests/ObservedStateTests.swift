@@ -51,7 +51,7 @@ private final class Chain: StateDelegate, Sendable {
     var isComplete: Bool { zip(heard.value, heard.value.dropFirst()).allSatisfy { $0.new == $1.old } }
 }
 
-@Suite("An observed state", .timeLimit(.minutes(5)))
+@Suite("An observed state", .timeLimit(.minutes(20)))
 struct ObservedStateTests {
     private let record = Record()
     private let state = ObservedState(AppState.idle)
@@ -425,7 +425,7 @@ struct ObservedStateTests {
     }
 }
 
-@Suite("A state machine", .timeLimit(.minutes(5)))
+@Suite("A state machine", .timeLimit(.minutes(20)))
 struct StateMachineTests {
     private enum Door: Equatable { case open, closed, locked }
 

@@ -45,7 +45,7 @@ private actor Library {
     }
 }
 
-@Suite("Delegates on different actors", .timeLimit(.minutes(5)))
+@Suite("Delegates on different actors", .timeLimit(.minutes(20)))
 struct SharedTests {
     private let record = Record()
     private let delegates = SharedMulticastDelegate<any Hearing>()

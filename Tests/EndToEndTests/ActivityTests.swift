@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Events and attempts over time", .timeLimit(.minutes(5)))
+@Suite("Events and attempts over time", .timeLimit(.minutes(20)))
 struct ActivityTests {
     private func sum(_ response: Answer, _ name: String) -> Int64 {
         response.data.reduce(0) { $0 + ($1[name]?.integer ?? 0) }

@@ -6,7 +6,7 @@ import Testing
 /// Two apps on one server: `owner` has everything there is, `stranger` has a key that may do everything a key of an app can.
 ///
 /// The operations come from the description of the API, so that a new one can't be forgotten.
-@Suite("Apps are isolated from each other", .timeLimit(.minutes(5)))
+@Suite("Apps are isolated from each other", .timeLimit(.minutes(20)))
 struct AppIsolationTests {
     enum Access: CaseIterable {
         case key, portalSession, readingSession

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Apps", .timeLimit(.minutes(5)))
+@Suite("Apps", .timeLimit(.minutes(20)))
 struct AppTests {
     @Test("an app is created, listed, changed and deleted; everything that belongs to it ends with it")
     func life() async throws {

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The live stream of attempts", .timeLimit(.minutes(5)), .serialized)
+@Suite("The live stream of attempts", .timeLimit(.minutes(20)), .serialized)
 struct AttemptStreamTests {
     private static let path = "/v1/attempts/stream"
 

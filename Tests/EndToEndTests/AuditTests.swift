@@ -3,7 +3,7 @@ import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
-@Suite("The audit log, and links for the people of an app", .timeLimit(.minutes(5)))
+@Suite("The audit log, and links for the people of an app", .timeLimit(.minutes(20)))
 struct AuditTests {
     @Test("changes of delegates, keys and apps are logged with their author; refused requests are not")
     func audit() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Backups and recovery", .enabled(if: TestStore.isFolder), .serialized)
 struct BackupTests {
-    @Test("a backup of a server under load restores to a server that continues", .timeLimit(.minutes(3)))
+    @Test("a backup of a server under load restores to a server that continues", .timeLimit(.minutes(20)))
     func backup() async throws {
         let herald = try await HeraldProcess.start()
         let folder = herald.folder.path

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// Two nodes on one database, behind a load balancer that sends each request to the next node.
-@Suite("Sessions behind a load balancer", .timeLimit(.minutes(3)))
+@Suite("Sessions behind a load balancer", .timeLimit(.minutes(20)))
 struct BalancedSessionTests {
     /// Like a load balancer, it sends the same `Host` to all nodes.
     private struct Balancer {

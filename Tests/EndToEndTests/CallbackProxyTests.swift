@@ -7,7 +7,7 @@ import Testing
 @testable import HeraldWebhooks
 
 /// With Tests/Proxy/proxy.py between Herald and the receiver.
-@Suite("A proxy for callbacks", .timeLimit(.minutes(5)))
+@Suite("A proxy for callbacks", .timeLimit(.minutes(20)))
 struct CallbackProxyTests {
     private final class Proxy: Sendable {
         let process: ChildProcess

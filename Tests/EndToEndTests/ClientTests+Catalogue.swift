@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line: types, subjects, replays and leases", .timeLimit(.minutes(5)))
+@Suite("The command line: types, subjects, replays and leases", .timeLimit(.minutes(20)))
 struct ClientCatalogueTests {
     @Test("event types are described, listed, shown and removed")
     func eventTypes() async throws {

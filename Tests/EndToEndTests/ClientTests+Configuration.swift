@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line: configuration as code", .timeLimit(.minutes(5)))
+@Suite("The command line: configuration as code", .timeLimit(.minutes(20)))
 struct ClientConfigurationTests {
     @Test("what is exported can be applied to another server, and applying it again does nothing")
     func roundTrip() async throws {

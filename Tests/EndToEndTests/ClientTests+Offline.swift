@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line without a server", .timeLimit(.minutes(5)))
+@Suite("The command line without a server", .timeLimit(.minutes(20)))
 struct ClientOfflineTests {
     /// All commands that do something, with those that they are in.
     private static var leaves: [[Command]] {

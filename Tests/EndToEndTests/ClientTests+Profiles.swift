@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line: profiles, examples, nodes and storage", .timeLimit(.minutes(5)))
+@Suite("The command line: profiles, examples, nodes and storage", .timeLimit(.minutes(20)))
 struct ClientProfileTests {
     /// Runs a command as a user with this home folder.
     private static func run(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("herald publish", .timeLimit(.minutes(5)))
+@Suite("herald publish", .timeLimit(.minutes(20)))
 struct ClientPublishTests {
     @Test("one event: data from the argument, a file, or standard input")
     func one() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line: settings of delegates and apps", .timeLimit(.minutes(5)))
+@Suite("The command line: settings of delegates and apps", .timeLimit(.minutes(20)))
 struct ClientSettingsTests {
     @Test("the TLS settings of a delegate are read from files, changed one by one, and used")
     func tls() async throws {

@@ -2,7 +2,7 @@ import HeraldTestSupport
 import Testing
 
 @Suite(
-    "The command line in a terminal", .serialized, .timeLimit(.minutes(5)), .enabled(if: ChildProcess.exists("tmux")))
+    "The command line in a terminal", .serialized, .timeLimit(.minutes(20)), .enabled(if: ChildProcess.exists("tmux")))
 struct ClientTerminalTests {
     @Test("tables have colors and the width of the screen; NO_COLOR turns colors off")
     func tables() async throws {

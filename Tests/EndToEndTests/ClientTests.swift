@@ -8,7 +8,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line with a server", .timeLimit(.minutes(5)))
+@Suite("The command line with a server", .timeLimit(.minutes(20)))
 struct ClientTests {
     @Test("a delegate is added, listed, changed, paused, resumed, tested, given a new secret, and removed")
     func delegates() async throws {

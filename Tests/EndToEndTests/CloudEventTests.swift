@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Published CloudEvents", .timeLimit(.minutes(5)), .serialized)
+@Suite("Published CloudEvents", .timeLimit(.minutes(20)), .serialized)
 struct CloudEventTests {
     private static let structured = ["Content-Type": "application/cloudevents+json; charset=UTF-8"]
     private static let batch = ["Content-Type": "application/cloudevents-batch+json"]

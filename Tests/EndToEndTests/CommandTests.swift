@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command", .timeLimit(.minutes(5)), .serialized)
+@Suite("The command", .timeLimit(.minutes(20)), .serialized)
 struct CommandTests {
     @Test("--help lists every setting as flag and variable, with its default")
     func help() async throws {

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Many at once", .timeLimit(.minutes(5)), .serialized)
+@Suite("Many at once", .timeLimit(.minutes(20)), .serialized)
 struct ConcurrencyTests {
     @Test("pausing, resuming and changing under load loses nothing and repeats nothing")
     func changesUnderLoad() async throws {
@@ -53,7 +53,7 @@ struct ConcurrencyTests {
         let load = Load(port: herald.port, prefix: "f")
         try await eventually("there is load") { load.result.acknowledged.count >= 500 }
         let acknowledged = try await load.stop().acknowledged
-        try await eventually("everything arrives", within: 60) { acknowledged.isSubset(of: book.ids) }
+        try await eventually("everything arrives") { acknowledged.isSubset(of: book.ids) }
         #expect(book.duplicates == 0)
     }
 

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Conventions of every response", .timeLimit(.minutes(5)), .serialized)
+@Suite("Conventions of every response", .timeLimit(.minutes(20)), .serialized)
 struct ConventionTests {
     @Test("every response has a request id, and a problem repeats it")
     func requestIDs() async throws {

@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Testing
 
 /// `herald serve --store postgres://…`. All other tests run on PostgreSQL, too, with `HERALD_TEST_STORE=postgres`.
-@Suite("A server on PostgreSQL", .timeLimit(.minutes(3)))
+@Suite("A server on PostgreSQL", .timeLimit(.minutes(20)))
 struct DatabaseTests {
     /// Its arguments come last: the folder is not used.
     private func start(_ url: String, _ arguments: [String] = []) async throws -> HeraldProcess {

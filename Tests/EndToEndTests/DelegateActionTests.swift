@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("What can be done with a webhook", .timeLimit(.minutes(5)), .serialized)
+@Suite("What can be done with a webhook", .timeLimit(.minutes(20)), .serialized)
 struct DelegateActionTests {
     @Test("a registration returns all settings as given, or null or the default")
     func settings() async throws {

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The list of delegates", .timeLimit(.minutes(5)))
+@Suite("The list of delegates", .timeLimit(.minutes(20)))
 struct DelegateListTests {
     @Test("it is searched and sorted on the server, and every delegate is on one of its pages")
     func searching() async throws {

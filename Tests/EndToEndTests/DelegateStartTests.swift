@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("How a webhook begins", .timeLimit(.minutes(5)), .serialized)
+@Suite("How a webhook begins", .timeLimit(.minutes(20)), .serialized)
 struct DelegateStartTests {
     @Test("nothing is sent before the challenge succeeded, and no event is lost in the meantime")
     func verification() async throws {

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Delegates after their registration", .timeLimit(.minutes(5)), .serialized)
+@Suite("Delegates after their registration", .timeLimit(.minutes(20)), .serialized)
 struct DelegateTests {
     @Test("PATCH merges: present fields change, null resets, missing fields stay")
     func patch() async throws {

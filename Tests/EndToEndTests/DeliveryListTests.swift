@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Deliveries that did not simply succeed", .timeLimit(.minutes(5)), .serialized)
+@Suite("Deliveries that did not simply succeed", .timeLimit(.minutes(20)), .serialized)
 struct DeliveryListTests {
     @Test("they are listed by state, delegate and event, counted by a dry run, sent again, and cancelled")
     func lifeCycle() async throws {

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("What arrives at a webhook", .timeLimit(.minutes(5)), .serialized)
+@Suite("What arrives at a webhook", .timeLimit(.minutes(20)), .serialized)
 struct DeliveryTests {
     @Test("the request is a POST with the headers of Standard Webhooks, Herald and the delegate")
     func headers() async throws {

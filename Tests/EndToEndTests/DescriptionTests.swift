@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("What the service says of itself", .timeLimit(.minutes(5)), .serialized)
+@Suite("What the service says of itself", .timeLimit(.minutes(20)), .serialized)
 struct DescriptionTests {
     @Test("the OpenAPI document contains every operation, and no others on its paths")
     func operations() async throws {

@@ -33,7 +33,7 @@ struct Findings {
 }
 
 /// Each test breaks a set-up, follows the advice, and runs the command again.
-@Suite("herald doctor finds a broken set-up, and what it advises repairs it", .timeLimit(.minutes(5)))
+@Suite("herald doctor finds a broken set-up, and what it advises repairs it", .timeLimit(.minutes(20)))
 struct DoctorSetupTests {
     private let folder = TemporaryFolder()
     private static let key = "3q2Zp0vJm8XcT5wKd7Rf9sLb1NhY4uGe6aQiWxOy"

@@ -29,7 +29,7 @@ struct LibraryFaultTests {
     }
 }
 
-@Suite("herald doctor", .timeLimit(.minutes(5)))
+@Suite("herald doctor", .timeLimit(.minutes(20)))
 struct DoctorTests {
     @Test("it prints every library with its version, a line for each check, and what to do below it")
     func text() async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import HeraldCLI
 
 /// `herald drain` from tables and replication slots of real databases.
-@Suite("herald drain", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)))
+@Suite("herald drain", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)))
 final class DrainTests {
     private let server: PostgresServer
     private let url: String

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("A subject is erased", .timeLimit(.minutes(5)), .serialized)
+@Suite("A subject is erased", .timeLimit(.minutes(20)), .serialized)
 struct ErasureTests {
     @Test(
         "its data is removed from the log, the attempts, the statuses and the files; the receipt counts it",

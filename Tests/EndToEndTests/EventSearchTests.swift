@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Searching the log", .timeLimit(.minutes(5)))
+@Suite("Searching the log", .timeLimit(.minutes(20)))
 struct EventSearchTests {
     /// The ids of the events of all pages.
     private static func ids(_ herald: HeraldProcess, _ query: String) async throws -> [String] {

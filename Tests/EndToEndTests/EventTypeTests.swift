@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The catalogue of event types", .timeLimit(.minutes(5)), .serialized)
+@Suite("The catalogue of event types", .timeLimit(.minutes(20)), .serialized)
 struct EventTypeTests {
     private static let schema =
         #"{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}"#

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Auth status and app state", .timeLimit(.minutes(5)), .serialized)
+@Suite("Auth status and app state", .timeLimit(.minutes(20)), .serialized)
 struct FamilyTests {
     @Test("logins and logouts change the status, and each change of status is published with them")
     func auth() async throws {

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Faults of the disk", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)), .serialized)
+@Suite("Faults of the disk", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)), .serialized)
 struct FaultTests {
     private static func hasStrace() -> Bool { ChildProcess.exists("strace") }
 

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The feed of events", .timeLimit(.minutes(5)), .serialized)
+@Suite("The feed of events", .timeLimit(.minutes(20)), .serialized)
 struct FeedTests {
     private static func path(_ parameters: [(String, String)]) -> String {
         "/v1/events?" + parameters.map { "\($0)=\($1.replacing("+", with: "%2B"))" }.joined(separator: "&")

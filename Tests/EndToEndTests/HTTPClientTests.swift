@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The HTTP client of the command line", .timeLimit(.minutes(5)))
+@Suite("The HTTP client of the command line", .timeLimit(.minutes(20)))
 struct HTTPClientTests {
     /// libcurl from 7.84 to 8.0 extends a header that it has freed if the handle is used again.
     @Test("a response that begins with a folded header line has no effect on the requests after it")

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Hardening of the process, and guessed keys", .timeLimit(.minutes(5)))
+@Suite("Hardening of the process, and guessed keys", .timeLimit(.minutes(20)))
 struct HardeningTests {
     @Test(
         "wrong keys are counted, logged once a minute, and delayed after ten; a valid key from the same address is not")

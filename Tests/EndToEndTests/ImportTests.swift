@@ -8,7 +8,7 @@ import Testing
 
 /// Against a server that responds with the models of Svix's package from PyPI.
 @Suite(
-    "herald import", .timeLimit(.minutes(5)),
+    "herald import", .timeLimit(.minutes(20)),
     .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
 struct ImportTests {
     private static let token = "testsk_a-token-of-a-test-server"

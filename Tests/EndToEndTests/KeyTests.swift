@@ -4,7 +4,7 @@ import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
-@Suite("Access keys", .timeLimit(.minutes(5)))
+@Suite("Access keys", .timeLimit(.minutes(20)))
 struct KeyTests {
     @Test("without any key none is required; the first one has all scopes, and from then on every request needs one")
     func first() async throws {

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Limits of a delegate's settings", .timeLimit(.minutes(5)), .serialized)
+@Suite("Limits of a delegate's settings", .timeLimit(.minutes(20)), .serialized)
 struct LimitTests {
     @Test("metadata keys are case-sensitive, header names are not, and none is dropped silently")
     func caseOfNames() async throws {
@@ -70,7 +70,7 @@ struct LimitTests {
         }
     }
 
-    @Test("with few descriptors, requests are refused cleanly, and the server recovers", .timeLimit(.minutes(5)))
+    @Test("with few descriptors, requests are refused cleanly, and the server recovers", .timeLimit(.minutes(20)))
     func fewDescriptors() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }
@@ -85,7 +85,7 @@ struct LimitTests {
 
     @Test(
         "with few descriptors the log says so, and streams, callbacks and idle clients together leave some for others",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(20)))
     func descriptorsAreShared() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
@@ -150,7 +150,7 @@ struct LimitTests {
 
     @Test(
         "with few descriptors, lists, registrations and health checks succeed beside clients that take all connections",
-        .timeLimit(.minutes(5)), arguments: Occupation.allCases)
+        .timeLimit(.minutes(20)), arguments: Occupation.allCases)
     func reserve(occupation: Occupation) async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }

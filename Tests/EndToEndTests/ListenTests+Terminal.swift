@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Testing
 
 @Suite(
-    "herald listen in a terminal", .serialized, .timeLimit(.minutes(5)), .enabled(if: ChildProcess.exists("tmux")))
+    "herald listen in a terminal", .serialized, .timeLimit(.minutes(20)), .enabled(if: ChildProcess.exists("tmux")))
 struct ListenTerminalTests {
     private static func herald(_ arguments: String, at herald: HeraldProcess) throws -> String {
         "HERALD_SERVER=127.0.0.1:\(herald.port) \(try Binary.path()) \(arguments)"

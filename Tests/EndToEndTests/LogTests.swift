@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The log", .timeLimit(.minutes(5)), .serialized)
+@Suite("The log", .timeLimit(.minutes(20)), .serialized)
 struct LogTests {
     @Test("it reports each change of a delegate on one line, with the reason")
     func delegates() async throws {

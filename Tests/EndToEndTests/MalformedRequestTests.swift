@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// Requests that libmicrohttpd would refuse, and requests that Herald refuses, get the same response.
-@Suite("Malformed requests", .timeLimit(.minutes(5)), .serialized)
+@Suite("Malformed requests", .timeLimit(.minutes(20)), .serialized)
 struct MalformedRequestTests {
     private static let host = "Host: localhost\r\n"
     private static func post(_ fields: String, _ body: String) -> String {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("Memory", .timeLimit(.minutes(5)), .serialized)
+@Suite("Memory", .timeLimit(.minutes(20)), .serialized)
 struct MemoryTests {
     @Test(
         "a machine with 2 GiB and one or two delivery threads gets all that the parts have use for", arguments: [1, 2])

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// `herald migrate`.
-@Suite("A move between a data folder and PostgreSQL", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)))
+@Suite("A move between a data folder and PostgreSQL", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)))
 final class MigrateTests {
     private let folder = TemporaryFolder()
     private let url: String
@@ -135,7 +135,7 @@ final class MigrateTests {
         #expect(try await second.post("/v1/events", #"{"type": "order.paid"}"#, key.headers).status == 202)
         #expect(try await second.post("/v1/delegates/\(paused)/resume", "").status == 200)
         ledger.open()
-        _ = try await eventually("the rest is delivered", within: 120) { [events] in
+        _ = try await eventually("the rest is delivered") { [events] in
             ["/later/none", "/later/subject", "/later/strict", "/later/paused", "/now/strict"].allSatisfy {
                 Set(ledger.ids($0)).isSuperset(of: events)
             } ? true : nil

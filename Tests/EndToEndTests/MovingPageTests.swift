@@ -5,7 +5,7 @@ import Testing
 
 /// Runs the commands and programs of `Documentation/guide/moving-from-svix.md`.
 @Suite(
-    "The guide to a move from Svix", .timeLimit(.minutes(5)),
+    "The guide to a move from Svix", .timeLimit(.minutes(20)),
     .enabled("needs the tools of script/requirements.txt") { getenv("HERALD_VENV") != nil })
 struct MovingPageTests {
     /// The blocks of the page, in their order.

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Who has what", .timeLimit(.minutes(3)))
+@Suite("Who has what", .timeLimit(.minutes(20)))
 struct NodeTests {
     private func shards(_ node: JSONValue) -> [Int64] {
         (node["shards"].map { Array($0.elements) } ?? []).compactMap(\.integer)

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Order", .timeLimit(.minutes(5)), .serialized)
+@Suite("Order", .timeLimit(.minutes(20)), .serialized)
 struct OrderingTests {
     private struct Arrivals {
         var successes: [String] = []

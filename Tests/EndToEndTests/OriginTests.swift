@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Pages of other sites", .timeLimit(.minutes(5)))
+@Suite("Pages of other sites", .timeLimit(.minutes(20)))
 struct OriginTests {
     private static let elsewhere: [[String: String]] = [
         ["Sec-Fetch-Site": "cross-site"], ["Sec-Fetch-Site": "same-site"], ["Sec-Fetch-Site": "unheard-of"],

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Lists", .timeLimit(.minutes(5)), .serialized)
+@Suite("Lists", .timeLimit(.minutes(20)), .serialized)
 struct PagingTests {
     /// Follows `next_cursor` to the end.
     private func allPages(_ herald: HeraldProcess, _ path: String) async throws -> [[String]] {

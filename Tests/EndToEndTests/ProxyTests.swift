@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Behind a proxy", .timeLimit(.minutes(5)))
+@Suite("Behind a proxy", .timeLimit(.minutes(20)))
 struct ProxyTests {
     private static let head = "Host: herald.example\r\n"
     private static let post =

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The public URL", .timeLimit(.minutes(5)))
+@Suite("The public URL", .timeLimit(.minutes(20)))
 struct PublicURLTests {
     private let url = "https://example.com/herald"
 

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Posting events", .timeLimit(.minutes(5)), .serialized)
+@Suite("Posting events", .timeLimit(.minutes(20)), .serialized)
 struct PublishingTests {
     @Test("one event is returned without its data, and can be read with it, byte for byte")
     func one() async throws {

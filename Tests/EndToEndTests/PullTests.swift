@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("Pull delegates over HTTP", .timeLimit(.minutes(5)))
+@Suite("Pull delegates over HTTP", .timeLimit(.minutes(20)))
 struct PullTests {
     private func register(_ herald: HeraldProcess, _ fields: String = "") async throws -> String {
         let made = try await herald.post("/v1/delegates", #"{"kind": "pull", "events": ["order.*"]\#(fields)}"#)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("herald receiver", .serialized, .timeLimit(.minutes(5)))
+@Suite("herald receiver", .serialized, .timeLimit(.minutes(20)))
 struct ReceiverCommandTests {
     /// The command, running on a free port.
     private struct Running {

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Delegates with a recipe", .timeLimit(.minutes(5)), .serialized)
+@Suite("Delegates with a recipe", .timeLimit(.minutes(20)), .serialized)
 struct RecipeTests {
     private static let recipe = #"""
         {"method": "PUT", "path": "/{{ data.user }}", "body": {"text": "{{ data.user }} paid {{ data.amount }} €"},

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The API reference", .timeLimit(.minutes(5)))
+@Suite("The API reference", .timeLimit(.minutes(20)))
 struct ReferenceTests {
     private static let methods = ["get", "post", "put", "patch", "delete"]
 

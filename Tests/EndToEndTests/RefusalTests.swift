@@ -2,7 +2,7 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-@Suite("Data that can't be used", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)), .serialized)
+@Suite("Data that can't be used", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)), .serialized)
 struct RefusalTests {
     private func serve(_ data: String) async throws -> (end: ChildProcess.End, text: String) {
         try await Binary.run(["serve", "--listen", "127.0.0.1:0", "--data", data, "--log-format", "json"])

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Registering delegates", .timeLimit(.minutes(5)), .serialized)
+@Suite("Registering delegates", .timeLimit(.minutes(20)), .serialized)
 struct RegistrationTests {
     @Test("a registration returns all settings, its path, and once the secret")
     func register() async throws {

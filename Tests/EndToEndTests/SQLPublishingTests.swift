@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Testing
 
 /// `herald.publish` in the transactions of a program.
-@Suite("Events from SQL", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)))
+@Suite("Events from SQL", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)))
 final class SQLPublishingTests {
     private let url: String
 

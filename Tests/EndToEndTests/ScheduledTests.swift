@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("Scheduled events", .timeLimit(.minutes(5)))
+@Suite("Scheduled events", .timeLimit(.minutes(20)))
 struct ScheduledTests {
     private func time(in milliseconds: Int64) -> String {
         Timestamp(milliseconds: Clock.system.wall() + milliseconds).description

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Secrets at rest", .timeLimit(.minutes(5)), .serialized)
+@Suite("Secrets at rest", .timeLimit(.minutes(20)), .serialized)
 struct SealingTests {
     private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
     private static let newKey = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="

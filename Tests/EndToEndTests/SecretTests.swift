@@ -6,7 +6,7 @@ import Testing
 
 /// Everything is done that shows, uses or refuses a secret, at the most verbose level of the log; then all that the server has
 /// said or written is searched for each of them.
-@Suite("No secret is ever revealed", .serialized, .timeLimit(.minutes(5)))
+@Suite("No secret is ever revealed", .serialized, .timeLimit(.minutes(20)))
 struct SecretTests {
     private static let masterKey = "WmVyYmVydXMgaXMgdGhlIGhvdW5kIG9mIEhhZGVzISE="
     /// 32 bytes: "Zerberus signs with these bytes!".

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("A service manager", .timeLimit(.minutes(3)))
+@Suite("A service manager", .timeLimit(.minutes(20)))
 struct ServiceManagerTests {
     @Test("is notified when the server is ready, and when it begins to stop", arguments: NotifySocket.Kind.allCases)
     func states(_ kind: NotifySocket.Kind) async throws {

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Sessions and links outlive a restart, and end with what they come from", .timeLimit(.minutes(5)))
+@Suite("Sessions and links outlive a restart, and end with what they come from", .timeLimit(.minutes(20)))
 struct PassTests {
     private static let page = ["Sec-Fetch-Site": "same-origin"]
 

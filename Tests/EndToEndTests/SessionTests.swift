@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Sessions of the dashboard", .timeLimit(.minutes(5)))
+@Suite("Sessions of the dashboard", .timeLimit(.minutes(20)))
 struct SessionTests {
     private let sameOrigin = ["Sec-Fetch-Site": "same-origin"]
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("A file of settings", .timeLimit(.minutes(5)))
+@Suite("A file of settings", .timeLimit(.minutes(20)))
 struct SettingsFileTests {
     private func file(_ text: String, mode: mode_t = 0o644, in folder: TemporaryFolder) throws -> String {
         let path = folder.path + "/herald.conf"

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Several servers on one PostgreSQL database.
-@Suite("Servers that share a database", .timeLimit(.minutes(5)))
+@Suite("Servers that share a database", .timeLimit(.minutes(20)))
 final class SharingTests {
     private let url: String
 

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Signals", .timeLimit(.minutes(5)), .serialized)
+@Suite("Signals", .timeLimit(.minutes(20)), .serialized)
 struct SignalTests {
     @Test("HUP changes nothing")
     func hangUp() async throws {
@@ -52,7 +52,7 @@ struct SignalTests {
         _ = try await herald.register(receiver.url())
         let event = try await herald.publish()
         _ = await receiver.requests(1)
-        #expect(try await herald.stop(within: 10) == .exited(0))
+        #expect(try await herald.stop() == .exited(0))
         gate.open()
         let next = try await herald.restart()
         _ = try await next.deliveries(of: event, "delivered")
@@ -91,7 +91,7 @@ struct SignalTests {
         herald.process.signal(SIGTERM)
         try await eventually("it is stopping") { herald.log("stopping").count == 1 }
         herald.process.signal(SIGTERM)
-        #expect(try await herald.process.ended(within: 10) == .exited(1))
+        #expect(try await herald.process.ended() == .exited(1))
         #expect(herald.log("stopped at once by a second signal").count == 1)
         let next = try await herald.restart()
         _ = await receiver.requests(2)

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Why did this arrive, and where did it not?", .timeLimit(.minutes(5)), .serialized)
+@Suite("Why did this arrive, and where did it not?", .timeLimit(.minutes(20)), .serialized)
 struct StoryTests {
     @Test("it contains every delegate's state: pending, retrying, delivered, exhausted")
     func states() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// Held against `httpx-sse` from PyPI, when HERALD_VENV names a Python that has it: Tests/Streams/listen.py.
 @Suite(
-    "Live streams and an independent client", .serialized, .timeLimit(.minutes(5)),
+    "Live streams and an independent client", .serialized, .timeLimit(.minutes(20)),
     .enabled(if: getenv("HERALD_VENV") != nil))
 struct StreamClientTests {
     @Test("it reads events and attempts live, and reconnects after a disconnection and a server restart")

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The live stream", .timeLimit(.minutes(5)), .serialized)
+@Suite("The live stream", .timeLimit(.minutes(20)), .serialized)
 struct StreamTests {
     @Test("events appear as they are published, with the same data as in the log, filtered by parameters")
     func live() async throws {
@@ -111,7 +111,7 @@ struct StreamTests {
 
     @Test(
         "clients that lose their connection, and a killed server: everything arrives once, in order",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(20)))
     func reconnecting() async throws {
         let book = Book()
         let receiver = try Receiver { request in
@@ -143,7 +143,7 @@ struct StreamTests {
             }
         }
         let posted = Set(try await Self.all("/v1/events", herald).filter { $0.hasPrefix("r") })
-        try await eventually("everything is delivered", within: 60) { posted.isSubset(of: book.ids) }
+        try await eventually("everything is delivered") { posted.isSubset(of: book.ids) }
         // A stop writes the last checkpoint: from then on all that was delivered is recorded, and listed.
         try await herald.stop()
         herald = try await herald.restart()
@@ -151,7 +151,7 @@ struct StreamTests {
         for (listeners, list) in [(clients, "/v1/events"), (watchers, "/v1/delegates/\(delegate)/attempts")] {
             let expected = try await Self.all(list, herald)
             #expect(expected.count >= 900)
-            try await eventually("all clients of \(list) were told everything", within: 90) {
+            try await eventually("all clients of \(list) were told everything") {
                 listeners.allSatisfy { $0.ids.count >= expected.count }
             }
             for client in listeners {
@@ -168,7 +168,7 @@ struct StreamTests {
     /// 30 s are the bound of the server itself.
     @Test(
         "a client that does not read is disconnected after 30 s, and misses nothing when it returns",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(20)))
     func slow() async throws {
         let book = Book()
         let receiver = try Receiver { request in
@@ -192,9 +192,9 @@ struct StreamTests {
             answer.data.count == 2
                 && answer.data.allSatisfy { ($0["lag"]?.members.first { _ in true }?.value.integer ?? 0) > 0 }
         }
-        _ = try await herald.get("/metrics", within: 90) { $0.text.contains("\nherald_http_streams_cut_total 2\n") }
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_streams_cut_total 2\n") }
         #expect(try await herald.get("/v1/delegates?kind=stream").data.isEmpty)
-        try await eventually("everything is delivered", within: 60) { book.ids.count == 5_000 }
+        try await eventually("everything is delivered") { book.ids.count == 5_000 }
         // A stop writes the last checkpoint: from then on all that was delivered is recorded, and listed.
         try await herald.stop()
         herald = try await herald.restart()

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Stream tokens", .timeLimit(.minutes(5)))
+@Suite("Stream tokens", .timeLimit(.minutes(20)))
 struct StreamTokenTests {
     /// A server with a key of an app that has an event, and a client without a key.
     private struct Scene {

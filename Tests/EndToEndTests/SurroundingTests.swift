@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// Databases that can't serve: one clear line, and a code that says where to look.
-@Suite("A database that can't serve", .timeLimit(.minutes(3)))
+@Suite("A database that can't serve", .timeLimit(.minutes(20)))
 struct SurroundingTests {
     /// - Returns: what the server says before it ends.
     private func refusal(

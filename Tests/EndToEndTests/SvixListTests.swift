@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Channels and lists of Svix's API", .timeLimit(.minutes(2)))
+@Suite("Channels and lists of Svix's API", .timeLimit(.minutes(20)))
 struct SvixListTests {
     @Test("an endpoint with channels gets the messages that have one of them; one without gets all")
     func channels() async throws {

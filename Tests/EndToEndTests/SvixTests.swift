@@ -5,7 +5,7 @@ import HeraldTestSupport
 import Testing
 
 /// The operations of Svix's server that Herald serves with `--svix-api`.
-@Suite("Svix's API", .timeLimit(.minutes(5)))
+@Suite("Svix's API", .timeLimit(.minutes(20)))
 struct SvixTests {
     static let root = "/api/v1"
     private static let folder = #filePath.replacing("EndToEndTests/SvixTests.swift", with: "")

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Serving https", .timeLimit(.minutes(5)), .serialized)
+@Suite("Serving https", .timeLimit(.minutes(20)), .serialized)
 struct TLSTests {
     private let folder = TemporaryFolder()
     private let authority: CertificateAuthority

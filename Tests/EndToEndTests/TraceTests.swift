@@ -5,7 +5,7 @@ import HeraldTestSupport
 import Testing
 
 /// The requests are read with `opentelemetry-proto` from PyPI, when HERALD_VENV names a Python that has it: Tests/Traces/spans.py.
-@Suite("Traces", .timeLimit(.minutes(5)), .enabled(if: getenv("HERALD_VENV") != nil))
+@Suite("Traces", .timeLimit(.minutes(20)), .enabled(if: getenv("HERALD_VENV") != nil))
 struct TraceTests {
     private static let trace = "0af7651916cd43dd8448eb211c80319c"
 

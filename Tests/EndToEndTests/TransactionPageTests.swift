@@ -6,7 +6,7 @@ import Testing
 @testable import HeraldCLI
 
 /// Runs the SQL and the programs of `Documentation/guide/transactions.md`.
-@Suite("The guide to transactions", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(5)))
+@Suite("The guide to transactions", .enabled(if: TestStore.isFolder), .timeLimit(.minutes(20)))
 struct TransactionPageTests {
     private struct Block {
         let language: String

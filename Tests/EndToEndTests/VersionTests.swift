@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Versions: ETag, If-Match, If-None-Match", .timeLimit(.minutes(5)), .serialized)
+@Suite("Versions: ETag, If-Match, If-None-Match", .timeLimit(.minutes(20)), .serialized)
 struct VersionTests {
     @Test("a change with an outdated version gets 412 and changes nothing")
     func lostUpdate() async throws {

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Dry runs and publications that wait", .timeLimit(.minutes(5)), .serialized)
+@Suite("Dry runs and publications that wait", .timeLimit(.minutes(20)), .serialized)
 struct WaitingPostTests {
     @Test("Prefer: wait delays the response until one attempt was made for every delegate")
     func waits() async throws {

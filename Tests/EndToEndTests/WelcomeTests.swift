@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The first lines of herald serve", .timeLimit(.minutes(5)))
+@Suite("The first lines of herald serve", .timeLimit(.minutes(20)))
 struct WelcomeTests {
     /// A server on a pseudo-terminal of script(1), and what it has written there.
     private final class TerminalServer: Sendable {

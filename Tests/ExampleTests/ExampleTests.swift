@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// The examples print the output that `Examples/README.md` shows.
-@Suite("The examples", .timeLimit(.minutes(5)))
+@Suite("The examples", .timeLimit(.minutes(20)))
 struct ExampleTests {
     /// The folder with the built programs: that of the tests.
     private static let programs = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// Behavior that depends on the start of a program, and on its thread. The programs are in `Tests/Programs`.
-@Suite("Delegates in a program", .timeLimit(.minutes(5)))
+@Suite("Delegates in a program", .timeLimit(.minutes(20)))
 struct ProgramTests {
     private static let programs = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("Streams end with what let them in", .timeLimit(.minutes(5)))
+@Suite("Streams end with what let them in", .timeLimit(.minutes(20)))
 struct AdmittedStreamTests {
     private final class Output: AdmittedStreams.Output, StreamThread {
         private let isOver = Atomic(false)

@@ -4,7 +4,7 @@ import Testing
 @testable import HeraldAPI
 @testable import HeraldCore
 
-@Suite("Backlogs", .timeLimit(.minutes(5)))
+@Suite("Backlogs", .timeLimit(.minutes(20)))
 struct BacklogTests {
     private func delegate(
         _ key: DelegateKey, _ change: (inout WebhookSettings) -> Void = { _ in }

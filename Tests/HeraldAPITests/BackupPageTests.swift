@@ -5,7 +5,7 @@ import Testing
 /// Runs the commands of Documentation/guide/backup.md word for word, in one shell, and compares what is printed.
 @Suite("Documentation/guide/backup.md", .enabled(if: Shell.herald != nil))
 struct BackupPageTests {
-    @Test("its commands do what is shown", .timeLimit(.minutes(5)))
+    @Test("its commands do what is shown", .timeLimit(.minutes(20)))
     func commands() async throws {
         let herald = try #require(Shell.herald)
         let folder = TemporaryFolder()

@@ -4,7 +4,7 @@ import HeraldSQLite
 import HeraldTestSupport
 import Testing
 
-@Suite("A hub that is not stopped", .timeLimit(.minutes(5)))
+@Suite("A hub that is not stopped", .timeLimit(.minutes(20)))
 struct DroppedHubTests {
     private func makeHub(_ folder: TemporaryFolder) throws -> Hub {
         try Hub(

@@ -3,7 +3,7 @@ import Herald
 import HeraldTestSupport
 import Testing
 
-@Suite("Following the events of a hub in a process", .timeLimit(.minutes(5)))
+@Suite("Following the events of a hub in a process", .timeLimit(.minutes(20)))
 struct FollowTests {
     private let folder = TemporaryFolder()
 

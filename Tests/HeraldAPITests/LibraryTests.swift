@@ -3,7 +3,7 @@ import Herald
 import HeraldTestSupport
 import Testing
 
-@Suite("What an app relies on", .timeLimit(.minutes(5)))
+@Suite("What an app relies on", .timeLimit(.minutes(20)))
 struct LibraryTests {
     private let folder = TemporaryFolder()
 

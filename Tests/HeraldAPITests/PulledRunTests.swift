@@ -3,7 +3,7 @@ import Herald
 import HeraldTestSupport
 import Testing
 
-@Suite("Pull delegates of a hub in a process", .timeLimit(.minutes(5)))
+@Suite("Pull delegates of a hub in a process", .timeLimit(.minutes(20)))
 struct PulledRunTests {
     private let folder = TemporaryFolder()
 

@@ -10,7 +10,7 @@ import Testing
 /// The text differs from what runs in three points. `script/server` and `script/receiver` run the binary of `HERALD_BINARY`. If the port 8080
 /// or 9000 is in use, another port replaces it everywhere in the text. Ids, secrets and times are masked, and the lines of an output may
 /// have another order, because callbacks have none.
-@Suite("The first steps of README.md", .timeLimit(.minutes(5)), .serialized, .enabled(if: Shell.herald != nil))
+@Suite("The first steps of README.md", .timeLimit(.minutes(20)), .serialized, .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
     @Test("its commands have the output that is shown, and so have the steps of other pages")
     func firstSteps() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("README.md and Documentation say what is so", .timeLimit(.minutes(5)))
+@Suite("README.md and Documentation say what is so", .timeLimit(.minutes(20)))
 struct ReadmeTests {
     @Test("the table of the configuration equals the one that the help is made from")
     func configuration() throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("Servers that share a store", .timeLimit(.minutes(5)))
+@Suite("Servers that share a store", .timeLimit(.minutes(20)))
 struct SharedServiceTests {
     private struct Node {
         let hub: Hub

@@ -12,7 +12,7 @@ enum Shell {
         let errors: String
     }
 
-    /// Runs the script with bash, in that folder, for a minute at most; whatever it leaves running is killed.
+    /// Runs the script with bash, in that folder, and no longer than `patience`; whatever it leaves running is killed.
     static func run(_ script: String, in folder: String, environment: [String: String] = [:]) async throws -> Answer {
         // Into files: a process in the background that holds a pipe open would never let us see its end.
         let output = URL(filePath: folder).appending(path: "output-\(UUID())")
@@ -29,7 +29,7 @@ enum Shell {
 
             """
         let end = try await ChildProcess.run(
-            "timeout", ["--kill-after=5", "60", "bash", "-c", prelude + script], environment: environment, within: 90
+            "timeout", ["--kill-after=5", "\(Int(patience))", "bash", "-c", prelude + script], environment: environment
         ).end
         // As shells tell of a signal.
         let status =

@@ -2,7 +2,7 @@ import Foundation
 import HeraldTestSupport
 import Testing
 
-@Suite("The functions for receivers accept what is signed, and nothing else", .timeLimit(.minutes(10)))
+@Suite("The functions for receivers accept what is signed, and nothing else", .timeLimit(.minutes(20)))
 struct VerifyPageTests {
     @Test("each function, in the languages that are installed")
     func functions() async throws {
@@ -10,7 +10,7 @@ struct VerifyPageTests {
         let all = ["csharp", "go", "java", "js", "php", "python", "ruby", "rust", "swift"]
         // CI has installed all of them.
         let required = getenv("CI") == nil ? ["python"] : all
-        let (end, text) = try await ChildProcess.run("python3", ["-B", script, "--require"] + required, within: 500)
+        let (end, text) = try await ChildProcess.run("python3", ["-B", script, "--require"] + required)
         #expect(end == .exited(0), "\(text)")
     }
 }

@@ -6,7 +6,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The webhooks of a hub in a process", .timeLimit(.minutes(10)))
+@Suite("The webhooks of a hub in a process", .timeLimit(.minutes(20)))
 struct WebhooksTests {
     private let folder = TemporaryFolder()
 

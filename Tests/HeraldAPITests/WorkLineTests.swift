@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("A line of work", .timeLimit(.minutes(1)))
+@Suite("A line of work", .timeLimit(.minutes(20)))
 struct WorkLineTests {
     private final class Document: Sendable {}
 

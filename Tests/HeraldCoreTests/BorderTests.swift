@@ -6,7 +6,7 @@ import Testing
 @testable import HeraldCore
 
 /// Input of a program that embeds the hub must follow the rules of the HTTP API.
-@Suite("Input of the hub", .timeLimit(.minutes(5)))
+@Suite("Input of the hub", .timeLimit(.minutes(20)))
 struct BorderTests {
     private func wrong(_ result: WriteResult<RegistryWrite.Outcome>) -> [String]? {
         guard case .done(.invalid(let errors)) = result else { return nil }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Auth and app state in the hub", .timeLimit(.minutes(5)))
+@Suite("Auth and app state in the hub", .timeLimit(.minutes(20)))
 struct FamilyTests {
     private final class Listener: EventDelegate {
         let heard = Recorder<Event>()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Hub", .timeLimit(.minutes(5)))
+@Suite("Hub", .timeLimit(.minutes(20)))
 struct HubTests {
     @Test("a published event is delivered to matching delegates")
     func delivers() async throws {

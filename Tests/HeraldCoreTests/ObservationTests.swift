@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Observers of the hub", .timeLimit(.minutes(5)))
+@Suite("Observers of the hub", .timeLimit(.minutes(20)))
 struct ObservationTests {
     private final class Watcher: RegistryDelegate {
         let changes = Recorder<String>()

@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Testing
 
 /// Held against the libraries of the providers from PyPI, when HERALD_VENV names a Python that has them.
-@Suite("Signature schemes and the libraries of their providers", .timeLimit(.minutes(5)))
+@Suite("Signature schemes and the libraries of their providers", .timeLimit(.minutes(20)))
 struct ProviderTests {
     private static let providers = ["standard", "svix", "github", "stripe", "slack", "twilio", "discord"]
     private static let count = 200

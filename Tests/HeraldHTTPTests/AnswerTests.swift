@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Answers at once, later, twice and never", .timeLimit(.minutes(5)))
+@Suite("Answers at once, later, twice and never", .timeLimit(.minutes(20)))
 struct AnswerTests {
     @Test("a request gets its response later, and its connection stays open")
     func later() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("What HTTP promises on a connection", .timeLimit(.minutes(5)))
+@Suite("What HTTP promises on a connection", .timeLimit(.minutes(20)))
 struct ConversationTests {
     @Test("a connection is kept for the next request")
     func keepAlive() async throws {

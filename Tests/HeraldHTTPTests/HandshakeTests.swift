@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("TLS handshakes", .timeLimit(.minutes(5)))
+@Suite("TLS handshakes", .timeLimit(.minutes(20)))
 struct HandshakeTests {
     private let authority: CertificateAuthority
     private let folder = TemporaryFolder()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Delayed responses, on a clock that the test moves", .timeLimit(.minutes(5)))
+@Suite("Delayed responses, on a clock that the test moves", .timeLimit(.minutes(20)))
 struct HoldTests {
     private static let requests = [
         get("/late"), get("/late-answer"), post("/late-answer", "body"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("What is bounded", .timeLimit(.minutes(5)))
+@Suite("What is bounded", .timeLimit(.minutes(20)))
 struct LimitTests {
     @Test("a body that is declared too large gets 413 before it is sent, and the connection closes")
     func announcedTooLarge() async throws {

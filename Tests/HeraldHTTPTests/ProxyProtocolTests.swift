@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("The PROXY protocol", .timeLimit(.minutes(5)))
+@Suite("The PROXY protocol", .timeLimit(.minutes(20)))
 struct ProxyProtocolTests {
     private static let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
         $0.maxConnectionsPerAddress = 2

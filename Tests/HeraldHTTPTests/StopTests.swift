@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Starting and stopping", .timeLimit(.minutes(5)))
+@Suite("Starting and stopping", .timeLimit(.minutes(20)))
 struct StopTests {
     @Test("after stopAccepting no client can connect, and open connections get their response and are closed")
     func stopAccepting() async throws {

@@ -30,7 +30,7 @@ final class StreamRecorder: ResponseStreamDelegate {
     }
 }
 
-@Suite("Answers that go on", .timeLimit(.minutes(5)))
+@Suite("Answers that go on", .timeLimit(.minutes(20)))
 struct StreamTests {
     /// - Returns: the head of the answer.
     private static func open(_ fixture: Fixture, _ client: RawHTTPClient) throws -> String? {

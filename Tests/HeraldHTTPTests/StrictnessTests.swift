@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Requests that are refused", .timeLimit(.minutes(5)))
+@Suite("Requests that are refused", .timeLimit(.minutes(20)))
 struct StrictnessTests {
     private static func allow(_ configuration: inout HTTPServerConfiguration) {
         configuration.allowedHosts = ["Localhost", "::1"]

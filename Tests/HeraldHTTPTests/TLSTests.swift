@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldHTTP
 
 /// Against curl, which is a real client, and checks what it is shown.
-@Suite("Over TLS", .timeLimit(.minutes(5)))
+@Suite("Over TLS", .timeLimit(.minutes(20)))
 struct TLSTests {
     private let authority: CertificateAuthority
     private let folder = TemporaryFolder()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Behind a trusted proxy", .timeLimit(.minutes(5)))
+@Suite("Behind a trusted proxy", .timeLimit(.minutes(20)))
 struct TrustedProxyTests {
     /// Trusts 127.0.0.7, 10.0.0.0/8 and 2001:db8:1::/48.
     private static let proxies = TrustedProxies(

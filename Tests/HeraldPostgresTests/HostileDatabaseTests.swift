@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldPostgres
 
-@Suite("A PostgreSQL database that others have changed, or can reach", .timeLimit(.minutes(5)))
+@Suite("A PostgreSQL database that others have changed, or can reach", .timeLimit(.minutes(20)))
 struct HostileDatabaseTests {
     private func isRefused(_ error: StoreError?) -> Bool {
         switch error {

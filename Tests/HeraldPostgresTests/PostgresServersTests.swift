@@ -68,7 +68,7 @@ private final class Relay: Sendable {
     }
 }
 
-@Suite("The servers of a PostgreSQL database", .timeLimit(.minutes(3)))
+@Suite("The servers of a PostgreSQL database", .timeLimit(.minutes(20)))
 struct PostgresServersTests {
     private func url(_ database: TestDatabase, _ ports: UInt16...) throws -> String {
         let name = try database.sql("SELECT current_database()")

@@ -14,7 +14,7 @@ extension PostgresStore {
     }
 }
 
-@Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(3)))
+@Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(20)))
 struct PostgresSharingTests {
     private func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
         var checkpoint = Checkpoint()

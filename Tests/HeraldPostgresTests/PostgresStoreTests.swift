@@ -378,7 +378,7 @@ struct DatabaseClockTests {
     }
 }
 
-@Suite("A PostgreSQL database that goes away", .timeLimit(.minutes(3)))
+@Suite("A PostgreSQL database that goes away", .timeLimit(.minutes(20)))
 struct PostgresLossTests {
     @Test("a session that was ended while nothing went on is opened again without an error")
     func idle() throws {

@@ -3,7 +3,7 @@ import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
-@Suite("Control requests to a receiver", .timeLimit(.minutes(5)))
+@Suite("Control requests to a receiver", .timeLimit(.minutes(20)))
 struct ControlTests {
     private struct Pair {
         let receiver: Receiver

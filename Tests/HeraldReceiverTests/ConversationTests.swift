@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("The receiver and HTTP/1.1", .timeLimit(.minutes(5)))
+@Suite("The receiver and HTTP/1.1", .timeLimit(.minutes(20)))
 struct ConversationTests {
     /// Sends the text on a connection of its own, closes nothing, and returns so many answers.
     private func answers(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldReceiver
 
-@Suite("Faults in a receiver's script", .timeLimit(.minutes(5)))
+@Suite("Faults in a receiver's script", .timeLimit(.minutes(20)))
 struct FaultTests {
     /// A request that came so many seconds after the clock began.
     private func request(_ target: String, at seconds: Double = 0, id: String? = nil) -> ReceivedRequest {

@@ -2,7 +2,7 @@ import HeraldTestSupport
 import Testing
 
 /// With the `curl` of the system as the other side.
-@Suite("The receiver and HTTP/2 and TLS", .timeLimit(.minutes(5)))
+@Suite("The receiver and HTTP/2 and TLS", .timeLimit(.minutes(20)))
 struct HTTP2Tests {
     private func curl(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
         try await ChildProcess.run("curl", ["-sS", "--max-time", "20"] + arguments)

@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("Recorded requests of the receiver", .timeLimit(.minutes(5)))
+@Suite("Recorded requests of the receiver", .timeLimit(.minutes(20)))
 struct RecordingTests {
     private func get(_ port: UInt16, _ path: String) async throws {
         _ = try await RawHTTP.onThread {

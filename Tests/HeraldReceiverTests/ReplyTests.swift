@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("Replies of a receiver's script", .timeLimit(.minutes(5)))
+@Suite("Replies of a receiver's script", .timeLimit(.minutes(20)))
 struct ReplyTests {
     /// All that comes back for one request, until the receiver ends the connection.
     private func bytes(_ reply: ReceiverReply) async throws -> String {

@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("The receiver's script language", .timeLimit(.minutes(5)))
+@Suite("The receiver's script language", .timeLimit(.minutes(20)))
 struct ScriptTests {
     /// The statuses, or what else becomes, of one request after the other: `-` for none.
     private func outcomes(

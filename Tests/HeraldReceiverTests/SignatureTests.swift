@@ -2,7 +2,7 @@ import HeraldCrypto
 import HeraldTestSupport
 import Testing
 
-@Suite("Signature verification in the receiver", .timeLimit(.minutes(5)))
+@Suite("Signature verification in the receiver", .timeLimit(.minutes(20)))
 struct SignatureTests {
     /// The example of Standard Webhooks.
     private let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

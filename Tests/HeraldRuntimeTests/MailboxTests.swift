@@ -2,7 +2,7 @@ import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
-@Suite("Crossing threads", .timeLimit(.minutes(5)))
+@Suite("Crossing threads", .timeLimit(.minutes(20)))
 struct MailboxTests {
     @Test("a mailbox delivers everything once, in order, and wakes once per batch")
     func batches() {

@@ -1,7 +1,7 @@
 import HeraldRuntime
 import Testing
 
-@Suite("The queue in which keys take turns", .timeLimit(.minutes(1)))
+@Suite("The queue in which keys take turns", .timeLimit(.minutes(20)))
 struct TurnQueueTests {
     @Test("a key with many elements does not delay the others, and keeps their order")
     func turns() {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("Values in a database that Herald cannot have written", .timeLimit(.minutes(10)))
+@Suite("Values in a database that Herald cannot have written", .timeLimit(.minutes(20)))
 struct HostileValueTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }

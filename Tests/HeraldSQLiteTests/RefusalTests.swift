@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("What the SQLite store refuses stays as it was", .timeLimit(.minutes(5)))
+@Suite("What the SQLite store refuses stays as it was", .timeLimit(.minutes(20)))
 struct RefusalTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("The SQLite store", .timeLimit(.minutes(5)))
+@Suite("The SQLite store", .timeLimit(.minutes(20)))
 struct SQLiteStoreTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }

@@ -6,7 +6,7 @@ import HeraldStore
 import HeraldTestSupport
 import Testing
 
-@Suite("A move from a store to another one", .timeLimit(.minutes(5)))
+@Suite("A move from a store to another one", .timeLimit(.minutes(20)))
 struct MoveTests {
     /// A store that can be closed, moved, and opened again.
     private final class Place {

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldStore
 import Testing
 
-@Suite("Lists as one text", .timeLimit(.minutes(1)))
+@Suite("Lists as one text", .timeLimit(.minutes(20)))
 struct TextListTests {
     private func read(_ text: String) throws(StoreError) -> [String] {
         try TextList.items(text) { String(decoding: $0, as: UTF8.self) }

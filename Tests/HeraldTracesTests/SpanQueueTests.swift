@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldTraces
 
-@Suite("The export of spans", .timeLimit(.minutes(5)))
+@Suite("The export of spans", .timeLimit(.minutes(20)))
 struct SpanQueueTests {
     private func span(_ number: UInt64) -> EndedSpan {
         EndedSpan(

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite("The TLS settings of a delegate", .timeLimit(.minutes(5)))
+@Suite("The TLS settings of a delegate", .timeLimit(.minutes(20)))
 struct ClientCertificateTests {
     private let authority: CertificateAuthority
     private let clients: CertificateAuthority

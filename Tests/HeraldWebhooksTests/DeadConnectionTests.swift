@@ -5,7 +5,7 @@ import HeraldWebhooks
 import Testing
 
 /// Connections that were fine for the last callback and are dead for this one.
-@Suite(.timeLimit(.minutes(5))) struct DeadConnectionTests {
+@Suite(.timeLimit(.minutes(20))) struct DeadConnectionTests {
     @Test("an idle connection that the receiver closed is replaced without a failure")
     func idleClose() async throws {
         let receiver = try Receiver()

@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldWebhooks
 
 /// The registrations of libcurl's sockets with epoll.
-@Suite(.timeLimit(.minutes(5))) struct DescriptorsTests {
+@Suite(.timeLimit(.minutes(20))) struct DescriptorsTests {
     /// The sockets that one poll of epoll finds ready, and their waiters.
     private func ready(_ descriptors: Descriptors) -> [Multi.Kind?] {
         var found: [Multi.Kind?] = []

@@ -5,7 +5,7 @@ import HeraldWebhooks
 import Testing
 
 /// Receivers that send without end.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct FloodTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct FloodTests {
     private func flood(_ flood: ReceiverFlood, isSecure: Bool) throws -> (Receiver, SendingLoop) {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()

@@ -4,7 +4,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct FormatTests {
+@Suite(.timeLimit(.minutes(20))) struct FormatTests {
     private let event = Event(
         id: "evt_1", type: "order.created", subject: "order:7", time: 1_614_265_330_999,
         attributes: [

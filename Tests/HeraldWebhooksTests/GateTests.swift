@@ -6,7 +6,7 @@ import Testing
 @testable import HeraldWebhooks
 
 /// The gates behind the first one: what happens when an unchecked address reaches libcurl.
-@Suite(.timeLimit(.minutes(5))) struct GateTests {
+@Suite(.timeLimit(.minutes(20))) struct GateTests {
     private let strict = AddressGuard()
     private let lax = AddressGuard(allowLoopback: true)
 

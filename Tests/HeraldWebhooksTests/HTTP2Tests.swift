@@ -4,7 +4,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct HTTP2Tests {
+@Suite(.timeLimit(.minutes(20))) struct HTTP2Tests {
     private func delegate2(_ url: String, key: DelegateKey = 1, timeout: Int = 20) -> WebhookDelegate {
         delegate(url, key: key, timeout: timeout, headers: [KeyValue("X-Team", "blue")]) { $0.httpVersion = .http2 }
     }

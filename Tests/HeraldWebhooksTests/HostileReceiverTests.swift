@@ -4,7 +4,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct HostileReceiverTests {
+@Suite(.timeLimit(.minutes(20))) struct HostileReceiverTests {
     private func outcome(_ reply: ReceiverReply, timeout: Int = 5) async throws -> CallbackOutcome {
         let receiver = try Receiver { _ in reply }
         let loop = try SendingLoop()

@@ -5,7 +5,7 @@ import HeraldWebhooks
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct NameTests {
+@Suite(.timeLimit(.minutes(20))) struct NameTests {
     @Test("a name is resolved once, and its callbacks share a connection with its Host header")
     func lookup() async throws {
         let receiver = try Receiver()

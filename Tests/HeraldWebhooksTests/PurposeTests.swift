@@ -3,7 +3,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct PurposeTests {
+@Suite(.timeLimit(.minutes(20))) struct PurposeTests {
     private func send(
         _ purposes: [Callback.Purpose], reply: ReceiverReply = .status(200),
         change: (inout WebhookSettings) -> Void = { _ in }

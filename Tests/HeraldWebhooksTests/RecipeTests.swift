@@ -16,7 +16,7 @@ func recipe(_ json: String) throws -> Recipe {
     return try #require(recipe)
 }
 
-@Suite("Recipes decide what a request is", .timeLimit(.minutes(5))) struct RecipeTests {
+@Suite("Recipes decide what a request is", .timeLimit(.minutes(20))) struct RecipeTests {
     private let paid = event(
         #"{"user": {"name": "Ada \"L\""}, "amount": 12.50, "n": 8202522731445525542}"#, id: "evt_7")
 
@@ -222,7 +222,7 @@ func recipe(_ json: String) throws -> Recipe {
     }
 }
 
-@Suite("Tokens of OAuth 2.0", .timeLimit(.minutes(5))) struct TokenTests {
+@Suite("Tokens of OAuth 2.0", .timeLimit(.minutes(20))) struct TokenTests {
     /// The tokens that were issued: the newest one is valid.
     private final class Issued: Sendable {
         private struct State {

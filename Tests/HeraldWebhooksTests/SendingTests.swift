@@ -4,7 +4,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SendingTests {
+@Suite(.timeLimit(.minutes(20))) struct SendingTests {
     @Test("a callback arrives with the event's bytes and all headers")
     func happyPath() async throws {
         let receiver = try Receiver { _ in .status(200, body: "thanks") }

@@ -5,7 +5,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SignatureTests {
+@Suite(.timeLimit(.minutes(20))) struct SignatureTests {
     private let now: Int64 = 1_614_265_330_999
     private let old = [UInt8](repeating: 1, count: 24)
 

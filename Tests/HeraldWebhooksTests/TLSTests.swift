@@ -6,7 +6,7 @@ import HeraldWebhooks
 import Testing
 
 /// Against `openssl s_server` with a self-signed certificate for `hooks.example`.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct TLSTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct TLSTests {
     /// Sends one callback to a server that takes one connection.
     private func send(
         to host: String, trusting: Bool, serverOptions: [String] = []

@@ -6,7 +6,7 @@ import HeraldWebhooks
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct TransportTests {
+@Suite(.timeLimit(.minutes(20))) struct TransportTests {
     @Test("an attempt has its phases, its peer and its bytes, and whether the connection was reused")
     func phases() async throws {
         let receiver = try Receiver { _ in .delayed(milliseconds: 20, .status(200, body: "thanks")) }

@@ -84,7 +84,7 @@ public final class ChildProcess: Sendable {
 
     /// Waits until it has ended.
     @discardableResult
-    public func ended(within seconds: Double = 60) async throws -> End {
+    public func ended(within seconds: Double = patience) async throws -> End {
         try await eventually("process \(id) ends", within: seconds) { self.end }
     }
 
@@ -92,7 +92,7 @@ public final class ChildProcess: Sendable {
     /// - Returns: how it ended, and all that it wrote.
     public static func run(
         _ program: String, _ arguments: [String] = [], environment: [String: String] = [:], input: [UInt8] = [],
-        within seconds: Double = 60
+        within seconds: Double = patience
     ) async throws -> (end: End, text: String) {
         let child = try ChildProcess(program, arguments, environment: environment, input: input)
         do {

@@ -28,7 +28,7 @@ public final class RawHTTPClient {
     /// - Parameters:
     ///   - timeoutSeconds: of each read.
     ///   - source: the last byte of the client's own address, 127.0.0.x.
-    public init(port: UInt16, timeoutSeconds: Int = 60, source: UInt8 = 1) throws {
+    public init(port: UInt16, timeoutSeconds: Int = Int(patience), source: UInt8 = 1) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))

@@ -13,7 +13,7 @@ package final class Recorder<Item: Sendable>: Sendable {
     /// Waits until there are so many, and returns all.
     /// - Throws: `TooLate`, with what was recorded until then.
     @discardableResult
-    package func first(_ count: Int, within seconds: Double = 60) async throws -> [Item] {
+    package func first(_ count: Int, within seconds: Double = patience) async throws -> [Item] {
         do {
             return try await eventually("\(count) are recorded", within: seconds) { [self] in
                 items.count >= count ? items : nil

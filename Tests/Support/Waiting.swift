@@ -1,5 +1,9 @@
 import Glibc
 
+/// How long a test waits for what has to happen, in seconds. A machine may be slow, and runs other tests at the same time: only a
+/// test that fails waits so long.
+public let patience: Double = 600
+
 /// A condition that did not become true in time.
 public struct TooLate: Error, CustomStringConvertible {
     public let description: String
@@ -9,14 +13,14 @@ public struct TooLate: Error, CustomStringConvertible {
 /// so that the cooperative pool stays free.
 /// - Throws: `TooLate` after the deadline, or what the closure throws.
 public func eventually<Value: Sendable>(
-    _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Value?
+    _ what: String, within seconds: Double = patience, _ condition: @escaping @Sendable () throws -> Value?
 ) async throws -> Value {
     try await RawHTTP.onThread { try blockUntil(what, within: seconds, pause: { usleep(5_000) }, condition) }
 }
 
 /// Waits until the closure returns `true`.
 public func eventually(
-    _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Bool
+    _ what: String, within seconds: Double = patience, _ condition: @escaping @Sendable () throws -> Bool
 ) async throws {
     let _: Bool = try await eventually(what, within: seconds) { try condition() ? true : nil }
 }
@@ -26,7 +30,7 @@ public func eventually(
 /// - Throws: `TooLate` after the deadline, or what the closures throw.
 @discardableResult
 public func blockUntil<Value>(
-    _ what: String, within seconds: Double = 60, pause: () throws -> Void = briefPause,
+    _ what: String, within seconds: Double = patience, pause: () throws -> Void = briefPause,
     _ condition: () throws -> Value?
 ) throws -> Value {
     let deadline = monotonicSeconds() + seconds
@@ -39,7 +43,7 @@ public func blockUntil<Value>(
 
 /// Waits on the thread that asks until the closure returns `true`.
 public func blockUntil(
-    _ what: String, within seconds: Double = 60, pause: () throws -> Void = briefPause,
+    _ what: String, within seconds: Double = patience, pause: () throws -> Void = briefPause,
     _ condition: () throws -> Bool
 ) throws {
     let _: Bool = try blockUntil(what, within: seconds, pause: pause) { try condition() ? true : nil }

@@ -88,7 +88,7 @@ final class HeraldProcess: Sendable {
 
     /// TERM.
     @discardableResult
-    func stop(within seconds: Double = 60) async throws -> ChildProcess.End {
+    func stop(within seconds: Double = patience) async throws -> ChildProcess.End {
         process.signal(SIGTERM)
         return try await process.ended(within: seconds)
     }
@@ -172,7 +172,7 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the answer to a GET is as it should be.
     func get(
-        _ path: String, _ headers: [String: String] = [:], within seconds: Double = 60,
+        _ path: String, _ headers: [String: String] = [:], within seconds: Double = patience,
         until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
         try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
@@ -189,7 +189,7 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
     func deliveries(
-        of event: String, _ states: String..., within seconds: Double = 60, headers: [String: String] = [:]
+        of event: String, _ states: String..., within seconds: Double = patience, headers: [String: String] = [:]
     ) async throws -> [JSONValue] {
         let answer = try await get("/v1/events/\(event)", headers, within: seconds) {
             ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states

@@ -45,7 +45,7 @@ final class Load: Sendable {
     /// Waits until the publishers have ended.
     func stop() async throws -> Result {
         state.withLock { $0.isStopped = true }
-        try await eventually("the publishers end", within: 30) { self.state.withLock { $0.running == 0 } }
+        try await eventually("the publishers end") { self.state.withLock { $0.running == 0 } }
         return result
     }
 

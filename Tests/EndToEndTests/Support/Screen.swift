@@ -37,7 +37,7 @@ final class Screen: Sendable {
     /// Returns the lines of the screen when the condition holds.
     /// - Parameter withColors: whether their sequences are there, too.
     func lines(
-        _ what: String, withColors: Bool = false, within seconds: Double = 30, until isThere: ([String]) -> Bool
+        _ what: String, withColors: Bool = false, within seconds: Double = patience, until isThere: ([String]) -> Bool
     ) async throws -> [String] {
         let deadline = monotonicSeconds() + seconds
         while true {

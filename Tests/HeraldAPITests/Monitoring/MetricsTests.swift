@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldAPI
 @testable import HeraldCore
 
-@Suite("Metrics", .timeLimit(.minutes(5)))
+@Suite("Metrics", .timeLimit(.minutes(20)))
 struct MetricsTests {
     @Test("samples are written with their labels, integers without a decimal point")
     func samples() {

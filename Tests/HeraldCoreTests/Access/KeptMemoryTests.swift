@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Memory that is kept of what clients store", .timeLimit(.minutes(5)))
+@Suite("Memory that is kept of what clients store", .timeLimit(.minutes(20)))
 struct KeptMemoryTests {
     private static let other = AppKey(rawValue: 2)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Delivery loop", .timeLimit(.minutes(5)))
+@Suite("Delivery loop", .timeLimit(.minutes(20)))
 struct DeliveryLoopTests {
     /// A sender that never sleeps: it notes when it was asked to without anyone left to wake it.
     private final class SleeplessSender: CallbackSender {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Shards that move", .timeLimit(.minutes(5)))
+@Suite("Shards that move", .timeLimit(.minutes(20)))
 struct ShardTests {
     private let memory = MemoryStore()
     private let clock = ManualClock()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("The counter of events and attempts", .timeLimit(.minutes(1)))
+@Suite("The counter of events and attempts", .timeLimit(.minutes(20)))
 struct VolumeCounterTests {
     private let counter = VolumeCounter()
     private let hour = 1_000 * Volume.hour

@@ -27,7 +27,7 @@ private final class Observer: AuthEventsDelegate, StateDelegate, Sendable {
     }
 }
 
-@Suite("Typed delegates of a hub", .timeLimit(.minutes(5)))
+@Suite("Typed delegates of a hub", .timeLimit(.minutes(20)))
 struct TypedDelegateTests {
     /// Posts as a client would.
     private func post(_ bench: HubBench, _ events: String...) async throws {

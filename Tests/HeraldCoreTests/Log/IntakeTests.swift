@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("The intake", .timeLimit(.minutes(5)))
+@Suite("The intake", .timeLimit(.minutes(20)))
 struct IntakeTests {
     private let intake: Intake
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Following the log", .timeLimit(.minutes(5)))
+@Suite("Following the log", .timeLimit(.minutes(20)))
 struct LogFollowerTests {
     private func events(_ numbers: ClosedRange<LogPosition>) -> [Event] { numbers.map { Event(id: "e\($0)") } }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Scheduled events", .timeLimit(.minutes(5)))
+@Suite("Scheduled events", .timeLimit(.minutes(20)))
 struct PendingTests {
     private let memory = MemoryStore()
     private let clock = ManualClock()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Hubs that share a store", .timeLimit(.minutes(5)))
+@Suite("Hubs that share a store", .timeLimit(.minutes(20)))
 struct SharedHubTests {
     private let memory = MemoryStore()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Writes that wait for room in the queue", .timeLimit(.minutes(5)))
+@Suite("Writes that wait for room in the queue", .timeLimit(.minutes(20)))
 struct WaitingWritesTests {
     /// A hub whose queue takes three events, and whose writer is held at the first one.
     private struct HeldHub: Sendable {

@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldCore
 
 /// Several processes that share the delegates, on one thread and one clock.
-@Suite("Nodes", .timeLimit(.minutes(5)))
+@Suite("Nodes", .timeLimit(.minutes(20)))
 struct NodeTests {
     private let memory = MemoryStore()
     private let clock = ManualClock()

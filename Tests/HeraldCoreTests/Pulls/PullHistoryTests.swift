@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("Histories of pulls", .timeLimit(.minutes(5)))
+@Suite("Histories of pulls", .timeLimit(.minutes(20)))
 struct PullHistoryTests {
     private static let seeds = SeededRandom.seeds(variable: "HERALD_PULL_SEED", count: 30)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Pull delegates", .timeLimit(.minutes(5)))
+@Suite("Pull delegates", .timeLimit(.minutes(20)))
 struct PullTests {
     private let bench: HubBench
     private let pulls: Pulls

@@ -4,7 +4,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Presets of recipes", .timeLimit(.minutes(2)))
+@Suite("Presets of recipes", .timeLimit(.minutes(20)))
 struct PresetTests {
     private static let event = Event(
         "order.paid", id: "evt_01M7X2", subject: "order:1001", time: 1_790_000_000_000,

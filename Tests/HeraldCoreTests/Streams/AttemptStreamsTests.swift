@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Live streams of attempts", .timeLimit(.minutes(5)))
+@Suite("Live streams of attempts", .timeLimit(.minutes(20)))
 struct AttemptStreamsTests {
     private static let retries = Array(repeating: 0.001, count: 20)
 

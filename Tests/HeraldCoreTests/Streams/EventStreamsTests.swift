@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Live streams", .timeLimit(.minutes(5)))
+@Suite("Live streams", .timeLimit(.minutes(20)))
 struct EventStreamsTests {
     private func run(
         recentEvents: Int = 16_384, _ body: (HubBench, EventStreams, QueueThread) async throws -> Void

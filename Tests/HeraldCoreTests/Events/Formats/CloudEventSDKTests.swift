@@ -5,7 +5,7 @@ import HeraldTestSupport
 import Testing
 
 /// Held against the CloudEvents SDK of PyPI, when HERALD_VENV names a Python that has it.
-@Suite("CloudEvents and their SDK", .timeLimit(.minutes(5)))
+@Suite("CloudEvents and their SDK", .timeLimit(.minutes(20)))
 struct CloudEventSDKTests {
     @Test("it reads the same event from both modes", .enabled(if: getenv("HERALD_VENV") != nil))
     func reading() async throws {
