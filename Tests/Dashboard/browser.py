@@ -108,6 +108,16 @@ class Browser:
     def find(self, selector):
         return self.wait(lambda: self.all(selector))[0]
 
+    def attribute(self, selector, name):
+        """Of the first of these elements, read at one moment. The value of a field is what it has now."""
+        return self.wait(lambda: self.attributes(selector, name))[0]
+
+    def attributes(self, selector, name):
+        """Of each of these elements, all at one moment: the page may draw them anew between two requests."""
+        return self.driver.execute_script(
+            "return Array.from(document.querySelectorAll(arguments[0]), each =>"
+            " arguments[1] === 'value' ? each.value : each.getAttribute(arguments[1]))", selector, name)
+
     def texts(self, selector):
         return [" ".join(each.split()) for each in self.shown(selector)]
 
@@ -147,10 +157,11 @@ class Browser:
     def open(self, place):
         self.driver.get(place if ":" in place and not place.startswith("#") else self.server + "/" + place)
 
-    def press(self, parent, words):
-        """A button, link or summary of this name in an element."""
+    def press(self, selector, words, having=""):
+        """A button, link or summary of this name in the last of these elements that shows something."""
         def press():
-            for each in parent.find_elements(By.CSS_SELECTOR, "button, a, summary"):
+            places = [each for each in self.all(selector) if having in each.text]
+            for each in places[-1].find_elements(By.CSS_SELECTOR, "button, a, summary") if places else []:
                 if each.text == words and each.is_displayed():
                     try:
                         each.click()
@@ -165,8 +176,7 @@ class Browser:
         self.wait(press, f"pressing {words}")
 
     def click(self, words):
-        dialogs = self.all("dialog[open]")
-        self.press(dialogs[-1] if dialogs else self.find("main"), words)
+        self.press("main, dialog[open]", words)
 
     def tap(self, selector):
         """Clicks the first of these elements."""

@@ -42,7 +42,7 @@ def errors_stand_at_their_fields(page):
     page.wait(lambda: page.text("#error-url"))
     assert "Entry 2" in page.text("#error-events"), page.text("#error-events")
     assert "1 to 256" in page.text("#error-max_in_flight")
-    assert page.find("#field-url").get_attribute("aria-invalid") == "true"
+    assert page.attribute("#field-url", "aria-invalid") == "true"
     assert page.focused() == "field-url"
     page.check_accessibility()
 
@@ -125,8 +125,7 @@ def its_story_is_told(page):
     page.check_accessibility()
     page.click("Raw")
     assert '{"note":' in page.text("pre.body")
-    delivered = next(row for row in page.all(".delivery") if "delivered" in row.text)
-    page.press(delivered, "Redeliver")
+    page.press(".delivery", "Redeliver", having="delivered")
     page.wait(lambda: len(page.all("circle.mark.good")) == 2)
     page.click("Redeliver to all")
     page.see("Redeliver to 2 delegates?")
@@ -184,7 +183,7 @@ def stored_numbers_are_shown_as_they_are(page):
     page.open("#/delegates/" + made)
     page.click("Settings")
     page.click("More settings")
-    page.wait(lambda: "8202522731445525542" in page.find("#field-filter").get_attribute("value"))
+    page.wait(lambda: "8202522731445525542" in page.attribute("#field-filter", "value"))
     page.fill("field-filter", '{"data": {"big": [8202522731445525543]}}')
     page.click("Save")
     page.see("Saved.")
@@ -223,7 +222,7 @@ def what_is_given_up_is_shown_first(page):
     page.wait(lambda: len(page.all("tbody tr")) == 1)
     page.click("Redeliver all")
     page.see("Redeliver 1 delivery?")
-    page.press(page.find("dialog.ask"), "Redeliver")
+    page.press("dialog.ask", "Redeliver")
     page.see("1 of 1 delivery on the way again.")
     for each in [*ids, well]:
         call(page.server, "DELETE", "/v1/delegates/" + each)
@@ -249,7 +248,7 @@ def the_attempts_of_a_delegate_are_searched(page):
     page.choose("field-from", "")
     page.click("Count")
     page.see("Send 25 events again?")
-    page.press(page.all("dialog.ask")[-1], "Send again")
+    page.press("dialog.ask", "Send again")
     page.see("25 events on the way again.")
     page.wait(lambda: len(call(page.server, "GET", f"/v1/delegates/{made}/attempts?limit=200")["data"]) == 50)
     call(page.server, "DELETE", "/v1/delegates/" + made)
@@ -258,7 +257,7 @@ def the_attempts_of_a_delegate_are_searched(page):
     page.wait(lambda: call(page.server, "GET", "/v1/deliveries/counts?delegate=" + made)["deliveries"] == 1)
     page.open("#/events?delivery=exhausted&type=part.*")
     page.wait(lambda: page.texts("tbody td:nth-child(3)") == ["part:2"])
-    assert page.find("#delivery").get_attribute("value") == "exhausted"
+    assert page.attribute("#delivery", "value") == "exhausted"
     page.check_accessibility()
     page.open("#/events?delivery=dropped&type=part.*")
     page.see("No event matches.")
@@ -276,7 +275,7 @@ def the_attempts_of_a_delegate_are_searched(page):
     page.wait(lambda: "not matching" in page.text("dialog .changes") and "none of its patterns" in page.text("dialog .changes"))
     page.click("Redeliver given up")
     page.see("Redeliver 1 delivery?")
-    page.press(page.all("dialog.ask")[-1], "Redeliver")
+    page.press("dialog.ask", "Redeliver")
     page.see("1 of 1 delivery on the way again.")
     page.wait(lambda: len(call(page.server, "GET", f"/v1/delegates/{made}/attempts?event={event}")["data"]) == 2)
     page.escape()
@@ -405,10 +404,10 @@ def a_delegate_is_removed(page):
     page.open("#/delegates")
     page.click(HOSTILE)
     page.click("Remove")
-    page.press(page.find("dialog.ask"), "Keep")
+    page.press("dialog.ask", "Keep")
     page.wait(lambda: not page.all("dialog.ask"))
     page.click("Remove")
-    page.press(page.find("dialog.ask"), "Remove")
+    page.press("dialog.ask", "Remove")
     page.wait(lambda: page.hash() == "#/delegates" and HOSTILE not in page.text("main"))
     assert len(call(page.server, "GET", "/v1/delegates?kind=webhook")["data"]) == 2
 

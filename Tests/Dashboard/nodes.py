@@ -19,7 +19,7 @@ def each_node_has_its_row(page):
     assert page.texts(".nodes .strong") == names, names
     assert ["shows this page" in words for words in page.texts(".nodes .sub")] == [False, True]
     # A node's cells are its own: together each shard once.
-    drawn = [path.get_attribute("d").split("M")[1:] for path in page.all(".nodes path:not(.track)")]
+    drawn = [path.split("M")[1:] for path in page.attributes(".nodes path:not(.track)", "d")]
     assert sorted(int(cell.split()[0]) for cells in drawn for cell in cells) == list(range(64))
     assert len(set(page.script("return [...document.querySelectorAll('.nodes path:not(.track)')].map(each => getComputedStyle(each).fill)"))) == 2
 

@@ -59,7 +59,7 @@ def its_text_is_changed(page, keyboard):
     # The form shows it at the field.
     keyboard.press("Register")
     page.wait(lambda: "/request/body/text" in page.text("#error-request-message"))
-    assert page.find("#field-request-message").get_attribute("aria-invalid") == "true"
+    assert page.attribute("#field-request-message", "aria-invalid") == "true"
     page.wait(lambda: page.focused() == "field-request-message")
     check(page)
     keyboard.fill("field-request-message", HOSTILE + " {{ type }}", enter=False)
@@ -125,12 +125,12 @@ def a_recipe_of_ones_own_is_written(page, keyboard):
     # A number that the browser's parser would round.
     keyboard.fill("field-recipe", '{"method": "PUT", "path": "/{{ type }}", "body": {"n": 9007199254740993, "all": "{{ data }}"}}', enter=False)
     choose(page, keyboard, "preview-of", "A published event")
-    page.wait(lambda: page.find("#preview-name").get_attribute("value") == page.event)
+    page.wait(lambda: page.attribute("#preview-name", "value") == page.event)
     keyboard.press("Preview")
     page.wait(lambda: shown(page)[0].startswith(f"PUT {page.receiver}/own/order.paid\n"))
     assert "9007199254740993" in shown(page)[1] and '"amount": 8202522731445525542' in shown(page)[1], shown(page)
     choose(page, keyboard, "preview-of", "The example of a type")
-    page.wait(lambda: page.find("#preview-name").get_attribute("value") == "order.paid")
+    page.wait(lambda: page.attribute("#preview-name", "value") == "order.paid")
     keyboard.press("Preview")
     page.wait(lambda: '"amount": 7' in shown(page)[1])
     keyboard.fill("preview-name", "none such", enter=False)
@@ -148,8 +148,8 @@ def the_recipe_of_a_delegate_is_changed(page, keyboard):
     page.open("#/delegates/" + page.own)
     keyboard.press("Settings")
     keyboard.press("Request and preview")
-    page.wait(lambda: page.find("#field-request").get_attribute("value") == "own")
-    text = page.find("#field-recipe").get_attribute("value")
+    page.wait(lambda: page.attribute("#field-request", "value") == "own")
+    text = page.attribute("#field-recipe", "value")
     assert '"n": 9007199254740993' in text, text
     # Nothing was changed: no filter, no recipe.
     keyboard.press("Save")
@@ -166,7 +166,7 @@ def the_recipe_of_a_delegate_is_changed(page, keyboard):
     choose(page, keyboard, "field-request", "Discord")
     keyboard.press("Save")
     page.wait(lambda: "embeds" in str(call(page.server, "GET", "/v1/delegates/" + page.own)["request"]))
-    page.wait(lambda: "embeds" in page.find("#field-recipe").get_attribute("value"))
+    page.wait(lambda: "embeds" in page.attribute("#field-recipe", "value"))
     choose(page, keyboard, "field-request", "The plain callback")
     keyboard.press("Save")
     page.wait(lambda: call(page.server, "GET", "/v1/delegates/" + page.own)["request"] is None)

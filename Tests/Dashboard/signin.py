@@ -24,7 +24,7 @@ def nothing_is_shown_without_a_key(page):
 def a_wrong_key_is_refused(page):
     page.fill("access-key", "hrld_of_somebody_else", enter=True)
     page.see("This key is unknown")
-    assert page.find("#access-key").get_attribute("aria-invalid") == "true"
+    assert page.attribute("#access-key", "aria-invalid") == "true"
     page.check_accessibility()
 
 
