@@ -191,4 +191,5 @@ def description(content):
     return f"{days}, {machines}, {minutes} minutes, digest of the sources {content['version']}, seeds {seeds}"
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -161,15 +161,17 @@ struct DeliveryListTests {
         defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
         let early = try await herald.publish()
+        // The list has the newest failure first: the failures have the order of the events.
+        _ = try await herald.deliveries(of: early, "exhausted")
         let before = try #require(try await herald.get("/v1/events/\(early)").string("time"))
         // A later millisecond.
         var late = early
         var after = before
         while after == before {
             late = try await herald.publish()
+            _ = try await herald.deliveries(of: late, "exhausted")
             after = try #require(try await herald.get("/v1/events/\(late)").string("time"))
         }
-        _ = try await herald.deliveries(of: late, "exhausted")
         func listed(_ query: String) async throws -> [String?] {
             try await herald.get("/v1/deliveries?\(query)").data.map { $0["event"]?.string }
         }

@@ -36,8 +36,11 @@ import Testing
         for number in 1...3 {
             let outcome = await loop.send(target(receiver, flood), event(id: "evt_\(number)"))
             switch flood {
-            // The status was known.
-            case .chunkExtension, .trailer, .data: #expect(outcome.status == 200, "\(outcome)")
+            // The status was known. Over HTTP/2, the connection of the first transfer may take the next ones, which get frames
+            // of the first stream only.
+            case _ where outcome.status == 200:
+                #expect([.chunkExtension, .trailer, .data].contains(flood), "\(outcome)")
+            case .chunkExtension, .trailer: Issue.record("no status: \(outcome)")
             default:
                 #expect(outcome.failure == .protocolError, "\(outcome)")
                 #expect(!outcome.detail.isEmpty)
