@@ -96,7 +96,7 @@ final class PostgresSession {
         var isOver: Bool { next == expected.count }
     }
 
-    /// How many requests are sent before their answers are read: what waits in memory is moved with each of them.
+    /// How many requests are sent before their responses are read: what waits in memory is moved with each of them.
     private static let maxUnread = 256
 
     /// Runs requests in one message. All of a unit are one transaction, unless one was begun; units are independent of each other.
@@ -153,8 +153,8 @@ final class PostgresSession {
         exchange.results.append(Rows(nil))
     }
 
-    /// Sends what is left to send, and takes the answers.
-    /// - Parameter mayEnd: whether that is enough, given that everything is sent, before all answers are there.
+    /// Sends what is left to send, and takes the responses.
+    /// - Parameter mayEnd: whether that is enough, given that everything is sent, before all responses are there.
     private func receive(
         _ exchange: inout Exchange, by deadline: Int64, mayEnd: (_ isSent: Bool) -> Bool
     ) throws(PostgresError) {
@@ -168,7 +168,7 @@ final class PostgresSession {
         }
     }
 
-    /// Takes the answers that are there.
+    /// Takes the responses that are there.
     private func take(_ exchange: inout Exchange) throws(PostgresError) {
         while !exchange.isOver, PQisBusy(handle) == 0 {
             let expected = exchange.expected[exchange.next]

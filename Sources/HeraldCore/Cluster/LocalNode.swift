@@ -98,7 +98,7 @@ final class LocalNode: Sendable {
         return ShardManager(
             leases, sharing.store,
             .init(
-                loops: loops.count, tell: { [loops] number, message in loops[number].post(message) },
+                loops: loops.count, send: { [loops] number, message in loops[number].post(message) },
                 delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.catchUp() },
                 permit: permit, counts: shards, handover: handover, maxRows: maxRows),
             clock: sharing.clock)

@@ -14,14 +14,14 @@ package final class NodeMonitor: Sendable {
     private let startedAt: Int64
 
     /// The state that the observers were last notified of.
-    private struct Told {
+    private struct Reported {
         var moved: [ShardCounts.Move: Int] = [:]
         /// `nil` before the first permit.
         var isPermitted: Bool?
         /// Monotonic nanoseconds.
         var pausedAt: Int64 = 0
     }
-    private let told = Mutex(Told())
+    private let reported = Mutex(Reported())
 
     /// - Parameter node: `nil` if all delegates belong to this process.
     init(_ node: NodeKey?, shards: ShardCounts, permit: DeliveryPermit, clock: Clock) {
@@ -56,23 +56,23 @@ package final class NodeMonitor: Sendable {
 
     private func changes() -> [NodeChange] {
         let now = clock.monotonic()
-        return told.withLock { told in
+        return reported.withLock { reported in
             var changes: [NodeChange] = []
             for move in ShardCounts.Move.allCases {
                 let count = shards.count(move)
-                let number = count - told.moved[move, default: 0]
-                told.moved[move] = count
+                let number = count - reported.moved[move, default: 0]
+                reported.moved[move] = count
                 if number > 0 { changes.append(.moved(move, number, has: shards.held.number, nodes: shards.nodes)) }
             }
             let isPermitted = permit.allows(now)
-            switch (told.isPermitted, isPermitted) {
+            switch (reported.isPermitted, isPermitted) {
             case (true, false):
-                told.pausedAt = now
+                reported.pausedAt = now
                 changes.append(.paused)
-            case (false, true): changes.append(.resumed(nanoseconds: now - told.pausedAt))
+            case (false, true): changes.append(.resumed(nanoseconds: now - reported.pausedAt))
             default: break
             }
-            if isPermitted || told.isPermitted != nil { told.isPermitted = isPermitted }
+            if isPermitted || reported.isPermitted != nil { reported.isPermitted = isPermitted }
             return changes
         }
     }

@@ -8,7 +8,7 @@ struct ShardManager {
     struct Ports: Sendable {
         /// The number of delivery loops.
         let loops: Int
-        let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
+        let send: @Sendable (_ loop: Int, LoopMessage) -> Void
         let delegates: @Sendable () -> [WebhookDelegate]
         /// Requests an early check by the writer.
         let wake: @Sendable () -> Void
@@ -79,7 +79,7 @@ struct ShardManager {
         let nodes = try leases.heartbeat()
         lose(plan.held.subtracting(leases.held))
         if ports.permit.renew(alive: now, now: clock.monotonic()) {
-            for loop in 0..<ports.loops { ports.tell(loop, .permitted) }
+            for loop in 0..<ports.loops { ports.send(loop, .permitted) }
         }
         defer { ports.counts.set(plan.held, nodes: nodes.count) }
         // Besides those that were just given up, it may be some of a request whose response was lost.
@@ -116,7 +116,7 @@ struct ShardManager {
         for loop in 0..<ports.loops {
             let own = taken.intersection(Shards(ofLoop: loop, among: ports.loops))
             if own.isEmpty { continue }
-            ports.tell(loop, .take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
+            ports.send(loop, .take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
         }
         plan.took(taken)
         ports.counts.took(taken)
@@ -126,7 +126,7 @@ struct ShardManager {
     private func give(_ shards: Shards, _ deadline: Int64) {
         for key in DelegateKey(0)..<DelegateKey(Shards.count) where shards.contains(key) {
             let shard = Shards(of: key)
-            ports.tell(
+            ports.send(
                 Shards.loop(of: key, among: ports.loops),
                 .give(shard, deadline: deadline) { [endings] in endings.post(.given(shard)) })
         }
@@ -137,7 +137,7 @@ struct ShardManager {
         if shards.isEmpty { return }
         plan.lost(shards)
         let parts = Countdown(ports.loops) { [endings] in endings.post(.left(shards)) }
-        for loop in 0..<ports.loops { ports.tell(loop, .lose(shards, done: parts.end)) }
+        for loop in 0..<ports.loops { ports.send(loop, .lose(shards, done: parts.end)) }
         ports.counts.lost(shards)
     }
 }

@@ -101,12 +101,12 @@ package enum EventInput {
             errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
         }
         guard EventType.Family(of: type) == .auth,
-            let told = AuthFamily.read(type, subject: subject, data: data, &errors)
+            let change = AuthFamily.read(type, subject: subject, data: data, &errors)
         else {
             return .none
         }
-        if subject == nil { subject = AuthFamily.subject(ofUser: told.userID) }
-        return .auth(userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user)
+        if subject == nil { subject = AuthFamily.subject(ofUser: change.userID) }
+        return .auth(userID: change.userID, isLoggedIn: change.isLoggedIn, user: change.user)
     }
 
     private static func readType(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {

@@ -17,32 +17,32 @@ struct CommitObserver: Sendable {
     /// Called after changes of pull delegates.
     let pulls: MulticastDelegate<any PullObserver>
     /// Sends a message to one of the delivery loops, by its number.
-    let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
+    let send: @Sendable (_ loop: Int, LoopMessage) -> Void
 
     @Sendable
-    func take(_ effect: WriteEffect) {
+    func apply(_ effect: WriteEffect) {
         committed.apply(effect)
         switch effect {
-        case .set(let delegate): tell(delegate.key, .set(delegate))
+        case .set(let delegate): send(delegate.key, .set(delegate))
         case .remove(let delegates):
             for delegate in delegates {
                 switch delegate.settings.kind {
-                case .webhook: tell(delegate.key, .remove(delegate.key))
+                case .webhook: send(delegate.key, .remove(delegate.key))
                 // The registry does not have it any more.
                 case .pull: pulls.invokeDelegates { $0.mayHaveEvents(delegate.key) }
                 }
             }
         case .redelivered(let deliveries):
-            for delivery in deliveries { tell(delivery.delegate, .redeliver(delivery)) }
+            for delivery in deliveries { send(delivery.delegate, .redeliver(delivery)) }
         case .pulled(let change):
             committed.pulls.add(change, at: clock.wall())
             if change.returnsEvents { pulls.invokeDelegates { $0.mayHaveEvents(change.delegate) } }
         case .dropped(let deliveries):
-            for delivery in deliveries { tell(delivery.delegate, .drop(delivery)) }
-        case .known(let change): tellAll(.known(change: change))
-        case .replay(let replay): tell(replay.delegate, .replay(replay))
-        case .endReplay(let id, let delegate): tell(delegate, .endReplay(id, delegate))
-        case .erased(let events): tellAll(.erase(events))
+            for delivery in deliveries { send(delivery.delegate, .drop(delivery)) }
+        case .known(let change): sendAll(.known(change: change))
+        case .replay(let replay): send(replay.delegate, .replay(replay))
+        case .endReplay(let id, let delegate): send(delegate, .endReplay(id, delegate))
+        case .erased(let events): sendAll(.erase(events))
         case .recordedAttempts(let bytes): recordedAttempts(bytes)
         case .erasedStatuses, .counted, .trimmed, .setEventType, .removeEventType, .setKey, .removeKey, .setSession,
             .removeSession, .setApp, .removeApp, .pending, .nextPending, .refused:
@@ -51,12 +51,12 @@ struct CommitObserver: Sendable {
     }
 
     /// Sends a message to the loop that owns the delegate's lane, if it has one.
-    private func tell(_ key: DelegateKey, _ message: LoopMessage) {
+    private func send(_ key: DelegateKey, _ message: LoopMessage) {
         if committed.registry.delegate(key: key)?.settings.kind == .pull {
             return pulls.invokeDelegates { $0.mayHaveEvents(key) }
         }
-        tell(Shards.loop(of: key, among: loops), message)
+        send(Shards.loop(of: key, among: loops), message)
     }
 
-    private func tellAll(_ message: LoopMessage) { for loop in 0..<loops { tell(loop, message) } }
+    private func sendAll(_ message: LoopMessage) { for loop in 0..<loops { send(loop, message) } }
 }

@@ -92,11 +92,11 @@ public final class Hub: Sendable {
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, committed: committed, attemptRoom: attemptRoom,
             clock: clock,
-            tell: { [loops] message in for loop in loops { loop.post(message) } })
+            send: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
             loops: loops.count, clock: clock, pulls: pullObservers,
-            tell: { [loops] number, message in loops[number].post(message) })
+            send: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
         volumes = VolumeTask(loops.map(\.board.volumes) + [committed.pulls.volumes], intake: intake, clock: clock)
         node = LocalNode(
@@ -113,7 +113,7 @@ public final class Hub: Sendable {
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
             attempts: attemptRoom, tracer: tracer,
             hooks: .init(
-                changed: observer.take,
+                changed: observer.apply,
                 followed: { [rates] in rates.follow($0.events) }, published: volumes.count, submitted: submissions.run,
                 onDurabilityLost: onDurabilityLost))
         keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)

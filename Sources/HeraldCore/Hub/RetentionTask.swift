@@ -48,11 +48,11 @@ final class RetentionTask: EventDelegate {
     private let ages: AgeClock
     private let missedPulls = MissedPulls()
     /// Sends a message to all delivery loops.
-    private let tell: @Sendable (LoopMessage) -> Void
+    private let send: @Sendable (LoopMessage) -> Void
 
     init(
         _ retention: Retention, readers: ReaderPool, intake: Intake, committed: CommittedState,
-        attemptRoom: AttemptRoom, clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
+        attemptRoom: AttemptRoom, clock: Clock, send: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
         events = Growth(budget: retention.bytes)
@@ -63,7 +63,7 @@ final class RetentionTask: EventDelegate {
         self.committed = committed
         self.clock = clock
         ages = AgeClock(clock)
-        self.tell = tell
+        self.send = send
     }
 
     func published(_ batch: EventBatch) {
@@ -115,7 +115,7 @@ final class RetentionTask: EventDelegate {
         state.withLock { [planner] in $0.planner = planner }
         if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }
         if let ending = step.ending {
-            tell(.trim(through: ending.through, gone: ending.gone, ending.cause))
+            send(.trim(through: ending.through, gone: ending.gone, ending.cause))
             trimPulls(ending, reader)
         }
         guard var write = step.write else {

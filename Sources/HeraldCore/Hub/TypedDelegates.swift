@@ -122,13 +122,13 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
             let view = EventView(event)
             var errors: [FieldError] = []
             guard selection.matches(view),
-                let told = AuthFamily.read(event.type, subject: event.subject, data: view.data, &errors)
+                let change = AuthFamily.read(event.type, subject: event.subject, data: view.data, &errors)
             else { continue }
-            let user = decode(EventUser(id: told.userID, data: told.user, event: event))
+            let user = decode(EventUser(id: change.userID, data: change.user, event: event))
             switch event.type {
             case AuthFamily.loggedIn: if let user { delegate.userIsLoggedIn(user: user, sender: hub) }
             case AuthFamily.loggedOut: delegate.userIsLoggedOut(user: user, sender: hub)
-            default: delegate.userAuthStatusChanged(user: user, isLoggedIn: told.isLoggedIn, sender: hub)
+            default: delegate.userAuthStatusChanged(user: user, isLoggedIn: change.isLoggedIn, sender: hub)
             }
         }
     }

@@ -50,10 +50,10 @@ package struct PendingDeliveries: Sendable {
     private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
     {
         let view = EventView(logged.event, within: WorkBudget())
-        let told = try attemptedDelegates(of: logged.sequence, reader)
+        let attempted = try attemptedDelegates(of: logged.sequence, reader)
         let pending = hub.committed.registry.list(logged.event.app) { delegate in
             delegate.key > key && selection.delegate.map { $0.key == delegate.key } ?? true
-                && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
+                && !attempted.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
         }
         if view.budget.isSpent { throw HubError.budgetExceeded }
         return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0)) }

@@ -22,25 +22,25 @@ package final class AuthProjection: EventDelegate {
         for event in batch.events where event.family == .auth && event.audience == nil {
             var errors: [FieldError] = []
             guard let document = try? JSONDocument(parsing: Array(event.data)),
-                let told = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)
+                let change = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)
             else { continue }
-            record(told, event, cause: document["cause"]?.string)
+            record(change, event, cause: document["cause"]?.string)
         }
     }
 
-    private func record(_ told: AuthFamily.AuthChange, _ event: Event, cause: String?) {
-        let key = Key(app: event.app, userID: told.userID)
+    private func record(_ change: AuthFamily.AuthChange, _ event: Event, cause: String?) {
+        let key = Key(app: event.app, userID: change.userID)
         statuses.withLock { statuses in
             guard let current = statuses[key] else {
                 // The complete status of a user that is not cached is known only if the event says that it changed.
                 guard event.type == AuthFamily.statusChanged, let cause else { return }
                 statuses[key] = AuthStatus(
-                    app: event.app, userID: told.userID, isLoggedIn: told.isLoggedIn,
-                    user: told.user ?? Array("null".utf8), since: event.time, eventID: cause)
+                    app: event.app, userID: change.userID, isLoggedIn: change.isLoggedIn,
+                    user: change.user ?? Array("null".utf8), since: event.time, eventID: cause)
                 return
             }
             statuses[key] = .next(
-                after: current, userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user, event: event)
+                after: current, userID: change.userID, isLoggedIn: change.isLoggedIn, user: change.user, event: event)
         }
     }
 

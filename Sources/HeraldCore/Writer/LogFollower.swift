@@ -3,18 +3,18 @@
 /// getting to know, is read from the store.
 struct LogFollower {
     /// The last event that the delegates have received.
-    private(set) var told: LogPosition
+    private(set) var position: LogPosition
     /// The last event that is known to be committed.
     private(set) var head: LogPosition
 
     /// - Parameter head: the last event at the start, which delegates have received.
     init(head: LogPosition) {
-        told = head
+        position = head
         self.head = head
     }
 
     /// There are events that the delegates have not received.
-    var isBehind: Bool { told < head }
+    var isBehind: Bool { position < head }
 
     mutating func committed(head: LogPosition) { self.head = max(self.head, head) }
 
@@ -24,21 +24,21 @@ struct LogFollower {
     ///   - read: returns events after a position. If it fails, the next call notifies of them.
     /// - Throws: `.failed` if the store lacks events, or has others in their place.
     mutating func follow(
-        _ events: [Event], read: (LogPosition) throws(StoreError) -> EventBatch, tell: (EventBatch) -> Void
+        _ events: [Event], read: (LogPosition) throws(StoreError) -> EventBatch, notify: (EventBatch) -> Void
     ) throws(StoreError) {
         let start = head - LogPosition(events.count)
-        guard told <= start else { throw .failed(reason: "the log has ended at \(start), before \(told)") }
-        while told < start {
-            let page = try read(told)
-            guard page.first == told + 1, !page.events.isEmpty else {
-                throw .failed(reason: "the log lacks the event at \(told + 1)")
+        guard position <= start else { throw .failed(reason: "the log has ended at \(start), before \(position)") }
+        while position < start {
+            let page = try read(position)
+            guard page.first == position + 1, !page.events.isEmpty else {
+                throw .failed(reason: "the log lacks the event at \(position + 1)")
             }
-            let missing = page.events.prefix(Int(start - told))
-            told += LogPosition(missing.count)
-            tell(EventBatch(first: page.first, events: Array(missing)))
+            let missing = page.events.prefix(Int(start - position))
+            position += LogPosition(missing.count)
+            notify(EventBatch(first: page.first, events: Array(missing)))
         }
         guard !events.isEmpty else { return }
-        told = head
-        tell(EventBatch(first: start + 1, events: events))
+        position = head
+        notify(EventBatch(first: start + 1, events: events))
     }
 }

@@ -6,7 +6,7 @@ extension LogWriter {
         _ transaction: any StoreTransaction, _ state: State, _ plan: inout WritePlan
     ) throws(StoreError) {
         // Of full blocks it is known what they had. The events of a block that is not full may be those of this transaction.
-        let firstOpen = AppBlock.number(of: state.log.told + 1)
+        let firstOpen = AppBlock.number(of: state.log.position + 1)
         let freed = plan.freed.filter { $0.key < firstOpen && !plan.changedBlocks.contains($0.key) }
         plan.changedBlocks.formUnion(plan.freed.keys.filter { $0 >= firstOpen })
         for block in plan.changedBlocks.sorted() {

@@ -39,6 +39,6 @@ extension LogWriter {
         }
 
         /// The blocks that are full and not stored yet.
-        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: log.told + 1) }
+        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: log.position + 1) }
     }
 }

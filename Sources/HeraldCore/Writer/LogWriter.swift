@@ -62,7 +62,7 @@ package final class LogWriter: Sendable {
     func start(_ start: Start, _ makeCluster: @escaping @Sendable () -> any Cluster) throws(SystemError) {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start, makeCluster(), LazyReader(store))
-            tellKnown(state)
+            sendKnown(state)
             while writeNext(&state) {}
         }
         thread.withLock { $0 = started }
@@ -159,7 +159,7 @@ package final class LogWriter: Sendable {
     ) throws(StoreError) -> Value {
         let (cluster, reader) = (state.cluster, state.reader)
         var hasRequests = false
-        defer { if hasRequests { tellKnown(state) } }
+        defer { if hasRequests { sendKnown(state) } }
         return try body(cluster, reader) { changes, rows in
             if apply(changes, rows, &state) { hasRequests = true }
         }
@@ -179,7 +179,7 @@ package final class LogWriter: Sendable {
             hasRequests = hasRequests || effect.isRequest
             if case .erased(let events) = effect { erased.formUnion(events) }
             // Events of a block that are read later would be counted twice.
-            if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
+            if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) { continue }
             apply(effect, &state)
         }
         // What this process has written of them in the meantime.
@@ -188,7 +188,7 @@ package final class LogWriter: Sendable {
     }
 
     /// Sends the loops the number of the last change whose requests for deliveries they have received.
-    func tellKnown(_ state: State) {
+    func sendKnown(_ state: State) {
         if let change = state.cluster.lastChange { hooks.changed(.known(change: change)) }
     }
 
@@ -334,7 +334,7 @@ package final class LogWriter: Sendable {
         }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects { apply(effect, &state) }
-        if plan.effects.contains(where: \.isRequest) { tellKnown(state) }
+        if plan.effects.contains(where: \.isRequest) { sendKnown(state) }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }
     }
@@ -359,7 +359,7 @@ package final class LogWriter: Sendable {
                 read: { [reader = state.reader] after throws(StoreError) in
                     try reader.get().events(after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
                 },
-                tell: { batch in
+                notify: { batch in
                     committed.usage.add(batch)
                     if batch.first < ours { hooks.followed(batch) } else { hooks.published(batch) }
                     delegates.invokeDelegates { $0.published(batch) }

@@ -19,7 +19,7 @@ struct LogFollowerTests {
         mutating func follow(_ own: [Event], head: LogPosition, pages: Int = 0, of log: [Event] = []) -> StoreError? {
             var left = pages
             var batches: [EventBatch] = []
-            let before = follower.told
+            let before = follower.position
             follower.committed(head: head)
             defer {
                 #expect(batches.first.map { $0.first == before + 1 } ?? true)
@@ -33,7 +33,7 @@ struct LogFollowerTests {
                         left -= 1
                         if left < 0 { throw .unavailable(reason: "on purpose") }
                         return EventBatch(first: after + 1, events: Array(log.dropFirst(Int(after)).prefix(2)))
-                    }, tell: { batches.append($0) })
+                    }, notify: { batches.append($0) })
                 return nil
             } catch {
                 return error

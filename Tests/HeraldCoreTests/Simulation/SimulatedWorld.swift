@@ -243,18 +243,18 @@ final class SimulatedProcess: @unchecked Sendable {
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { _ in }, loops: size.loops, clock: clock,
             pulls: MulticastDelegate(),
-            tell: { inboxes.loops[$0].inbox.append($1) })
+            send: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ULIDGenerator(),
             clock: clock,
             hooks: .init(
                 changed: { effect in
                     changed(effect)
-                    observer.take(effect)
+                    observer.apply(effect)
                 }, followed: { _ in }, onDurabilityLost: { _ in }))
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         let ports = ShardManager.Ports(
-            loops: size.loops, tell: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
+            loops: size.loops, send: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
             permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2)
         freshness = Freshness(clock)
         cluster = SharedStore(
@@ -274,7 +274,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }
         inboxes.loops = loops
-        writer.tellKnown(writerState)
+        writer.sendKnown(writerState)
     }
 
     /// `@unchecked`: one thread.
@@ -357,7 +357,7 @@ final class SimulatedProcess: @unchecked Sendable {
         return step
     }
 
-    /// As `Hub.take`.
+    /// As `ShardManager` does.
     func take(_ shards: Shards, _ lanes: LaneRecovery) {
         for (number, loop) in loops.enumerated() {
             let own = shards.intersection(Shards(ofLoop: number, among: loops.count))
