@@ -194,7 +194,7 @@ extension Webhooks {
     private func webhook(
         of outcome: RegistryWrite.Outcome, _ id: String, _ showsSecret: Bool = false
     ) throws(HubError) -> Webhook {
-        guard let delegate = try outcome.webhooks(id).first else { throw .noWebhook(id) }
+        guard let delegate = try outcome.webhooks(id).first else { throw .noDelegate(id) }
         return Webhook(delegate, hub, showsSecret: showsSecret)
     }
 }

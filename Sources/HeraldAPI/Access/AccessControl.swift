@@ -46,7 +46,7 @@ final class AccessControl: Sendable {
         let principal = if let reader { reader } else { try principal(of: head) }
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
         if let delegate = principal.delegate, parameters.first != delegate {
-            throw Problem(HubError.noWebhook(parameters.first ?? ""))
+            throw Problem(HubError.noDelegate(parameters.first ?? ""))
         }
         return principal
     }

@@ -91,7 +91,7 @@ struct DelegateActionEndpoints: Sendable {
                     if let outcome { return call.send { $0.members(of: outcome) } }
                     // It was deleted, or too many test calls are waiting.
                     let isThere = hub.committed.registry.delegate(call.app, id: delegate.id) != nil
-                    call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
+                    call.send(isThere ? .tooManyCalls : .noDelegate(delegate.id))
                 }
             })
     }

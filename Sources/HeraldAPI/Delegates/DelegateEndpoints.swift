@@ -133,7 +133,7 @@ struct DelegateEndpoints: Sendable {
             return call.send { $0.members(of: stream, lag: streams.attempts.lag(stream)) }
         }
         guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
-            throw .notFound("There is no delegate with the id \(id).")
+            throw .notFound(WebhookDelegate.missing(id))
         }
         call.send { $0.members(of: delegate) }
     }

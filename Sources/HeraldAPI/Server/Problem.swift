@@ -182,7 +182,7 @@ extension Problem {
             items: [Item(place: .pointer("/url"), detail: "belongs to \(id)")])
     }
 
-    static func noWebhook(_ id: String) -> Problem { Problem(.noWebhook(id)) }
+    static func noDelegate(_ id: String) -> Problem { Problem(.noDelegate(id)) }
 
     static func noLease(_ id: String) -> Problem {
         Problem(

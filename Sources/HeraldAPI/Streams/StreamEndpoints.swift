@@ -108,7 +108,7 @@ struct StreamEndpoints: Sendable {
 
     func attemptInterest(_ query: Query, _ app: AppKey) throws(Problem) -> AttemptInterest {
         let delegate = try query["delegate"].map { id throws(Problem) in
-            guard let delegate = hub.committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
+            guard let delegate = hub.committed.registry.delegate(app, id: id) else { throw .noDelegate(id) }
             return delegate.key
         }
         if let event = query["event"], !EventID.isKnowable(event) {

@@ -139,10 +139,10 @@ extension DeliveryWrite: RequestCommand {
             return stepped(query, page, &plan)
         case .replay(let delegateID, let after, let until):
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound("There is no webhook with the id \(delegateID).")
+                return .notFound(WebhookDelegate.missing(delegateID))
             }
             guard try transaction.countReplays(delegate.key) < Self.maxReplays else {
-                return .tooMany("\(Self.maxReplays) replays of this webhook have not ended yet.")
+                return .tooMany("\(Self.maxReplays) replays of this delegate have not ended yet.")
             }
             let head = try transaction.head
             let replay = try transaction.addReplay(
@@ -151,7 +151,7 @@ extension DeliveryWrite: RequestCommand {
             return .replay(replay)
         case .endReplay(let delegateID, let id):
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound("There is no webhook with the id \(delegateID).")
+                return .notFound(WebhookDelegate.missing(delegateID))
             }
             guard try transaction.removeReplay(id, of: delegate.key) else {
                 return .notFound("There is no such replay under way: it has ended, or was never begun.")
@@ -201,7 +201,7 @@ extension DeliveryWrite: RequestCommand {
         var delegates: [WebhookDelegate] = []
         if let delegateID {
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound("There is no webhook with the id \(delegateID).")
+                return .notFound(WebhookDelegate.missing(delegateID))
             }
             delegates = [delegate]
         } else {

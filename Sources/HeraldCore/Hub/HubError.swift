@@ -51,9 +51,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     /// The store failed, or can't be opened.
     case store(StoreError)
 
-    package static func noWebhook(_ id: String) -> HubError {
-        .notFound("There is no webhook with the id \(id).")
-    }
+    package static func noDelegate(_ id: String) -> HubError { .notFound(WebhookDelegate.missing(id)) }
 
     package static func wrongKind(_ id: String, _ kind: DelegateKind) -> HubError {
         switch kind {
@@ -174,7 +172,7 @@ extension RegistryWrite.Outcome {
         case .conflict(let other): throw .urlTaken(id: other.id)
         case .tooMany(let limit): throw .tooMany("This app may have \(limit) webhooks. Remove some first.")
         case .tooManyOfURL(let limit): throw .tooMany("A URL may have \(limit) webhooks. Remove some first.")
-        case .notFound: throw .noWebhook(id)
+        case .notFound: throw .noDelegate(id)
         case .versionMismatch: throw .hasChanged
         case .invalid(let errors): throw .invalid(errors)
         }
@@ -211,7 +209,7 @@ extension Hub {
     package func webhook(
         _ id: String, of app: AppKey, for action: DelegateKind.Action? = nil
     ) throws(HubError) -> WebhookDelegate {
-        guard let delegate = committed.registry.delegate(app, id: id) else { throw .noWebhook(id) }
+        guard let delegate = committed.registry.delegate(app, id: id) else { throw .noDelegate(id) }
         if let action, !delegate.settings.kind.allows(action) { throw .wrongKind(id, delegate.settings.kind) }
         return delegate
     }

@@ -7,7 +7,7 @@ extension PullWrite.Outcome {
         switch self {
         case .settled, .extended, .sought, .claimed, .moved, .isFull: nil
         case .leaseEnded: .leaseEnded(id: lease)
-        case .notFound: .noWebhook(delegate)
+        case .notFound: .noDelegate(delegate)
         case .isPaused: .delegatePaused(id: delegate)
         case .wrongKind: .wrongKind(delegate, .webhook)
         case .unknownEvents(let pointers): .invalid(pointers.map { FieldError($0, "is no event of the lease") })
@@ -22,7 +22,7 @@ extension Pulls.Failure {
     package func error(_ delegate: String, lease: String = "") -> HubError {
         switch self {
         case .leaseEnded: .leaseEnded(id: lease)
-        case .notFound: .noWebhook(delegate)
+        case .notFound: .noDelegate(delegate)
         case .isPaused: .delegatePaused(id: delegate)
         case .wrongKind: .wrongKind(delegate, .webhook)
         case .busy: .busy
