@@ -77,13 +77,13 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case expire(Int64)
     }
 
-    package private(set) var status: Status
     /// Why it is neither active nor paused.
     package private(set) var reason: String?
     /// When the lease ends; milliseconds since 1970 UTC.
     package private(set) var expiresAt: Int64?
     /// When it started failing; milliseconds since 1970 UTC.
     package private(set) var failingSince: Int64?
+    package private(set) var status: Status
 
     /// The stored state.
     package init(status: Status, reason: String? = nil, expiresAt: Int64? = nil, failingSince: Int64? = nil) {

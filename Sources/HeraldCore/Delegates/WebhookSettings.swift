@@ -56,29 +56,51 @@ public struct WebhookSettings: Equatable, Sendable {
     public var description: String
     /// Metadata of the app: at most 32 pairs of at most 64 and 256 characters.
     public var metadata: [KeyValue]
-    /// The format of a callback's body.
-    public var format = Format.standard
     /// Additional request headers, in order, at most 16. Names are tokens and not reserved; values have no control
     /// characters.
     public var headers: [KeyValue]
-    /// The order in which events arrive; `none` is the fastest.
-    public var ordering = Ordering.none
-    /// The maximum number of open requests, 1–256.
-    public var maxInFlight: Int
-    /// The maximum number of requests per second, 0.01–10,000; `nil` for no limit.
-    public var rateLimit: Double?
-    /// The time limit of one attempt, from its start to the end of the response; 1–60.
-    package var timeoutSeconds = 15
     /// Seconds before the second, third, … attempt; ≤ 20 entries.
     package var retrySchedule = defaultRetrySchedule
-    /// The delegate is disabled when it has failed without a break for so long, 60–31,536,000.
-    package var disableAfterSeconds = 5 * 86_400
-    /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
-    package var leaseSeconds: Int?
+    /// One or none: few webhooks have any of these settings, and all would have their size.
+    private var rare: [Rare] = []
+    // A server has many webhooks: the small properties come together, so that none of them is padded.
+    private var inFlightBound: Int32
+    private var attemptSeconds: Int32 = 15
+    private var patienceSeconds: Int32 = 5 * 86_400
+    /// The format of a callback's body.
+    public var format = Format.standard
+    /// The order in which events arrive; `none` is the fastest.
+    public var ordering = Ordering.none
     /// How the owner of the address agrees to the callbacks.
     public var verification = Verification.none
     /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1
+
+    /// The maximum number of open requests, 1–256.
+    public var maxInFlight: Int {
+        get { Int(inFlightBound) }
+        set { inFlightBound = Int32(clamping: newValue) }
+    }
+    /// The maximum number of requests per second, 0.01–10,000; `nil` for no limit.
+    public var rateLimit: Double? {
+        get { rare.first?.rateLimit }
+        set { setRare { $0.rateLimit = newValue } }
+    }
+    /// The time limit of one attempt, from its start to the end of the response; 1–60.
+    package var timeoutSeconds: Int {
+        get { Int(attemptSeconds) }
+        set { attemptSeconds = Int32(clamping: newValue) }
+    }
+    /// The delegate is disabled when it has failed without a break for so long, 60–31,536,000.
+    package var disableAfterSeconds: Int {
+        get { Int(patienceSeconds) }
+        set { patienceSeconds = Int32(clamping: newValue) }
+    }
+    /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
+    package var leaseSeconds: Int? {
+        get { rare.first?.leaseSeconds }
+        set { setRare { $0.leaseSeconds = newValue } }
+    }
     /// Additional TLS settings of callbacks.
     public var tls: TLSSettings {
         get { rare.first?.tls ?? TLSSettings() }
@@ -94,10 +116,10 @@ public struct WebhookSettings: Equatable, Sendable {
         get { rare.first?.ackSeconds ?? Rare().ackSeconds }
         set { setRare { $0.ackSeconds = newValue } }
     }
-    /// One or none: few webhooks have any of these settings, and all would have their size.
-    private var rare: [Rare] = []
 
     private struct Rare: Equatable, Sendable {
+        var rateLimit: Double?
+        var leaseSeconds: Int?
         var tls = TLSSettings()
         var request: Recipe?
         var kind = DelegateKind.webhook
@@ -162,7 +184,7 @@ public struct WebhookSettings: Equatable, Sendable {
         self.description = description
         self.metadata = metadata
         self.headers = headers
-        self.maxInFlight = maxInFlight
+        inFlightBound = Int32(clamping: maxInFlight)
     }
 
     /// The URL without secrets; `nil` for a delegate that has none.

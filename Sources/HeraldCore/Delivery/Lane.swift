@@ -31,17 +31,18 @@ final class Lane {
     private(set) var isHalted = false
     /// The delegate is gone and its deliveries have ended.
     private(set) var isGone: Bool
-    /// Open first attempts, ascending.
-    private var inFlight: [LogPosition] = []
-    private var retriesInFlight = 0
-    /// Open attempts of event types that the receiver refuses.
-    private(set) var refusedInFlight = 0
-    /// When a refused type may be announced again; monotonic nanoseconds.
-    var nextAnnouncement = Int64.min
     /// It may start one attempt at its origin.
     var hasTurn = false
     /// It is queued for such a turn; see `OriginQueues`.
     var waitsForTurn = false
+    private var turns = SourceTurns()
+    private var retriesInFlight: Int32 = 0
+    /// Open attempts of event types that the receiver refuses.
+    private(set) var refusedInFlight: Int32 = 0
+    /// Open first attempts, ascending.
+    private var inFlight: [LogPosition] = []
+    /// When a refused type may be announced again; monotonic nanoseconds.
+    var nextAnnouncement = Int64.min
     /// The measured rate of its origin; `nil` until the lane is in the table.
     var origin: OriginRate?
     /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
@@ -56,7 +57,6 @@ final class Lane {
     private(set) var share = 0
     /// When the earliest timer of the lane fires, in monotonic nanoseconds.
     private var wakeTimer: Int64?
-    private var turns = SourceTurns()
     /// Every event up to here is settled, even if the router is at an earlier position after a restart.
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
@@ -139,7 +139,7 @@ final class Lane {
 
     var isActive: Bool { delegate.status == .active && !isHalted && !isGone && !isLeaving }
     var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
-    var open: Int { inFlight.count + retriesInFlight + replays.open }
+    var open: Int { inFlight.count + Int(retriesInFlight) + replays.open }
     /// It has nothing to send, now or later, that it knows of.
     var isIdle: Bool { next == nil && rows.isEmpty && waitingCount <= 0 && open == 0 && replays.isEmpty }
     /// There is something to send, if the limits allow it.

@@ -80,20 +80,32 @@ package struct Router {
 /// change at once.
 private struct LaneList {
     private(set) var lanes: [Int] = []
-    private var places: [Int: Int] = [:]
+    /// Where each lane is; `nil` for a list that is searched as fast. Many types have one delegate.
+    private var places: [Int: Int]?
+
+    private static let mostSearched = 8
 
     mutating func append(_ lane: Int) {
-        guard places[lane] == nil else { return }
-        places[lane] = lanes.count
+        guard place(of: lane) == nil else { return }
+        places?[lane] = lanes.count
         lanes.append(lane)
+        if places == nil, lanes.count > Self.mostSearched {
+            places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { ($1, $0) })
+        }
     }
 
     /// The last lane takes its place.
     mutating func remove(_ lane: Int) {
-        guard let place = places.removeValue(forKey: lane) else { return }
+        guard let place = place(of: lane) else { return }
+        places?[lane] = nil
         let last = lanes.removeLast()
         guard last != lane else { return }
         lanes[place] = last
-        places[last] = place
+        places?[last] = place
+    }
+
+    private func place(of lane: Int) -> Int? {
+        guard let places else { return lanes.firstIndex(of: lane) }
+        return places[lane]
     }
 }

@@ -33,10 +33,11 @@ struct WaitingDeliveries {
     }
 
     let delegate: DelegateKey
-    let limit: Int
     private(set) var ordering: WebhookSettings.Ordering
     /// The ordering has changed: nothing starts until the open attempts have ended.
     private(set) var isReordering = false
+    private var turns: UInt32 = 0
+    let limit: Int
     var rows: [LogPosition: Row] = [:]
     /// Retries that are due and have not started yet.
     private var due = FIFO<Retry>()
@@ -45,7 +46,6 @@ struct WaitingDeliveries {
     var lines = SubjectQueues()
     /// The rows that are only in the store; `nil` if all rows are in memory.
     @OnDemand var stored: StoredRows?
-    private var turns: UInt32 = 0
 
     /// - Parameter limit: the maximum number of rows in memory. From a half on, rows are left in the store; see
     ///   `StoredRows`. At the limit the lane takes no new event until a checkpoint is written.
