@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldRuntime
 
 extension Hub {
-    /// Runs `body` on a reader's thread. Waits while too many reads are waiting.
+    /// Runs `body` on a reader's thread, in the turns of the app `default`. Waits while too many reads are waiting.
     /// - Throws: `HubError.cancelled` if the task was cancelled while it waited.
     func reading<Value: Sendable>(
         isolation actor: isolated (any Actor)? = #isolation,
@@ -10,7 +10,7 @@ extension Hub {
     ) async throws(HubError) -> Value {
         while true {
             let result: Result<Value, HubError>? = await withCheckedContinuation { continuation in
-                let isTaken = read { reader in
+                let isTaken = read(app: .default) { reader in
                     continuation.resume(
                         returning: Result { () throws(HubError) in try hubErrors { try body(reader.get()) } })
                 }

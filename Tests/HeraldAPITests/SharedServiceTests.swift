@@ -124,7 +124,7 @@ struct SharedServiceTests {
         defer { gate.set() }
         // All threads that read wait for the store.
         for _ in 1...64 {
-            #expect(node.hub.read { _ in try? blockUntil("the store responds") { gate.isSet } })
+            #expect(node.hub.read(app: nil) { _ in try? blockUntil("the store responds") { gate.isSet } })
         }
         #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 503)
         let read = try await node.send("GET", "/v1/events", key: operatorKey)

@@ -80,7 +80,7 @@ final class SchemaChecks: Sendable {
         of data: JSONValue?, at pointer: String, _ description: EventTypeSummary, within budget: inout WorkBudget
     ) throws(Problem) -> [FieldError] {
         let read = { [hub] () throws(HubError) in
-            try hub.readAndWait { reader throws(StoreError) in
+            try hub.readAndWait(app: description.app) { reader throws(StoreError) in
                 try reader.eventTypes([description.type], app: description.app).first
             }
         }

@@ -42,7 +42,7 @@ struct SystemEndpoints: Sendable {
     /// that other processes share has responded lately. The response never waits for the store.
     private func ready(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try call.answer(from: hub, within: ReadDeadlines.readiness) { _ in
+        try call.answer(from: hub, for: nil, within: ReadDeadlines.readiness) { _ in
             do throws(HubError) {
                 try hub.health()
                 guard hub.isCurrent else { throw .store(.unavailable(reason: "it does not respond")) }
@@ -65,7 +65,7 @@ struct SystemEndpoints: Sendable {
                     body: metrics.text(reader, format)))
         }
         // Monitoring must work even if too many other reads are waiting.
-        if !hub.read({ send(try? $0.get()) }) { send(nil) }
+        if !hub.read(app: nil, { send(try? $0.get()) }) { send(nil) }
     }
 
     /// The public keys of all `v1a` signatures of an app, without duplicates, as a JSON Web Key Set (RFC 7517).
@@ -73,7 +73,7 @@ struct SystemEndpoints: Sendable {
     private func keys(_ call: Call) throws(Problem) {
         let id = try call.query("app")["app"] ?? App.default.id
         guard let app = hub.committed.apps.find(id), app.id == id else { throw .noApp(id) }
-        try call.answer(from: hub) { _ in
+        try call.answer(from: hub, for: app.key) { _ in
             let now = hub.clock.wall()
             let secrets = hub.committed.registry.list(app.key).flatMap {
                 $0.state.secrets.filter { $0.isValid(at: now) }

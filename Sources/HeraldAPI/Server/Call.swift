@@ -122,16 +122,23 @@ final class Call: Sendable {
         admission.services.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
     }
 
+    /// Runs on a reader's thread, in the turns of the app of the request, and sends the returned response or the thrown problem.
+    func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
+        try answer(from: hub, for: app, body)
+    }
+
     /// Runs on a reader's thread and sends the returned response or the thrown problem. If a store that other processes share does
     /// not respond within some seconds, the response is a problem.
-    /// - Parameter milliseconds: the time for the response; `nil` for the default.
+    /// - Parameters:
+    ///   - app: the app in whose turns it runs; `nil` for the turns of the server itself.
+    ///   - milliseconds: the time for the response; `nil` for the default.
     func answer(
-        from hub: Hub, within milliseconds: Int? = nil,
+        from hub: Hub, for app: AppKey?, within milliseconds: Int? = nil,
         _ body: @escaping @Sendable (any StoreReader) throws -> Void
     ) throws(Problem) {
         let limit = milliseconds ?? (hub.limitsReads ? ReadDeadlines.read : nil)
         let pending = limit.map { deadline(milliseconds: $0) }
-        let taken = hub.read { [self] reader in
+        let taken = hub.read(app: app) { [self] reader in
             defer { withExtendedLifetime(pending) {} }
             do {
                 try body(reader.get())

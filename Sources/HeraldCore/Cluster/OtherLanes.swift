@@ -56,7 +56,7 @@ final class OtherLanes: Sendable {
             return done()
         }
         if isBusy.exchange(true, ordering: .acquiringAndReleasing) { return done() }
-        let isTaken = readers.submit { [self] reader in
+        let isTaken = readers.submit(app: nil) { [self] reader in
             defer { done() }
             defer { isBusy.store(false, ordering: .releasing) }
             guard let progress = try? reader.get().progress() else { return }

@@ -27,7 +27,7 @@ final class OtherOutcomes: EventDelegate {
         if watches.isEmpty { return }
         for (position, event) in zip(batch.first..., batch.events) {
             guard let watch = watches[position] else { continue }
-            let isTaken = readers.submit { [self] _ in
+            let isTaken = readers.submit(app: event.app) { [self] _ in
                 let missing = delegates(for: event)
                 watch.routed(to: missing.count)
                 poll(for: missing, event, position, watch)
@@ -52,7 +52,7 @@ final class OtherOutcomes: EventDelegate {
     ) {
         if missing.isEmpty || watch.isOver { return }
         later(Self.interval) { [self] in
-            let isTaken = readers.submit { [self] reader in
+            let isTaken = readers.submit(app: event.app) { [self] reader in
                 var missing = missing
                 // One that fails is as one that finds nothing.
                 for attempt in (try? reader.get().attempts(event: position)) ?? [] where attempt.record.number == 1 {

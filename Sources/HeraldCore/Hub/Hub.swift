@@ -170,7 +170,7 @@ public final class Hub: Sendable {
         }
         return DeliveryLoop.Services(
             readPage: { [readers, pageBytes] after, answer in
-                let taken = readers.submit { reader in
+                let taken = readers.submit(app: nil) { reader in
                     answer(
                         try? reader.get().events(
                             after: after, limit: PageCache.eventsPerPage, maxBytes: pageBytes))
@@ -178,7 +178,7 @@ public final class Hub: Sendable {
                 if !taken { answer(nil) }
             },
             readRows: { [readers] query, answer in
-                if !readers.submit({ reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
+                if !readers.submit(app: nil, { reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
             permit: node.permit, tracer: tracer, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
@@ -333,21 +333,24 @@ public final class Hub: Sendable {
     /// Counts of events and attempts of this process that are not in the store yet.
     package var currentVolumes: [Volume] { volumes.all }
 
-    /// Runs `body` on a reader's thread.
-    /// - Returns: `false` if too many reads are waiting; `body` is not called then.
-    package func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
-        readers.submit(body)
+    /// Runs `body` on a reader's thread. The apps take turns.
+    /// - Parameter app: `nil` for a read of the server itself, or for several apps together.
+    /// - Returns: `false` if too many reads are waiting, in all or of this app; `body` is not called then.
+    package func read(
+        app: AppKey?, _ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void
+    ) -> Bool {
+        readers.submit(app: app, body)
     }
 
     /// Runs `body` on a reader's thread and waits for its result. For a thread that may wait: none of the hub's, and none that
     /// serves connections.
     /// - Throws: `.busy` if too many reads wait, `.store`.
     package func readAndWait<Value: Sendable>(
-        _ body: @escaping @Sendable (any StoreReader) throws(StoreError) -> Value
+        app: AppKey?, _ body: @escaping @Sendable (any StoreReader) throws(StoreError) -> Value
     ) throws(HubError) -> Value {
         guard let done = try? Semaphore() else { throw .busy }
         let result = Mutex<Result<Value, StoreError>?>(nil)
-        let isTaken = read { reader in
+        let isTaken = read(app: app) { reader in
             let outcome = Result { () throws(StoreError) in try body(try reader.get()) }
             result.withLock { $0 = outcome }
             done.signal()

@@ -98,7 +98,7 @@ final class RetentionTask: EventDelegate {
             state.isBusy = true
             return !state.isDue
         }
-        if isFree, !readers.submit({ [self] in run($0) }) { ended() }
+        if isFree, !readers.submit(app: nil, { [self] in run($0) }) { ended() }
     }
 
     private func run(_ reader: Result<any StoreReader, StoreError>) {

@@ -54,7 +54,7 @@ package final class SubmissionTask: Sendable {
             defer { state.isBusy = true }
             return !state.isBusy
         }
-        if isFree, !readers.submit({ [self] in take($0) }) { ended(found: 0) }
+        if isFree, !readers.submit(app: nil, { [self] in take($0) }) { ended(found: 0) }
     }
 
     private func take(_ reader: Result<any StoreReader, StoreError>) {

@@ -182,7 +182,7 @@ package final class Pulls: EventDelegate, PullObserver {
             ackSeconds: pull.request.ackSeconds ?? delegate.settings.ackSeconds, acknowledges: pull.acknowledges,
             searched: searched,
             prefersRetries: line.prefersRetries)
-        let isTaken = hub.read { [weak self] reader in
+        let isTaken = hub.read(app: delegate.app) { [weak self] reader in
             do throws(StoreError) {
                 let found = try scan.run(try reader.get())
                 self?.found(found, pull, delegate)

@@ -71,7 +71,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
         isReading = true
         isBehind = false
         let erasures = erasures
-        let taken = hub.read { [self] reader in
+        let taken = hub.read(app: nil) { [self] reader in
             let page = try? page(after: place, in: reader.get())
             thread.perform {
                 guard let page else { return self.tryAgain(thread, done) }

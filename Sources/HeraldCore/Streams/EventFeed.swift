@@ -82,7 +82,8 @@ package final class EventFeed: EventDelegate {
 
     private func wake() {
         if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
-        let isTaken = hub.read { [weak self] reader in
+        // One search is for the requests of all apps.
+        let isTaken = hub.read(app: nil) { [weak self] reader in
             guard let self else { return }
             isAwake.store(false, ordering: .sequentiallyConsistent)
             search(reader)

@@ -214,7 +214,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private func begin(_ stream: Stream, _ start: Start?) {
         if start == nil, let end = log.end { return begin(stream, Beginning(place: StreamPlace(end), head: end)) }
         let log = log
-        let taken = hub.read { reader in
+        let taken = hub.read(app: stream.interest.app) { reader in
             let beginning = try? Self.find(start, log, reader.get())
             self.perform { if let beginning { self.begin(stream, beginning) } else { stream.output.end() } }
         }
@@ -288,7 +288,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private func read(_ after: LogPosition) {
         let log = log
         let erasures = log.erasures
-        let taken = hub.read { reader in
+        let taken = hub.read(app: nil) { reader in
             let page = try? log.page(after: after, in: reader.get())
             self.perform {
                 // The page may contain attempts that were erased after it was read.

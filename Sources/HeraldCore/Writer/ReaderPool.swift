@@ -1,14 +1,21 @@
 import HeraldRuntime
 import Synchronization
 
-/// A few threads with a read connection each, so that reads of the store do not block a loop's thread.
+/// A few threads with a read connection each, so that reads of the store do not block a loop's thread. The apps take turns,
+/// each in the order of its reads. The server itself is one more line of reads, without an app.
 final class ReaderPool: Sendable {
     typealias Job = @Sendable (Result<any StoreReader, StoreError>) -> Void
 
     private struct Queue {
-        /// Optional so that a job that runs is not held by the queue.
-        var jobs = FIFO<Job?>(capacity: ReaderPool.maxWaiting)
+        var jobs = TurnQueue<AppKey?, Job>()
         var isEnded = false
+
+        /// An app has at most as many reads as can still be added: one app takes half of the queue, two take a third each. So
+        /// there is room for one more app, whatever some apps take. The server may fill the queue, because its own reads are few.
+        func hasRoom(for app: AppKey?) -> Bool {
+            let free = ReaderPool.maxWaiting - jobs.count
+            return app == nil ? free > 0 : jobs.count(of: app) < free
+        }
     }
 
     /// The maximum number of waiting reads; more are refused.
@@ -28,10 +35,13 @@ final class ReaderPool: Sendable {
         }
     }
 
-    /// Runs a job on one of the threads. Any thread. Returns `false` if too many jobs wait.
-    func submit(_ job: @escaping Job) -> Bool {
+    /// Runs a job on one of the threads. Any thread. Returns `false` if too many jobs wait, in all or of this app.
+    /// - Parameter app: `nil` for a read of the server itself, or for several apps together.
+    func submit(app: AppKey?, _ job: @escaping Job) -> Bool {
         let taken = queue.withLock { queue in
-            !queue.isEnded && queue.jobs.append(job)
+            if queue.isEnded || !queue.hasRoom(for: app) { return false }
+            queue.jobs.append(job, of: app)
+            return true
         }
         if taken { tickets.signal() }
         return taken

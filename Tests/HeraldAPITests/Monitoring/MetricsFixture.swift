@@ -14,7 +14,7 @@ enum MetricsFixture {
             version: "1.2.3",
             http: { HTTPServerStatistics() })
         let text = await withCheckedContinuation { continuation in
-            let isTaken = hub.read { continuation.resume(returning: metrics.text(try? $0.get())) }
+            let isTaken = hub.read(app: nil) { continuation.resume(returning: metrics.text(try? $0.get())) }
             if !isTaken { continuation.resume(returning: []) }
         }
         hub.stop(grace: 0)

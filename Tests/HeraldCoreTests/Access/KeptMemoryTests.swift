@@ -183,7 +183,7 @@ struct ValueCacheTests {
         #expect(bench.hub.committed.auth.status(.default, userID: "39") != nil)
         #expect(bench.hub.committed.auth.status(.default, userID: "0") == nil)
         let stored = await offPool {
-            try? bench.hub.readAndWait { reader throws(StoreError) in
+            try? bench.hub.readAndWait(app: .default) { reader throws(StoreError) in
                 try reader.authStatus(app: .default, userID: "0")
             }
         }

@@ -26,7 +26,7 @@ struct EventFeedTests {
 
     private func page(_ query: EventQuery) async throws -> EventFeed.Page {
         try await withCheckedThrowingContinuation { continuation in
-            let isTaken = bench.hub.read { reader in
+            let isTaken = bench.hub.read(app: .default) { reader in
                 continuation.resume(with: Result { try feed.page(query, reader.get()) })
             }
             if !isTaken { continuation.resume(throwing: WriteRefusal.busy) }
