@@ -1,0 +1,54 @@
+/// How many of a number of slots each holder has, and whether it has more than its share of them.
+///
+/// A share is a multiple of the slots that are free. So with any number of holders that take all they can get, some slots
+/// stay free for others: with a factor of two, one such holder gets two thirds of the slots, four get two ninths each, and
+/// forty a fortieth each. This is the dynamic threshold of Choudhury and Hahne (IEEE/ACM Transactions on Networking 6(2), 1998).
+/// A value; its owner synchronizes access.
+package struct Shares<Holder: Hashable & Sendable>: Sendable {
+    private let slots: Int
+    private let factor: Int
+    private let minimum: Int
+    /// For the holders that have slots.
+    private var counts: [Holder: Int] = [:]
+    package private(set) var total = 0
+
+    /// - Parameters:
+    ///   - slots: at least 1.
+    ///   - factor: how many times as many slots as are free a holder may have.
+    ///   - minimum: a share is never smaller.
+    package init(slots: Int, factor: Int, minimum: Int = 1) {
+        self.slots = slots
+        self.factor = factor
+        self.minimum = minimum
+    }
+
+    package mutating func add(_ holder: Holder) {
+        counts[holder, default: 0] += 1
+        total += 1
+    }
+
+    package mutating func remove(_ holder: Holder) {
+        total -= 1
+        let count = count(of: holder) - 1
+        counts[holder] = count > 0 ? count : nil
+    }
+
+    package func count(of holder: Holder) -> Int { counts[holder, default: 0] }
+
+    /// How many slots the holder has beyond its share; 0 if none.
+    /// - Parameter others: further slots that are taken.
+    package func excess(of holder: Holder, others: Int = 0) -> Int {
+        let free = max(0, slots - total - others)
+        return max(0, count(of: holder) - max(minimum, factor * free))
+    }
+
+    /// Adds a slot that is free, and within the share of the holder.
+    /// - Returns: `false` if there is none.
+    package mutating func take(_ holder: Holder) -> Bool {
+        guard total < slots else { return false }
+        add(holder)
+        if excess(of: holder) == 0 { return true }
+        remove(holder)
+        return false
+    }
+}
