@@ -21,8 +21,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// all others have a request in progress.
     package var maxConnections = 2000
     /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB. With a limit of
-    /// connections of one address, an address may have four times as many streams as there are free places. Over TLS a
-    /// stream keeps its connection, so there are at most three for eight connections.
+    /// connections of one address, an address may have four times as many streams as there are free places, and a group
+    /// always has three times as many at most (`StreamShares`). Over TLS a stream keeps its connection, so there are at
+    /// most three for eight connections.
     package var maxStreams = 2000
     /// From one IPv4 address or one IPv6 /64, without streams. Further connections replace idle ones, or serve only the
     /// requests that have a reserve (`RequestHandler.mayUseReserve`); beyond that, they are closed at once. 0 for no

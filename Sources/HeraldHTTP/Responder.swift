@@ -38,11 +38,14 @@ package final class Responder: Sendable {
 
     /// Responds with 200 and a body that continues until the client or the delegate ends it: the end of the connection
     /// is the end of the body.
+    /// - Parameter group: shares the streams with other groups; `nil` for none.
     /// - Returns: `false` if there are too many streams; the request needs another response then.
     package func stream(
-        _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
+        _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), group: Int64? = nil,
+        to delegate: any ResponseStreamDelegate
     ) -> Bool {
-        guard let start = StreamStart(connection.loop.streams, peer, headers, rules, delegate) else {
+        let holder = StreamHolder(peer: peer, group: group)
+        guard let start = StreamStart(connection.loop.streams, holder, headers, rules, delegate) else {
             return false
         }
         if isUsed.exchange(true, ordering: .relaxed) { return true }

@@ -15,7 +15,7 @@ package protocol ResponseStreamDelegate: AnyObject, Sendable {
 /// `@unchecked Sendable` is correct.
 package final class ResponseStream: @unchecked Sendable {
     package let loop: StreamLoop
-    package let peer: PeerAddress
+    let holder: StreamHolder
     let descriptor: Int32
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
@@ -32,12 +32,14 @@ package final class ResponseStream: @unchecked Sendable {
 
     init(_ loop: StreamLoop, _ start: StreamStart, _ descriptor: Int32, now: Int64) {
         self.loop = loop
-        peer = start.peer
+        holder = start.holder
         self.descriptor = descriptor
         rules = start.rules
         delegate = start.delegate
         since = now
     }
+
+    package var peer: PeerAddress { holder.peer }
 
     /// Written bytes still wait for the client. Write nothing more until `drained`.
     package var isFull: Bool { sent < rest.count }

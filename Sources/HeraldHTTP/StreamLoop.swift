@@ -16,14 +16,13 @@ package final class StreamLoop: @unchecked Sendable {
 
     /// An unconnected socket: replaces a client's socket in the library.
     let placeholder: Int32
-    private let maxStreams: Int
     /// With a limit, an address has a share of the streams, and not all of them.
     private let addresses: AddressLimit
     private let clock: Clock
     private let epoll: Epoll
     private let wakeup: Wakeup
     private let mailbox: Mailbox<Mail>
-    private let places: Mutex<AddressShares>
+    private let shares: Mutex<StreamShares>
     /// Streams that were cut off.
     private let cut = Atomic(0)
     private let isOver = Atomic(false)
@@ -39,9 +38,8 @@ package final class StreamLoop: @unchecked Sendable {
     private var isStopping = false
 
     init(maxStreams: Int, addresses: AddressLimit, clock: Clock) throws(SystemError) {
-        self.maxStreams = maxStreams
         self.addresses = addresses
-        places = Mutex(AddressShares(places: maxStreams, factor: 4))
+        shares = Mutex(StreamShares(limit: maxStreams))
         self.clock = clock
         now = clock.monotonic()
         epoll = try Epoll()
@@ -61,21 +59,18 @@ package final class StreamLoop: @unchecked Sendable {
     // MARK: Any thread
 
     /// The number of streams, including those about to start.
-    var count: Int { places.withLock { $0.total } }
+    var count: Int { shares.withLock { $0.total } }
 
     /// Streams that were ended because their client did not read, since the start.
     var cuts: Int { cut.load(ordering: .relaxed) }
 
-    func takePlace(for peer: PeerAddress) -> Bool {
-        places.withLock { places in
-            places.add(peer)
-            if places.total <= maxStreams, addresses.limit == 0 || places.excess(of: peer) == 0 { return true }
-            places.remove(peer)
-            return false
-        }
+    /// - Returns: `false` if there are too many, in all, of this client or of this group.
+    func takePlace(for holder: StreamHolder) -> Bool {
+        let dividesAddresses = addresses.limit != 0
+        return shares.withLock { $0.add(holder, dividesAddresses: dividesAddresses) }
     }
 
-    func givePlaceBack(of peer: PeerAddress) { places.withLock { $0.remove(peer) } }
+    func givePlaceBack(of holder: StreamHolder) { shares.withLock { $0.remove(holder) } }
 
     /// Takes ownership of the descriptor.
     /// - Parameter writesHead: whether to write the response's header section, too.
@@ -217,7 +212,7 @@ package final class StreamLoop: @unchecked Sendable {
                 streams[stream.index] = last
             }
             close(stream.descriptor)
-            givePlaceBack(of: stream.peer)
+            givePlaceBack(of: stream.holder)
             stream.delegate.closed(stream)
         }
     }

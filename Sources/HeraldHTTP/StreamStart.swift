@@ -17,24 +17,24 @@ final class StreamStart: Sendable {
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
     private let loop: StreamLoop
-    let peer: PeerAddress
+    let holder: StreamHolder
     private let isOpened = Atomic(false)
 
-    /// `nil` if there are too many, in all or of this client.
+    /// `nil` if there are too many, in all, of this client or of this group.
     init?(
-        _ loop: StreamLoop, _ peer: PeerAddress, _ headers: [Response.Field], _ rules: StreamRules,
+        _ loop: StreamLoop, _ holder: StreamHolder, _ headers: [Response.Field], _ rules: StreamRules,
         _ delegate: any ResponseStreamDelegate
     ) {
-        guard loop.takePlace(for: peer) else { return nil }
+        guard loop.takePlace(for: holder) else { return nil }
         self.loop = loop
-        self.peer = peer
+        self.holder = holder
         self.headers = headers
         self.rules = rules
         self.delegate = delegate
     }
 
     deinit {
-        if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack(of: peer) }
+        if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack(of: holder) }
     }
 
     /// From here on the place belongs to the stream.

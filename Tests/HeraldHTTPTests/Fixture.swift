@@ -56,7 +56,9 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         case "/stream":
             var rules = StreamRules()
             rules.heartbeat = Array("beat\n".utf8)
-            if !responder.stream([.init("Content-Type", "text/plain")], rules, to: streams) {
+            // The query is the group.
+            let group = head.query.flatMap { Int64($0) }
+            if !responder.stream([.init("Content-Type", "text/plain")], rules, group: group, to: streams) {
                 responder.send(.text(503, "too many"))
             }
         case "/late-answer": responder.send(Self.late)

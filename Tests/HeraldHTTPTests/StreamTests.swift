@@ -92,6 +92,40 @@ struct StreamTests {
         }
     }
 
+    @Test("a group can't have all streams, and those that end can be opened again")
+    func groups() async throws {
+        let limits: @Sendable (inout HTTPServerConfiguration) -> Void = {
+            $0.maxStreams = 40
+            $0.maxConnectionsPerAddress = 0
+        }
+        try await Fixture.run(limits) { fixture in
+            var clients: [RawHTTPClient] = []
+            func isOpened(_ group: String) throws -> Bool {
+                let client = try fixture.client()
+                clients.append(client)
+                client.send(get("/stream\(group)"))
+                return try client.read(until: "\r\n\r\n")?.contains(" 200 ") == true
+            }
+            func opened(_ count: Int, _ group: String) throws -> Int {
+                var opened = 0
+                for _ in 0..<count {
+                    if try isOpened(group) { opened += 1 }
+                }
+                return opened
+            }
+            #expect(try opened(40, "?1") == 30)
+            #expect(try opened(20, "?2") == 7)
+            #expect(try isOpened("?3"))
+            // Without a group, the last two.
+            #expect(try opened(3, "") == 2)
+            try blockUntil("all have begun") { fixture.application.streams.opened == 40 }
+            fixture.application.streams.end()
+            try blockUntil("all have ended") { fixture.server.statistics.openStreams == 0 }
+            #expect(try opened(40, "?1") == 30)
+            withExtendedLifetime(clients) {}
+        }
+    }
+
     @Test("a client that accepts only an event stream gets no refusal for the time being: its connection is closed")
     func withheld() async throws {
         try await Fixture.run(with(\.maxStreams, 0)) { fixture in

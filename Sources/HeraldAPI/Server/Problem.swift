@@ -299,7 +299,7 @@ extension Problem {
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",
-        "The server has as many streams open as it may. Try again when one has ended, or raise its limit of file descriptors.",
+        "The server, or the app, has as many streams open as it may. Try again when one has ended, or raise its limit of file descriptors.",
         retryAfter: 10)
 
     static let tooManyWaits = unavailable(

@@ -177,9 +177,8 @@ struct StreamEndpoints: Sendable {
         var rules = StreamRules()
         rules.heartbeat = ServerSentEvents.heartbeat
         let listener = Listener(streams, interest, start, agent: call.request.head.value(of: "User-Agent"))
-        if !call.responder.stream(head.headers, rules, to: AdmittedStream(access, call.principal, listener)) {
-            throw .tooManyStreams
-        }
+        let stream = AdmittedStream(access, call.principal, listener)
+        if !call.responder.stream(head.headers, rules, group: call.app.rawValue, to: stream) { throw .tooManyStreams }
     }
 }
 
