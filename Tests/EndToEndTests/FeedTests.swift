@@ -133,10 +133,12 @@ struct FeedTests {
         #expect(empty.status == 200 && empty.data.isEmpty)
     }
 
-    @Test("requests that wait hold half of the connections at most, and further ones are refused")
+    @Test("requests that wait hold half of the connections at most, those of one app three quarters of these")
     func bounded() async throws {
         // 8 connections.
-        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let herald = try await HeraldProcess.start(
+            adminKey: MadeKey.admin.text, prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        #expect(try await herald.post("/v1/apps", #"{"name": "other"}"#).status == 201)
         let path = Self.path([("after", "now"), ("wait", "60")])
         // A connection that has just ended may still be counted: then the next one is closed without a response.
         @Sendable func send(_ body: @Sendable () async throws -> Answer) async throws -> Answer {
@@ -146,14 +148,25 @@ struct FeedTests {
             }
             return try await body()
         }
-        let waiting = (0..<4).map { _ in Task { try await send { try await herald.get(path) } } }
+        @Sendable func expectRefused(_ app: String) async throws {
+            let refused = try await send { try await herald.get(path, ["Herald-App": app]) }
+            #expect(refused.status == 503 && refused.header("retry-after") == "1")
+        }
+        func wait(_ count: Int, _ app: String) -> [Task<Answer, any Error>] {
+            (0..<count).map { _ in Task { try await send { try await herald.get(path, ["Herald-App": app]) } } }
+        }
+        let waiting = wait(3, "default")
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 3\n") }
+        try await expectRefused("default")
+        let other = wait(1, "other")
         _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 4\n") }
-        let refused = try await send { try await herald.get(path) }
-        #expect(refused.status == 503 && refused.header("retry-after") == "1")
-        let posted = try await send { try await herald.post("/v1/events", #"{"type": "a.b"}"#) }
-        for task in waiting {
-            let answer = try await task.value
-            #expect(answer.data.map { $0["id"]?.string } == [posted.id])
+        try await expectRefused("default")
+        try await expectRefused("other")
+        for (app, tasks) in [("default", waiting), ("other", other)] {
+            let posted = try await send {
+                try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Herald-App": app])
+            }
+            for task in tasks { #expect(try await task.value.data.map { $0["id"]?.string } == [posted.id]) }
         }
         // They have ended.
         #expect(try await send { try await herald.get(Self.path([("after", "now"), ("wait", "1")])) }.status == 200)

@@ -82,7 +82,7 @@ struct DelegateActionEndpoints: Sendable {
         let delegate = try problem { () throws(HubError) in
             try hub.testableWebhook(call.parameters[0], of: call.app)
         }
-        guard let wait = waits.begin() else { throw .tooManyCalls }
+        guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
         hub.submit(
             AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
                 if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }

@@ -54,7 +54,7 @@ struct FeedEndpoint: Sendable {
     }
 
     private func wait(_ selected: EventQuery, _ seconds: Int, _ call: Call, _ query: Query) throws(Problem) {
-        guard let wait = waits.begin() else { throw .tooManyWaits }
+        guard let wait = waits.begin(for: call.app) else { throw .tooManyWaits }
         feed.wait(selected, seconds: seconds) { result in
             defer { withExtendedLifetime(wait) {} }
             // The key may have been revoked since the request.

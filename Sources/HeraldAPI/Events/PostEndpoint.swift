@@ -32,8 +32,7 @@ final class PostEndpoint: Sendable {
         }
         // A server may ignore a preference (RFC 7240): so does one where too many wait already. With an idempotency key, the
         // response is the one that is stored with the events.
-        let ignoresWait = !waits.hasRoom || head.has("Idempotency-Key")
-        let waiting = ignoresWait ? nil : Preference.wait(head).map(WaitingPost.init)
+        let waiting = head.has("Idempotency-Key") ? nil : Preference.wait(head).map(WaitingPost.init)
         let began = PublicationTrace(hub.tracer, head)
         let (input, body) = try read(call, head, began)
         let trace = began?.below(input.drafts.first?.event, head)
@@ -62,7 +61,7 @@ final class PostEndpoint: Sendable {
         _ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?, _ trace: PublicationTrace?
     ) throws(Problem) {
         if input.drafts.isEmpty { return Posting(call, input, nil, trace).accept() }
-        let waiting = waiting?.begin(waits) == true ? waiting : nil
+        let waiting = waiting?.begin(waits, for: call.app) == true ? waiting : nil
         let posting = Posting(call, input, waiting, trace)
         waiting?.answer { posted, reports in posting.accept(posted, reports) }
         // Most posts have no key: no closure is allocated for them.
@@ -210,8 +209,8 @@ private final class WaitingPost: Sendable {
     }
 
     /// - Returns: `false` if too many wait already.
-    func begin(_ waits: ReceiverWaits) -> Bool {
-        let wait = waits.begin()
+    func begin(_ waits: ReceiverWaits, for app: AppKey) -> Bool {
+        let wait = waits.begin(for: app)
         state.withLock { $0.wait = wait }
         return wait != nil
     }

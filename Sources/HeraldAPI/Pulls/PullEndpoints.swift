@@ -36,13 +36,15 @@ struct PullEndpoints: Sendable {
         let delegate = try delegate(call)
         // Before anything is settled, so that a refused request has changed nothing.
         guard delegate.status == .active else { throw Problem(HubError.delegatePaused(id: delegate.id)) }
-        let wait = seconds > 0 ? waits.begin() : nil
-        if seconds > 0, wait == nil { throw .tooManyWaits }
+        let wait = seconds > 0 ? waits.begin(for: call.app) : nil
         let lease = query["ack"]
+        // Too many wait: what is there is handed out, and only a request that would have to wait is refused.
+        let isCrowded = seconds > 0 && wait == nil
         let silence = hub.limitsReads ? call.deadline(milliseconds: ReadDeadlines.read + 1_000 * seconds) : nil
         pulls.pull(
             .init(
-                app: call.app, delegateID: delegate.id, limit: limit, ackSeconds: ackSeconds, seconds: seconds,
+                app: call.app, delegateID: delegate.id, limit: limit, ackSeconds: ackSeconds,
+                seconds: isCrowded ? 0 : seconds,
                 acknowledges: lease,
                 isAwaited: { body in call.responder.isAwaited(body) }
             ) { result in
@@ -50,6 +52,9 @@ struct PullEndpoints: Sendable {
                 // The key may have been revoked since the request.
                 guard access.isValid(call.principal) else { return call.send(.unauthorized) }
                 switch result {
+                // With `ack`, the response says that the lease has ended.
+                case .success(let run) where isCrowded && run.lease == nil && lease == nil && !run.hasMore:
+                    call.send(.tooManyWaits)
                 case .success(let run): send(run, delegate, call)
                 case .failure(.busy): call.send(.tooManyPulls)
                 case .failure(let failure): call.send(Problem(failure.error(delegate.id, lease: lease ?? "")))

@@ -1,27 +1,26 @@
+import HeraldCore
+import HeraldRuntime
 import Synchronization
 
-/// Bounds the requests whose response waits for receivers, up to a minute: they must not hold all connections. Any
-/// thread.
+/// Bounds the requests whose response waits for receivers or events, up to a minute: they must not hold all connections,
+/// and those of one app must leave room for those of others. Any thread.
 final class ReceiverWaits: Sendable {
-    private let limit: Int
-    private let count = Atomic(0)
+    private let shares: Mutex<Shares<AppKey>>
 
-    /// - Parameter limit: at least 1.
-    init(limit: Int) { self.limit = limit }
+    /// - Parameter limit: at least 1. One app has three quarters of it, two have three sevenths each.
+    init(limit: Int) { shares = Mutex(Shares(slots: limit, factor: 3)) }
 
     /// One request that waits, until it is released.
     final class Wait: Sendable {
         private let waits: ReceiverWaits
-        fileprivate init(_ waits: ReceiverWaits) { self.waits = waits }
-        deinit { waits.count.subtract(1, ordering: .relaxed) }
+        private let app: AppKey
+        fileprivate init(_ waits: ReceiverWaits, _ app: AppKey) {
+            self.waits = waits
+            self.app = app
+        }
+        deinit { waits.shares.withLock { $0.remove(app) } }
     }
-
-    /// Whether another request may begin to wait, unless others are faster.
-    var hasRoom: Bool { count.load(ordering: .relaxed) < limit }
 
     /// - Returns: `nil` if too many wait already.
-    func begin() -> Wait? {
-        let wait = Wait(self)
-        return count.add(1, ordering: .relaxed).newValue <= limit ? wait : nil
-    }
+    func begin(for app: AppKey) -> Wait? { shares.withLock { $0.take(app) } ? Wait(self, app) : nil }
 }

@@ -48,7 +48,7 @@ extension SvixEndpoints {
     private func send(
         _ data: [UInt8], _ type: String, to delegate: WebhookDelegate, _ call: Call
     ) throws(Problem) {
-        guard let wait = waits.begin() else { throw .tooManyCalls }
+        guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
         let now = hub.clock.wall()
         let event = Event(
             app: call.app, id: hub.ids.next("evt_", time: now), type: type, subject: nil, time: now, data: data)
