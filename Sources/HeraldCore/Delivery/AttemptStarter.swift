@@ -43,6 +43,9 @@ final class AttemptStarter {
     static let maxStarts = 16
     /// Maximum number of events that one lane reads per turn, for lanes that want few of them.
     private static let maxReads = 512
+    /// The steps of content filters in the two parts of a turn, new events and queued lanes: 10 ms of processor time each. Expensive
+    /// filters then wait for the turns of their lanes, so that those of one app delay no other.
+    private static let maxFilterSteps = 400_000
     /// Maximum number of events among which a probe searches for one of another type.
     private static let maxPeeks: LogPosition = 64
 
@@ -65,6 +68,8 @@ final class AttemptStarter {
     private var waitingForBytes = RoundRobin()
     private let origins: OriginQueues
     private var startsLeft = maxStartsPerTurn
+    /// No filter begins in this part of the turn once the log has counted so many steps.
+    private var filterLimit = 0
     /// A queued lane has started an attempt since the last time that another one overtook the queue.
     private var mayOvertake = true
     /// No further attempts or calls start.
@@ -114,7 +119,15 @@ final class AttemptStarter {
         return slots.young + line.count < Slots.maxYoung || mayOvertake && line.mayOvertake(lane.share)
     }
 
-    func beginTurn() { startsLeft = Self.maxStartsPerTurn }
+    func beginTurn() {
+        startsLeft = Self.maxStartsPerTurn
+        renewFilters()
+    }
+
+    private func renewFilters() { filterLimit = log.filterSteps + Self.maxFilterSteps }
+
+    /// Whether the lane may read an event now.
+    func mayRead(_ lane: Lane) -> Bool { lane.delegate.selection.filter == nil || log.filterSteps < filterLimit }
 
     /// When queued lanes will have room, if the loop sleeps from now on. Monotonic nanoseconds.
     var roomDue: Int64? {
@@ -226,9 +239,9 @@ final class AttemptStarter {
 
     /// Offers a new event to a lane that the router found.
     func offer(_ event: Event, _ sequence: LogPosition, to lane: Lane) {
-        guard lane.next == nil, !lane.isGone,
-            lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) })
-        else { return }
+        guard lane.next == nil, !lane.isGone else { return }
+        guard mayRead(lane) else { return queue(lane, from: sequence) }
+        guard lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) }) else { return }
         if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine(lane),
             mayHaveSlot(lane),
             !slots.isBusyWithUnproven || isProven(lane), hasBytes(event, sequence, lane), origins.mayStart(lane)
@@ -236,17 +249,23 @@ final class AttemptStarter {
             if !line.isEmpty { mayOvertake = false }
             start(event, sequence, lane)
         } else {
-            lane.fallBehind(from: sequence)
-            ledger.touched(lane)
-            enqueue(lane)
+            queue(lane, from: sequence)
         }
+    }
+
+    /// Lets the lane read this event and those after it in its turn.
+    private func queue(_ lane: Lane, from sequence: LogPosition) {
+        lane.fallBehind(from: sequence)
+        ledger.touched(lane)
+        enqueue(lane)
     }
 
     /// Lets the queued lanes start attempts, each in its turn. Returns whether nothing is left that could start now.
     func startPending() -> Bool {
         var visits = Self.maxVisits
+        renewFilters()
         while hasRoom {
-            guard visits > 0 else { return false }
+            guard visits > 0, log.filterSteps < filterLimit else { return false }
             visits -= 1
             if line.isEmpty { leaveParking() }
             guard let lane = lanes.next(slots.isBusyWithUnproven ? .proven : .all) else { return true }
@@ -266,7 +285,7 @@ final class AttemptStarter {
         var starts = quantum
         var reads = Self.maxReads
         var probe: LogPosition = 0
-        while starts > 0, reads > 0, hasRoom {
+        while starts > 0, reads > 0, hasRoom, mayRead(lane) {
             guard lane.mayStart(now: now), let source = lane.nextSource() else { return false }
             guard mayHaveSlot(lane) else {
                 park(lane)
@@ -346,7 +365,7 @@ final class AttemptStarter {
     /// The first of the next events that is a better probe than those before it.
     private func betterProbe(after sequence: LogPosition, _ lane: Lane) -> LogPosition? {
         for next in stride(from: sequence + 1, through: min(sequence + Self.maxPeeks, log.routed), by: 1) {
-            guard let event = log.event(at: next) else { return nil }
+            guard mayRead(lane), let event = log.event(at: next) else { return nil }
             if !lane.isDoubtfulProbe(event), lane.isWanted(event, next, isRouted: false, { log.view(of: event) }) {
                 return next
             }

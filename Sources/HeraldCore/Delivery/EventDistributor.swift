@@ -78,7 +78,7 @@ final class EventDistributor {
     private func expect(_ event: Event, _ sequence: LogPosition, _ matching: [Int], _ watch: DeliveryWatch) {
         var count = 0
         for place in matching {
-            guard let lane = lanes.at(place), lane.isActive, !lane.isFailing,
+            guard let lane = lanes.at(place), lane.isActive, !lane.isFailing, starter.mayRead(lane),
                 lane.isWanted(event, sequence, isRouted: true, { log.view(of: event) })
             else { continue }
             awaited.expect(DeliveryKey(delegate: lane.key, event: sequence), watch)

@@ -17,6 +17,8 @@ final class LoopLog {
     private let parser = EventDataParser()
     /// The last event that was read, as filters see it.
     private var view: EventView?
+    /// The steps of filters in the views before it.
+    private var stepsOfOthers = 0
 
     init(
         settled: LogPosition, limits: LoopLimits, recentEvents: RecentEvents, timers: LoopTimers,
@@ -74,10 +76,14 @@ final class LoopLog {
         return pages.event(sequence)
     }
 
+    /// The steps that filters have taken since the start.
+    var filterSteps: Int { stepsOfOthers + (view?.steps ?? 0) }
+
     /// The event as filters see it. Parsed once for all lanes.
     func view(of event: Event) -> EventView {
         if let view, view.event === event { return view }
         let made = EventView(event, parser)
+        stepsOfOthers += view?.steps ?? 0
         view = made
         return made
     }

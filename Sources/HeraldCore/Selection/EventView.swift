@@ -8,6 +8,8 @@ package final class EventView {
     private let parser: EventDataParser
     /// Shared by all filters that examine the event. If it is exhausted, their results are meaningless.
     package private(set) var budget: WorkBudget
+    /// The steps of all filters so far.
+    private(set) var steps = 0
 
     /// - Parameters:
     ///   - parser: reuses its memory from event to event; one for each thread that creates many views.
@@ -20,7 +22,10 @@ package final class EventView {
         self.budget = budget
     }
 
-    func spend(_ steps: Int) { budget.spend(steps) }
+    func spend(_ steps: Int) {
+        budget.spend(steps)
+        self.steps += steps
+    }
 
     /// `nil` if the event's data is not JSON, or if the budget doesn't suffice to parse it.
     private(set) lazy var data: JSONValue? = {

@@ -187,4 +187,29 @@ struct FairnessTests {
         }
         #expect(ended <= 8)
     }
+
+    @Test("content filters that cost much delay no other delegate")
+    func expensiveFilters() throws {
+        let world = try World()
+        let conditions = (0..<200).map { #"{"wildcard": "*a*a*z\#($0)"}"# }.joined(separator: ",")
+        let filter = try #require(ContentFilter(text: Array(#"{"data": {"t": [\#(conditions)]}}"#.utf8)))
+        // Each gives up after 5 ms, and the event matches then.
+        let expensive = (0..<20).map { number in
+            world.register("https://receiver.example/\(number)") {
+                $0.events = [.exact("a.heavy")]
+                $0.filter = filter
+            }
+        }
+        let other = world.register("https://other.example/") { $0.events = [.exact("a.light")] }
+        let texts = [String](repeating: "\"\(String(repeating: "a", count: 60))\"", count: 60).joined(separator: ",")
+        let drafts = [("a.heavy", "{\"t\": [\(texts)]}"), ("a.light", "{}")].map { type, data in
+            EventDraft(
+                event: Event(id: type, type: type, subject: nil, time: 0, data: Array(data.utf8)), mayExist: false)
+        }
+        world.process.publish(drafts, watch: nil) { _ in }
+        world.run()
+        let order = world.callbacks.map(\.delegate.key)
+        #expect(Set(order) == Set(expensive + [other]))
+        #expect(order.firstIndex(of: other) ?? .max < 8)
+    }
 }
