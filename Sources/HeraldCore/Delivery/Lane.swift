@@ -457,14 +457,14 @@ final class Lane {
         return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts, turn: waiting.replan(end.sequence) ?? 0)
     }
 
-    /// Whether a delivery is the only one that fails, for longer than its retry schedule lasts. It must not block the
+    /// Whether this process has seen no other delivery fail for longer than the retry schedule lasts. It must not block the
     /// others for ever.
     private func isPoison(_ end: End) -> Bool {
         guard flow.breaker.isOneDelivery, end.outcome.meaning != .unreachable, let outage = flow.breaker.outage else {
             return false
         }
         let schedule = delegate.settings.retrySchedule.reduce(0, +)
-        return Double(outage.duration(at: end.now)) >= schedule * 1_000
+        return Double(outage.seen(at: end.now)) >= schedule * 1_000
     }
 
     private func close(_ sequence: LogPosition, _ origin: Origin, _ start: FlowControl.Start) {

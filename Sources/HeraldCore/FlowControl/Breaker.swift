@@ -36,7 +36,10 @@ struct Breaker: Equatable {
         var isProbing = false
 
         /// Milliseconds, by the monotonic clock: a step of the wall clock disables no delegate.
-        func duration(at now: Int64) -> Int64 { age + (now - openedAt) / 1_000_000 }
+        func duration(at now: Int64) -> Int64 { age + seen(at: now) }
+
+        /// How long this process has seen it, in milliseconds. Deliveries that failed before its start are not in its series.
+        func seen(at now: Int64) -> Int64 { (now - openedAt) / 1_000_000 }
     }
 
     /// The change after an attempt.

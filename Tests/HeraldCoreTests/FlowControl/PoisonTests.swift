@@ -128,6 +128,28 @@ struct PoisonTests {
         #expect(world.process.loops[0].engine.board.entry(key) == nil)
     }
 
+    @Test("a restart during an outage gives up no delivery")
+    func restarts() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [1, 10] }
+        world.answer = { _ in .failure }
+        for _ in 0..<10 {
+            world.publish()
+            world.advance(seconds: 0.4)
+        }
+        world.advance(seconds: 60)
+        #expect(world.delegate(key)?.state.failingSince != nil)
+        for _ in 0..<3 {
+            try world.restart()
+            world.advance(seconds: 3)
+            #expect(
+                world.contents.waiting.values.map(\.state) == [WaitingDelivery.State](repeating: .retrying, count: 10))
+        }
+        world.answer = { _ in .success }
+        world.advance(seconds: 120)
+        #expect(world.contents.waiting.isEmpty)
+    }
+
     /// The first event with a subject that a receiver got.
     private final class First {
         private var id: String?

@@ -311,6 +311,8 @@ final class Simulation: @unchecked Sendable {
     // MARK: Lives
 
     private func start() throws {
+        // No process starts with a store that can't be read.
+        store.refuse(false)
         // Lanes may get to another loop, together with lanes that were at another position.
         let loops = changesLoops ? random.number(1...4) : size.loops
         process = try SimulatedProcess(
