@@ -79,8 +79,10 @@ struct PullLane {
         try transaction.retrying(delegate.key, in: events, limit: limit)
     }
 
-    private func rows(of lease: PullLease) throws(StoreError) -> [WaitingDelivery] {
-        try transaction.retrying(delegate.key, lease.entries.filter(\.hasRow).map(\.event))
+    /// The rows of a lease's events that wait for a retry.
+    /// - Parameter all: with those of events that had none when the lease began.
+    private func rows(of lease: PullLease, all: Bool = false) throws(StoreError) -> [WaitingDelivery] {
+        try transaction.retrying(delegate.key, lease.entries.filter { all || $0.hasRow }.map(\.event))
     }
 
     /// Whether the rows of a proposal are as they were, and due. A new event must have no row.
@@ -96,10 +98,20 @@ struct PullLane {
 
     // MARK: Leases
 
-    /// Writes a lease, and lets its rows wait for its end.
-    mutating func hold(_ lease: PullLease) throws(StoreError) {
+    /// Writes a new lease, and lets its rows wait for its end.
+    mutating func hold(_ lease: PullLease) throws(StoreError) { try hold(lease, try rows(of: lease)) }
+
+    /// - Returns: the lease with its new end.
+    mutating func extend(_ lease: PullLease, to end: Int64) throws(StoreError) -> PullLease {
+        var extended = lease
+        extended.expiresAt = end
+        try hold(extended, lease.own(try rows(of: lease)))
+        return extended
+    }
+
+    private mutating func hold(_ lease: PullLease, _ rows: [WaitingDelivery]) throws(StoreError) {
         changesLeases = true
-        for row in try rows(of: lease) {
+        for row in rows {
             var held = WaitingDelivery(
                 delegate: row.delegate, event: row.event, attempts: row.attempts, dueAt: lease.expiresAt,
                 state: .retrying, isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
@@ -115,13 +127,14 @@ struct PullLane {
     /// Ends a lease by one of the rules of `PullSettlement`.
     /// - Parameters:
     ///   - names: of its events; may be empty if none is acknowledged and none fails.
+    ///   - isWhole: the rule acknowledges all events.
     ///   - keepsRow: the next lease that is held takes its row over. At most one in a write.
     mutating func end(
-        _ lease: PullLease, _ names: [LogPosition: EventName], keepsRow: Bool = false,
+        _ lease: PullLease, _ names: [LogPosition: EventName], isWhole: Bool = false, keepsRow: Bool = false,
         _ rule: (inout PullSettlement) -> Void
     ) throws(StoreError) -> PullWrite.Settled {
         changesLeases = true
-        var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease), now: now)
+        var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease, all: !isWhole), now: now)
         rule(&settlement)
         if named?.id == lease.id { named = nil } else { others = nil }
         if keepsRow { freed = lease.id } else { try transaction.removeLease(lease.id, of: delegate.key) }

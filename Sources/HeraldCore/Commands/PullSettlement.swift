@@ -13,8 +13,10 @@ struct PullSettlement {
     private let lease: PullLease
     /// Milliseconds since 1970 UTC.
     private let now: Int64
-    /// The rows of the lease's events that still wait for a retry. A row that was cancelled ends with the lease.
+    /// The rows of the lease's events that wait for its end. A row that was cancelled ends with the lease.
     private let rows: [LogPosition: WaitingDelivery]
+    /// The events with a row that is not the lease's: a redelivery has written it, and it stays as it is.
+    private let redelivered: Set<LogPosition>
     private(set) var checkpoint = Checkpoint()
     private(set) var acknowledged = 0
     private(set) var retrying = 0
@@ -24,11 +26,17 @@ struct PullSettlement {
     private(set) var exhausted: [(event: LogPosition, attempts: Int)] = []
     private var statistics: DeliveryStatistics
 
+    /// - Parameters:
+    ///   - rows: the rows of its events that wait for a retry. Without those of events that had none when the lease began, the
+    ///     lease may only be acknowledged as a whole.
+    ///   - now: milliseconds since 1970 UTC.
     init(_ lease: PullLease, of delegate: WebhookDelegate, rows: [WaitingDelivery], now: Int64) {
         self.lease = lease
         self.delegate = delegate
         self.now = now
-        self.rows = Dictionary(rows.map { ($0.event, $0) }) { $1 }
+        let own = lease.own(rows)
+        self.rows = Dictionary(own.map { ($0.event, $0) }) { $1 }
+        redelivered = own.count == rows.count ? [] : Set(rows.map(\.event)).subtracting(self.rows.keys)
         statistics = DeliveryStatistics(
             delegate: delegate.key, start: now - now % DeliveryStatistics.slot)
         checkpoint.isOfPull = true
@@ -69,7 +77,7 @@ struct PullSettlement {
 
     private mutating func acknowledge(_ entry: PullLease.Entry) {
         acknowledged += 1
-        if entry.hasRow { checkpoint.ended.append(key(of: entry)) }
+        if entry.hasRow, !redelivered.contains(entry.event) { checkpoint.ended.append(key(of: entry)) }
         record(entry, failure: nil, detail: "")
     }
 
@@ -77,8 +85,8 @@ struct PullSettlement {
         _ entry: PullLease.Entry, _ cause: CallbackFailure, _ failure: Failure, _ random: () -> Double
     ) {
         record(entry, failure: cause, detail: failure.reason)
+        guard isOpen(entry) else { return }
         let row = rows[entry.event]
-        if entry.hasRow, row == nil { return }
         let attempts = entry.attempts + 1
         let schedule = delegate.settings.retrySchedule
         let counted = attempts - entry.uncounted
@@ -95,9 +103,14 @@ struct PullSettlement {
 
     private mutating func giveBack(_ entry: PullLease.Entry) {
         returned += 1
+        guard isOpen(entry) else { return }
         let row = rows[entry.event]
-        if entry.hasRow, row == nil { return }
         wait(entry, row, attempts: entry.attempts, dueAt: now, .retrying, isAlone: row?.isAlone == true)
+    }
+
+    /// Whether the end of the lease decides about the event: it was neither cancelled nor redelivered since.
+    private func isOpen(_ entry: PullLease.Entry) -> Bool {
+        entry.hasRow ? rows[entry.event] != nil : !redelivered.contains(entry.event)
     }
 
     private mutating func wait(

@@ -155,17 +155,16 @@ extension PullWrite: RequestCommand {
             }
             if !unknown.isEmpty { return .unknownEvents(unknown) }
             return .settled(
-                try work.end(lease, names) { settlement in
+                try work.end(lease, names, isWhole: failures.isEmpty) { settlement in
                     settlement.acknowledge(failures) { Double.random(in: 0..<1) }
                 })
         case .release:
             guard let lease = work.openLease else { return .leaseEnded }
             return .settled(try work.end(lease, [:]) { $0.release() })
         case .extend(_, let seconds):
-            guard var lease = work.openLease else { return .leaseEnded }
-            lease.expiresAt = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
-            try work.hold(lease)
-            return .extended(lease)
+            guard let lease = work.openLease else { return .leaseEnded }
+            let end = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
+            return .extended(try work.extend(lease, to: end))
         case .seek(let position):
             try work.begin(after: position)
             return .sought(LanePosition(delegate: work.delegate.key, cursor: position, position: position))
@@ -175,7 +174,9 @@ extension PullWrite: RequestCommand {
     private func claim(_ proposal: Proposal, _ work: inout PullLane) throws(StoreError) -> Outcome {
         if proposal.acknowledges != nil {
             guard let lease = work.openLease else { return .leaseEnded }
-            _ = try work.end(lease, try work.names(of: lease), keepsRow: true) { $0.acknowledge([:]) { 0 } }
+            _ = try work.end(lease, try work.names(of: lease), isWhole: true, keepsRow: true) {
+                $0.acknowledge([:]) { 0 }
+            }
         }
         let totals = try work.leaseTotals()
         if let end = totals.firstEnd, end <= work.now {

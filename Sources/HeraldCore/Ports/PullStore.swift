@@ -47,6 +47,13 @@ package struct PullLease: Equatable, Sendable {
 
     /// The first event that has no row of its own: the log must keep it, and what follows.
     package var firstOfLog: LogPosition? { entries.first { !$0.hasRow }?.event }
+
+    /// The rows among these that wait for its end. A row of its events that does not was written by a redelivery since.
+    func own(_ rows: [WaitingDelivery]) -> [WaitingDelivery] {
+        if rows.isEmpty { return [] }
+        let attempts: [LogPosition: Int] = entries.reduce(into: [:]) { if $1.hasRow { $0[$1.event] = $1.attempts } }
+        return rows.filter { $0.dueAt == expiresAt && $0.attempts == attempts[$0.event] }
+    }
 }
 
 /// The port for pull delegates inside a transaction. Deciding transactions only.

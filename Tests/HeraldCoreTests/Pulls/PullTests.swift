@@ -63,6 +63,17 @@ struct PullTests {
         for number in first..<first + count { _ = try await bench.post(type, id: "e\(number)") }
     }
 
+    /// - Parameter count: the deliveries that the request makes.
+    private func redeliver(_ event: String, to delegate: WebhookDelegate, count: Int = 1) async throws {
+        let result = await withCheckedContinuation { continuation in
+            bench.hub.manage(
+                DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id)) {
+                    continuation.resume(returning: $0)
+                })
+        }
+        guard case .done(.count(count)) = result else { throw WriteRefusal.busy }
+    }
+
     private func ids(_ run: Pulls.Run) -> [String] { run.events.map(\.event.event.id) }
 
     @Test("events are handed out once, in runs, and nothing is left once they are acknowledged")
@@ -194,14 +205,7 @@ struct PullTests {
     func redeliveredBefore() async throws {
         let delegate = try await register()
         try await post(3)
-        for event in ["e0", "e2"] {
-            _ = await withCheckedContinuation { continuation in
-                bench.hub.manage(
-                    DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id)) {
-                        continuation.resume(returning: $0)
-                    })
-            }
-        }
+        for event in ["e0", "e2"] { try await redeliver(event, to: delegate, count: 0) }
         var found: [String] = []
         while true {
             let run = try await pull(delegate, 1)
@@ -210,6 +214,46 @@ struct PullTests {
             _ = try await acknowledge(run, of: delegate, failed: ids(run) == ["e0"] ? ["e0"] : [])
         }
         #expect(found == ["e0", "e1", "e2"])
+    }
+
+    /// How the first consumer ends, and what it had: a new event, or one that had failed before.
+    private static let endings = ["acknowledges", "fails", "returns", "extends", "expires"].flatMap { ending in
+        [(ending, false), (ending, true)]
+    }
+
+    @Test(
+        "an event that is redelivered while it is leased is delivered once more, whatever the first consumer says of it",
+        arguments: endings)
+    func redeliveredWhileLeased(_ ending: String, _ hasFailed: Bool) async throws {
+        let delegate = try await register()
+        try await post(1)
+        if hasFailed {
+            let run = try await pull(delegate)
+            let failed = PullWrite.Failed(id: "e0", retryAfter: 0)
+            _ = try await write(delegate, .acknowledge(lease: try #require(run.lease).id, failed: [failed]))
+        }
+        let first = try #require(try await pull(delegate).lease)
+        clock.advance(seconds: 1)
+        try await redeliver("e0", to: delegate)
+        let second = try await pull(delegate)
+        #expect(ids(second) == ["e0"] && second.events.first?.attempt == 1)
+        let failed = PullWrite.Failed(id: "e0", retryAfter: 0, isReturned: ending == "returns")
+        switch ending {
+        case "acknowledges": _ = try await write(delegate, .acknowledge(lease: first.id, failed: []))
+        case "extends": _ = try await write(delegate, .extend(lease: first.id, seconds: 600))
+        case "expires": _ = try await write(delegate, .extend(lease: try #require(second.lease).id, seconds: 600))
+        default: _ = try await write(delegate, .acknowledge(lease: first.id, failed: [failed]))
+        }
+        if ending == "expires" { clock.advance(seconds: 60) }
+        // Only the second consumer has it.
+        #expect(try await pull(delegate).lease == nil)
+        let again = PullWrite.Failed(id: "e0", retryAfter: 0)
+        _ = try await write(delegate, .acknowledge(lease: try #require(second.lease).id, failed: [again]))
+        let third = try await pull(delegate)
+        #expect(ids(third) == ["e0"] && third.events.first?.attempt == 2)
+        _ = try await acknowledge(third, of: delegate)
+        if ending == "extends" { _ = try await write(delegate, .acknowledge(lease: first.id, failed: [])) }
+        #expect(bench.store.memory.read { $0.waiting.isEmpty })
     }
 
     @Test("after the end of a lease, a pull that does not wait gets what is there")
@@ -355,16 +399,7 @@ struct PullTests {
         #expect(Set(runs.flatMap(ids)) == ["e0", "e1"])
         for run in runs { _ = try await acknowledge(run, of: delegate) }
         async let fourth = pull(delegate, seconds: 600)
-        let redelivery = await withCheckedContinuation { continuation in
-            bench.hub.manage(
-                DeliveryWrite(action: .redeliverEvent(id: "e1", delegateID: delegate.id)) {
-                    continuation.resume(returning: $0)
-                })
-        }
-        guard case .done(.count(1)) = redelivery else {
-            Issue.record("the event was not redelivered")
-            return
-        }
+        try await redeliver("e1", to: delegate)
         let again = try await fourth
         #expect(ids(again) == ["e1"] && again.events.first?.attempt == 1)
     }
