@@ -73,8 +73,9 @@ package struct PullWrite: Sendable {
 
     package enum Outcome: Sendable {
         case claimed(PullLease)
-        /// The proposal is out of date, or handed nothing out: the lane is there now.
-        case moved(LanePosition)
+        /// The proposal is out of date, or handed nothing out: the lane is there now. `hasEnded`: leases, or rows that wait for a retry,
+        /// so that there are fewer for the next proposal.
+        case moved(LanePosition, hasEnded: Bool)
         /// All leases of the delegate are taken: the first one ends at this time.
         case isFull(until: Int64)
         case settled(Settled)
@@ -185,18 +186,19 @@ extension PullWrite: RequestCommand {
             for lease in ended {
                 _ = try work.end(lease, try work.names(of: lease)) { $0.expire { Double.random(in: 0..<1) } }
             }
-            return .moved(work.lane)
+            return .moved(work.lane, hasEnded: !ended.isEmpty)
         }
-        if work.lane.position != proposal.from { return .moved(work.lane) }
+        if work.lane.position != proposal.from { return .moved(work.lane, hasEnded: false) }
         let isStrict = work.delegate.settings.ordering == .strict
         if totals.count >= (isStrict ? 1 : PullLease.maxCount) {
             return .isFull(until: totals.firstEnd ?? work.now)
         }
-        guard try work.areDue(proposal) else { return .moved(work.lane) }
+        guard try work.areDue(proposal) else { return .moved(work.lane, hasEnded: false) }
         for row in proposal.ended { work.checkpoint.waiting.append(row) }
         work.position = proposal.to
         if proposal.entries.isEmpty {
-            return .moved(LanePosition(delegate: work.delegate.key, cursor: proposal.to, position: proposal.to))
+            let lane = LanePosition(delegate: work.delegate.key, cursor: proposal.to, position: proposal.to)
+            return .moved(lane, hasEnded: !proposal.ended.isEmpty)
         }
         let lease = PullLease(
             delegate: work.delegate.key, id: work.context.ids.next("ls_", time: work.now), createdAt: work.now,

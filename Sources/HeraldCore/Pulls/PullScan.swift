@@ -83,7 +83,8 @@ struct PullScan {
         }
         let isAll = stored.count <= limit + acknowledged.count
         try search(lane, withRows: isAll ? Set(stored.map(\.event)) : nil, &result, reader)
-        if result.proposal == nil, !due.isEmpty { try take(due, lane, &result, reader) }
+        if due.isEmpty { return result }
+        if result.proposal == nil { try take(due, lane, &result, reader) } else { result.hasMore = true }
         return result
     }
 
@@ -134,7 +135,7 @@ struct PullScan {
         entries.sort { $0.event < $1.event }
         result.parts.sort { $0.logged.sequence < $1.logged.sequence }
         result.proposal = proposal(lane.position, to: lane.position, entries, ended: ended)
-        result.hasMore = due.count > run.count || lane.position < hub.head
+        result.hasMore = entries.count + ended.count < due.count || lane.position < hub.head
         result.isRetry = true
     }
 

@@ -256,11 +256,12 @@ package final class Pulls: EventDelegate, PullObserver {
         case .done(.notFound): finish(pull, .failure(.notFound))
         case .done(.wrongKind): finish(pull, .failure(.wrongKind))
         case .done(.leaseEnded): finish(pull, .failure(.leaseEnded))
-        case .done(.moved(let lane)):
+        case .done(.moved(let lane, let hasEnded)):
             let proposal = found.proposal
             again(
                 pull,
-                hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false)
+                hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false,
+                hasEnded: hasEnded)
         case .done: again(pull)
         case .refused(let refusal): finish(pull, .failure(.refused(refusal)))
         case .replayed: finish(pull, .failure(.busy))
@@ -268,10 +269,12 @@ package final class Pulls: EventDelegate, PullObserver {
     }
 
     /// Makes the proposal again, on what is stored now.
-    /// - Parameter hasAdvanced: nothing matched in a part of the log, which is not searched again.
-    private func again(_ pull: Pull, hasAdvanced: Bool = false) {
+    /// - Parameters:
+    ///   - hasAdvanced: nothing matched in a part of the log, which is not searched again.
+    ///   - hasEnded: leases or rows have ended, so that there are fewer.
+    private func again(_ pull: Pull, hasAdvanced: Bool = false, hasEnded: Bool = false) {
         var pull = pull
-        pull.tries = hasAdvanced ? 0 : pull.tries + 1
+        pull.tries = hasAdvanced || hasEnded ? 0 : pull.tries + 1
         if pull.tries > Self.maxTries { return finish(pull, .failure(.busy)) }
         if hasAdvanced, pull.deadline <= hub.clock.monotonic() { return finish(pull, .success(Run(hasMore: true))) }
         state.withLock { state in

@@ -266,6 +266,19 @@ struct PullTests {
         #expect(ids(try await pull(delegate)) == ["e1", "e2"])
     }
 
+    @Test("leases that have expired end within one pull, however many there are")
+    func manyExpired() async throws {
+        let delegate = try await register()
+        try await post(300)
+        for _ in 0..<300 { _ = try await pull(delegate, 1) }
+        clock.advance(seconds: 61)
+        // What has failed is not due yet.
+        #expect(try await pull(delegate, 10).events.isEmpty)
+        clock.advance(seconds: 20)
+        // Each event may have ended its consumer, and is handed out alone.
+        #expect(try await pull(delegate, 10).events.count == 1)
+    }
+
     @Test("a pull that waits ends with its delegate")
     func removed() async throws {
         let delegate = try await register()
