@@ -41,8 +41,9 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
                 WHERE delegate = ?1 AND state = 1 AND event \(Self.isListed(2, dialect)) ORDER BY event
                 """
-        case .names: return "SELECT sequence, id, type FROM events WHERE sequence \(Self.isListed(1, dialect))"
-        case .namesInRange: return "SELECT sequence, id, type FROM events WHERE sequence BETWEEN ?1 AND ?2"
+        case .names:
+            return "SELECT sequence, id, type, attributes FROM events WHERE sequence \(Self.isListed(1, dialect))"
+        case .namesInRange: return "SELECT sequence, id, type, attributes FROM events WHERE sequence BETWEEN ?1 AND ?2"
         case .before:
             return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND first <= ?2 ORDER BY first, id LIMIT ?3"
         case .forget: return "DELETE FROM waiting WHERE delegate = ?1 AND state = 1 AND event > ?2"
@@ -182,7 +183,8 @@ extension SharedTransaction {
             run == nil ? .pull(.names) : .pull(.namesInRange),
             run.map { [.integer($0.lowerBound), .integer($0.upperBound)] } ?? [PullStatement.list(events)]
         ) { row throws(StoreError) in
-            (try row.natural(0, "position"), EventName(id: row.text(1), type: row.text(2)))
+            let isErased = row.optionalText(3)?.hasPrefix(erasedMark) == true
+            return (try row.natural(0, "position"), EventName(id: row.text(1), type: row.text(2), isErased: isErased))
         }
         let names = Dictionary(found) { $1 }
         if names.count == events.count { return names }
@@ -243,3 +245,6 @@ extension SharedStatements {
     }
 
 }
+
+/// The stored attributes of an erased event begin so.
+private let erasedMark = TextList.encode([Event.erasedMark])

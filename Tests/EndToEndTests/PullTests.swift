@@ -64,6 +64,31 @@ struct PullTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
+    @Test("what a consumer says of an event that was erased in the meantime is kept nowhere", arguments: [false, true])
+    func erasure(isOld: Bool) async throws {
+        let herald = try await HeraldProcess.start()
+        let path = try await register(herald, #", "retry_schedule": [0.01]"#)
+        for (id, subject) in [("o1", "alice"), ("o2", "bob"), ("o3", "alice")] {
+            _ = try await herald.publish("order.paid", #""id": "\#(id)", "subject": "\#(subject)""#)
+        }
+        let lease = try await herald.post(path + "/pull", "").string("lease") ?? ""
+        let erased = try await herald.send("DELETE", "/v1/subjects/alice")
+        #expect(erased.integer("events") == 2)
+        // After a restart, the mark is only in the store.
+        if isOld { _ = try await herald.stop() }
+        let server = isOld ? try await herald.restart() : herald
+        let settled = try await server.post(
+            path + "/ack",
+            #"{"lease": "\#(lease)", "failed": [{"id": "o1", "reason": "Alice"}, {"id": "o2", "reason": "Bob"}], "returned": ["o3"]}"#
+        )
+        #expect(settled.text == #"{"acked":2,"retrying":1,"exhausted":0,"returned":0}"#)
+        #expect(try await server.get(path + "/attempts").data.map { $0.text("detail") } == ["Bob"])
+        #expect(try await server.get("/v1/events/o1").text.contains("Alice") == false)
+        #expect(try await server.get("/v1/events/o3")["deliveries"]?.count == 0)
+        #expect(ids(try await server.post(path + "/pull?wait=60", "")) == ["o2"])
+        #expect(try await server.get("/v1/deliveries?state=dropped").data.isEmpty)
+    }
+
     @Test("invalid input is refused with its pointer, and an action of another kind is a conflict")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()

@@ -6,6 +6,8 @@ struct PullLane {
     let now: Int64
     let transaction: any StoreTransaction
     let context: WriteContext
+    /// Events that this transaction, or the last ones, have erased: memory may have them as they were.
+    let erased: ErasedEvents
     /// As it was before the write.
     let lane: LanePosition
     /// The position of the last event that was pulled.
@@ -26,8 +28,10 @@ struct PullLane {
     private var attemptBytes = 0
 
     init(
-        _ delegate: WebhookDelegate, _ state: PullState, _ context: WriteContext, _ transaction: any StoreTransaction
+        _ delegate: WebhookDelegate, _ state: PullState, _ context: WriteContext, _ transaction: any StoreTransaction,
+        erased: ErasedEvents
     ) {
+        self.erased = erased
         self.delegate = delegate
         lane = state.lane
         named = state.lease
@@ -71,7 +75,7 @@ struct PullLane {
         else { return nil }
         return lease.entries.reduce(into: [:]) { names, entry in
             let event = batch.events[Int(entry.event - first)]
-            names[entry.event] = EventName(id: event.id, type: event.type)
+            names[entry.event] = EventName(id: event.id, type: event.type, isErased: event.isErased)
         }
     }
 
@@ -126,7 +130,7 @@ struct PullLane {
 
     /// Ends a lease by one of the rules of `PullSettlement`.
     /// - Parameters:
-    ///   - names: of its events; may be empty if none is acknowledged and none fails.
+    ///   - names: of its events.
     ///   - isWhole: the rule acknowledges all events.
     ///   - keepsRow: the next lease that is held takes its row over. At most one in a write.
     mutating func end(
@@ -134,7 +138,12 @@ struct PullLane {
         _ rule: (inout PullSettlement) -> Void
     ) throws(StoreError) -> PullWrite.Settled {
         changesLeases = true
-        var settlement = PullSettlement(lease, of: delegate, rows: try rows(of: lease, all: !isWhole), now: now)
+        // Of an erased event nothing is recorded: what a consumer says of it would bring back what the erasure removed.
+        let remaining = PullLease(
+            delegate: lease.delegate, id: lease.id, createdAt: lease.createdAt, expiresAt: lease.expiresAt,
+            entries: lease.entries.filter { !erased.contains($0.event) && names[$0.event]?.isErased != true })
+        var settlement = PullSettlement(
+            remaining, of: delegate, rows: try rows(of: remaining, all: !isWhole), now: now)
         rule(&settlement)
         if named?.id == lease.id { named = nil } else { others = nil }
         if keepsRow { freed = lease.id } else { try transaction.removeLease(lease.id, of: delegate.key) }
@@ -156,14 +165,15 @@ struct PullLane {
         // In order, the next run waits for the end of the lease.
         if !part.waiting.isEmpty || delegate.settings.ordering == .strict { change.returnsEvents = true }
         return PullWrite.Settled(
-            acknowledged: settlement.acknowledged, retrying: settlement.retrying,
+            acknowledged: settlement.acknowledged + lease.entries.count - remaining.entries.count,
+            retrying: settlement.retrying,
             exhausted: settlement.exhausted.count, returned: settlement.returned)
     }
 
     /// Gives back the events of some leases that have one up to a position.
     mutating func release(through last: LogPosition) throws(StoreError) {
         for lease in try transaction.leases(of: delegate.key, through: last, limit: Self.releasedLeases) {
-            _ = try end(lease, [:]) { $0.release() }
+            _ = try end(lease, try names(of: lease)) { $0.release() }
         }
     }
 

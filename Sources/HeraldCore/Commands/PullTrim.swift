@@ -31,7 +31,7 @@ struct PullTrim: StoreCommand {
             guard let delegate = context.committed.registry.delegate(key: part.delegate),
                 let stored = try transaction.pullState(of: part.delegate, lease: nil)
             else { continue }
-            var lane = PullLane(delegate, stored, context, transaction)
+            var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
             try lane.release(through: through)
             let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
             lane.checkpoint.ended += rows.map(\.key)

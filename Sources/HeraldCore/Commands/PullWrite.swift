@@ -72,6 +72,7 @@ package struct PullWrite: Sendable {
     }
 
     package enum Outcome: Sendable {
+        /// Without the events that were erased since the scan.
         case claimed(PullLease)
         /// The proposal is out of date, or handed nothing out: the lane is there now. `hasEnded`: leases, or rows that wait for a retry,
         /// so that there are fewer for the next proposal.
@@ -123,7 +124,7 @@ extension PullWrite: RequestCommand {
         guard delegate.settings.kind == .pull else { return .wrongKind }
         // An earlier write of the transaction may have removed it.
         guard let state = try transaction.pullState(of: delegate.key, lease: action.lease) else { return .notFound }
-        var work = PullLane(delegate, state, context, transaction)
+        var work = PullLane(delegate, state, context, transaction, erased: plan.erased)
         let outcome = try outcome(&work)
         try work.write(&plan)
         switch outcome {
@@ -161,7 +162,7 @@ extension PullWrite: RequestCommand {
                 })
         case .release:
             guard let lease = work.openLease else { return .leaseEnded }
-            return .settled(try work.end(lease, [:]) { $0.release() })
+            return .settled(try work.end(lease, try work.names(of: lease)) { $0.release() })
         case .extend(_, let seconds):
             guard let lease = work.openLease else { return .leaseEnded }
             let end = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
@@ -196,13 +197,15 @@ extension PullWrite: RequestCommand {
         guard try work.areDue(proposal) else { return .moved(work.lane, hasEnded: false) }
         for row in proposal.ended { work.checkpoint.waiting.append(row) }
         work.position = proposal.to
-        if proposal.entries.isEmpty {
+        // The scan may have read what was erased since.
+        let entries = proposal.entries.filter { !work.erased.contains($0.event) }
+        if entries.isEmpty {
             let lane = LanePosition(delegate: work.delegate.key, cursor: proposal.to, position: proposal.to)
             return .moved(lane, hasEnded: !proposal.ended.isEmpty)
         }
         let lease = PullLease(
             delegate: work.delegate.key, id: work.context.ids.next("ls_", time: work.now), createdAt: work.now,
-            expiresAt: work.now + Int64(proposal.ackSeconds) * 1_000, entries: proposal.entries)
+            expiresAt: work.now + Int64(proposal.ackSeconds) * 1_000, entries: entries)
         try work.hold(lease)
         work.change.handedOut += lease.entries.count
         return .claimed(lease)

@@ -80,7 +80,7 @@ public final class Event: Sendable {
     package var isErased: Bool { !attributes.isEmpty && attributes[0] == Self.erasedMark }
 
     /// Publishers can't use an attribute with this name.
-    private static let erasedMark = KeyValue("herald.erased", "true")
+    package static let erasedMark = KeyValue("herald.erased", "true")
 
     /// Its bytes in the store differ from those that were written: its content is lost, and it is not served or sent. Only
     /// its position in the log is certain.

@@ -131,10 +131,12 @@ package struct LeaseTotals: Equatable, Sendable {
 package struct EventName: Equatable, Sendable {
     package let id: String
     package let type: String
+    package let isErased: Bool
 
-    package init(id: String, type: String) {
+    package init(id: String, type: String, isErased: Bool = false) {
         self.id = id
         self.type = type
+        self.isErased = isErased
     }
 }
 

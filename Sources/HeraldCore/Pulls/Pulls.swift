@@ -245,7 +245,13 @@ package final class Pulls: EventDelegate, PullObserver {
                 state.lines[pull.key]?.prefersRetries = !found.isRetry
                 state.lines[pull.key]?.searched = nil
             }
-            let events = found.parts.map { ($0.logged, $0.attempt) }
+            // Events that were erased after the search are in no lease.
+            var parts = found.parts
+            if parts.count != lease.entries.count {
+                let held = Set(lease.entries.map(\.event))
+                parts.removeAll { !held.contains($0.logged.sequence) }
+            }
+            let events = parts.map { ($0.logged, $0.attempt) }
             let ordering = delegate.settings.ordering
             finish(
                 pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore, ordering: ordering)))

@@ -377,6 +377,28 @@ struct PullTests {
         #expect(runs.count == 200 && Set(runs).count == 200)
     }
 
+    @Test("an event that is erased between the search and the claim is not handed out")
+    func erasedMeanwhile() async throws {
+        let delegate = try await register()
+        try await post(3)
+        let end = bench.hub.head
+        let entries = (end - 2...end).map { PullLease.Entry($0) }
+        let proposal = PullWrite.Proposal(from: end - 3, to: end, entries: entries, ended: [], ackSeconds: 30)
+        guard case .sought = try await write(delegate, .seek(to: end - 3)) else {
+            Issue.record("the position was not moved")
+            return
+        }
+        await withCheckedContinuation { continuation in
+            bench.hub.submit(DeliveryWrite(action: .erase([end - 1])) { _ in continuation.resume() })
+        }
+        guard case .claimed(let lease) = try await write(delegate, .claim(proposal)) else {
+            Issue.record("nothing was handed out")
+            return
+        }
+        #expect(lease.entries.map(\.event) == [end - 2, end])
+        #expect(try await pull(delegate).events.isEmpty)
+    }
+
     @Test("a seek to the end leaves nothing to retry")
     func seekingToTheEnd() async throws {
         let delegate = try await register()

@@ -81,7 +81,9 @@ extension MemoryTransaction {
     func names(of events: [LogPosition]) -> [LogPosition: EventName] {
         let contents = preview()
         return events.reduce(into: [:]) { names, position in
-            names[position] = contents.event(position).map { EventName(id: $0.id, type: $0.type) }
+            names[position] = contents.event(position).map {
+                EventName(id: $0.id, type: $0.type, isErased: $0.isErased)
+            }
         }
     }
 }
