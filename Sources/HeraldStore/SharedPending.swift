@@ -75,7 +75,8 @@ extension PendingEvent {
         do throws(StoreError) {
             let attributes = row.isNull(7) ? [] : try row.pairs(7)
             let (time, dueAt) = (try row.time(5), try row.time(8))
-            self.init(key: row.integer(0), event: event(at: time, attributes), dueAt: dueAt)
+            let event = event(at: time, attributes)
+            self.init(key: row.integer(0), event: event.isPlausible ? event : event.damaged(), dueAt: dueAt)
         } catch {
             self.init(key: row.integer(0), event: event(at: row.figure(5), []).damaged(), dueAt: row.figure(8))
         }

@@ -51,12 +51,12 @@ struct DamageTests {
             Timestamp(milliseconds: Clock.system.wall() + milliseconds).description
         }
         let herald = try await HeraldProcess.start()
-        for id in ["bad", "erased", "good"] {
+        for id in ["bad", "torn", "odd", "erased", "good"] {
             // The header becomes an attribute of the event.
             let posted = try await herald.post(
                 "/v1/events",
                 """
-                {"type": "trial.ending", "id": "\(id)", "subject": "user:\(id)", "data": {"n": 1},
+                {"type": "trial.\(id)", "id": "\(id)", "subject": "user:\(id)", "data": {"\(id)": 1},
                 "deliver_at": "\(time(in: 3_600_000))"}
                 """,
                 ["traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "mark=\(id)"])
@@ -65,23 +65,28 @@ struct DamageTests {
         #expect(try await herald.stop() == .exited(0))
         try damage(herald, "8:mark=bad", at: 0)
         try damage(herald, "11:mark=erased", at: 0)
+        // No JSON, and no type.
+        try damage(herald, #"{"torn": 1}"#, at: 0)
+        try damage(herald, "trial.odd", at: 2)
 
         let next = try await herald.restart()
-        #expect(Set(try await next.get("/v1/events?state=scheduled").data.map { $0.text("id") }).count == 3)
+        #expect(Set(try await next.get("/v1/events?state=scheduled").data.map { $0.text("id") }).count == 5)
         #expect(try await next.send("DELETE", "/v1/subjects/user:erased").status < 300)
-        for id in ["bad", "good"] {
+        for id in ["bad", "torn", "odd", "good"] {
             let moved = try await next.send("PATCH", "/v1/events/\(id)", #"{"deliver_at": "\#(time(in: 1))"}"#)
             #expect(moved.status == 200)
         }
         _ = try await next.get("/v1/events") { $0.data.map { $0.text("id") } == ["good"] }
-        let refused = try await next.get("/v1/events?state=refused") { $0.data.count == 1 }
-        #expect(refused.data[0].text("id") == "bad" && refused.data[0].text("raw_data") == #"{"n": 1}"#)
-        #expect(refused.data[0].text("reason") == "the event is damaged in the database")
+        let refused = try await next.get("/v1/events?state=refused") { $0.data.count == 3 }
+        #expect(Set(refused.data.map { $0.text("id") }) == ["bad", "torn", "odd"])
+        #expect(Set(refused.data.map { $0.text("raw_data") }) == [#"{"bad": 1}"#, #":"torn": 1}"#, #"{"odd": 1}"#])
+        #expect(refused.data.first { $0.text("id") == "odd" }?.text("type") == "herald.event.damaged")
+        #expect(refused.data.allSatisfy { $0.text("reason") == "the event is damaged in the database" })
         #expect(try await next.get("/v1/events?state=scheduled").data.isEmpty)
-        #expect(next.log("committed event refused: GET /v1/events?state=refused has it").count == 1)
+        #expect(next.log("committed event refused: GET /v1/events?state=refused has it").count == 3)
         let metrics = try await next.get("/metrics").text
         #expect(
-            metrics.contains("\nherald_pending_refused_total 1\n") && metrics.contains("\nherald_pending_events 0\n"))
+            metrics.contains("\nherald_pending_refused_total 3\n") && metrics.contains("\nherald_pending_events 0\n"))
     }
 
     /// Changes a byte of the first occurrence of a text in the database of a server that has stopped.

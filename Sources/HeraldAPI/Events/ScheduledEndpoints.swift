@@ -124,9 +124,19 @@ extension Call {
     }
 }
 
+extension Event {
+    /// The data of a damaged event may not be JSON.
+    fileprivate var withoutData: Event {
+        Event(
+            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes,
+            data: Array("null".utf8))
+    }
+}
+
 extension JSONObjectWriter {
     mutating func members(of pending: PendingEvent) {
-        members(of: pending.event)
+        let event = pending.event
+        members(of: event.isDamaged ? event.withoutData : event)
         members(ofSchedule: pending.dueAt)
     }
 

@@ -89,19 +89,22 @@ public final class Event: Sendable {
     /// Publishers can't use an attribute with this name.
     private static let damagedMark = KeyValue("herald.damaged", "true")
 
+    /// Responses give it instead of a type that is not valid.
+    private static let damagedType = "herald.event.damaged"
+
     /// Replaces a damaged event.
     /// - Parameters: app, id: those by which it was looked up, since what it says of itself can't be believed.
     package static func damaged(app: AppKey = .default, id: String = "damaged") -> Event {
         Event(
-            app: app, id: id, type: "herald.event.damaged", subject: nil, time: 0, attributes: [damagedMark],
+            app: app, id: id, type: damagedType, subject: nil, time: 0, attributes: [damagedMark],
             data: Array("null".utf8))
     }
 
-    /// The event of a row that has an impossible value. What can be read of it remains, for the operator.
+    /// The event of a row that has an impossible value. What is valid of it remains, for the operator.
     package func damaged() -> Event {
         Event(
-            app: app, id: id, type: type, subject: subject, time: time, attributes: [Self.damagedMark],
-            data: Array(data))
+            app: app, id: id, type: EventType.isValid(type) ? type : Self.damagedType, subject: subject, time: time,
+            attributes: [Self.damagedMark], data: Array(data))
     }
 
     /// The event without its content: what remains in the log after an erasure.

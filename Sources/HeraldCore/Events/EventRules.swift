@@ -70,3 +70,13 @@ extension EventDraft.Family {
         }
     }
 }
+
+extension Event {
+    /// Whether type and data of a stored event are valid. The row of a scheduled event has no checksum.
+    package var isPlausible: Bool {
+        EventType.isValid(type) && (try? JSONDocument(parsing: Array(data), limits: Self.storedLimits)) != nil
+    }
+
+    /// More than a publication may have.
+    private static let storedLimits = JSONLimits(depth: 128, values: .max, keyBytes: .max)
+}
