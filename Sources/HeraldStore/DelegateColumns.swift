@@ -124,6 +124,22 @@ extension WebhookDelegate {
     }
 }
 
+extension WebhookDelegate {
+    /// Reads a row of `columns` without the key of its sealed columns, which are left out.
+    /// - Throws: if Herald cannot have written one of the others.
+    package static func checkUnsealed(_ statement: some ResultRow) throws(StoreError) {
+        typealias Columns = DelegateColumns
+        let row = Columns.table.row(statement)
+        _ = try (row(Columns.app), row(Columns.start), row(Columns.version), row(Columns.status))
+        _ = try (row(Columns.createdAt), row(Columns.updatedAt), row(Columns.expiresAt), row(Columns.failingSince))
+        for term in try row(Columns.secretTerms) {
+            _ = try known(SigningSecret.Scheme(rawValue: term.key), "signature", term.key)
+        }
+        var settings = WebhookSettings(url: "")
+        for setting in Columns.settings where setting.column.seal == nil { try setting.read(row, &settings) }
+    }
+}
+
 extension WebhookSettings {
     fileprivate init(_ row: StoredRow<WebhookDelegate>) throws(StoreError) {
         self.init(url: "")

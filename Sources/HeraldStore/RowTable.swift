@@ -55,7 +55,7 @@ package struct RowTable<Row>: Sendable {
 
     /// A row of the columns of `list`.
     package func row(_ row: some ResultRow, _ sealer: ColumnSealer = .none) -> StoredRow<Row> {
-        StoredRow(row: row, sealer: sealer)
+        StoredRow(row: row, sealer: sealer, table: name)
     }
 }
 
@@ -63,6 +63,7 @@ package struct RowTable<Row>: Sendable {
 package struct StoredRow<Row> {
     fileprivate let row: any ResultRow
     fileprivate let sealer: ColumnSealer
+    fileprivate let table: String
 
     package func callAsFunction<Value>(_ column: Column<Row, Value>) throws(StoreError) -> Value {
         let index = column.place.index
@@ -71,7 +72,11 @@ package struct StoredRow<Row> {
         }
         var value = row.value(index)
         if let seal = column.seal { value = try sealer.open(value, seal(row.integer(0))) }
-        return try column.read(value)
+        do throws(StoreError) {
+            return try column.read(value)
+        } catch {
+            throw error.found(in: table)
+        }
     }
 }
 

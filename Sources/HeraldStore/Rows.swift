@@ -30,17 +30,21 @@ extension StoredAttempt {
     static let columnsOfTable = qualified(columns, by: "attempts")
 
     package init(_ row: some ResultRow) throws(StoreError) {
-        let failure = try row.optionalText(7).map { text throws(StoreError) in
-            try known(CallbackFailure(rawValue: text), "failure", text)
+        do throws(StoreError) {
+            let failure = try row.optionalText(7).map { text throws(StoreError) in
+                try known(CallbackFailure(rawValue: text), "failure", text)
+            }
+            var record = AttemptRecord(
+                delegate: try row.natural(1, "delegate"), event: try row.natural(2, "position"),
+                number: Int(row.figure(3)), startedAt: try row.time(4), duration: row.figure(5),
+                status: row.isNull(6) ? nil : Int(row.figure(6)),
+                failure: failure, detail: row.text(8), excerpt: row.bytes(9))
+            record.isReplay = row.integer(10) != 0
+            record.transport = TransportRecord(row)
+            self.init(id: try row.natural(0, "attempt"), record: record)
+        } catch {
+            throw error.found(in: "attempts", row: String(row.integer(0)))
         }
-        var record = AttemptRecord(
-            delegate: try row.natural(1, "delegate"), event: try row.natural(2, "position"),
-            number: Int(row.figure(3)), startedAt: try row.time(4), duration: row.figure(5),
-            status: row.isNull(6) ? nil : Int(row.figure(6)),
-            failure: failure, detail: row.text(8), excerpt: row.bytes(9))
-        record.isReplay = row.integer(10) != 0
-        record.transport = TransportRecord(row)
-        self.init(id: try row.natural(0, "attempt"), record: record)
     }
 }
 
@@ -119,11 +123,15 @@ extension DeliveryStatistics {
     package static let columns = "delegate, start, delivered, failed, latencies"
 
     package init(_ row: some ResultRow) throws(StoreError) {
-        self.init(
-            delegate: try row.natural(0, "delegate"), start: try row.time(1),
-            delivered: min(Int(row.figure(2)), DeliveryStatistics.maxCount),
-            failed: min(Int(row.figure(3)), DeliveryStatistics.maxCount),
-            latencies: try known(LatencyHistogram(text: row.text(4)), "histogram", row.text(4)))
+        do throws(StoreError) {
+            self.init(
+                delegate: try row.natural(0, "delegate"), start: try row.time(1),
+                delivered: min(Int(row.figure(2)), DeliveryStatistics.maxCount),
+                failed: min(Int(row.figure(3)), DeliveryStatistics.maxCount),
+                latencies: try known(LatencyHistogram(text: row.text(4)), "histogram", row.text(4)))
+        } catch {
+            throw error.found(in: "statistics", row: "\(row.integer(0)), \(row.integer(1))")
+        }
     }
 }
 
@@ -139,9 +147,13 @@ extension Volume {
 
     init(_ row: some ResultRow) throws(StoreError) {
         func count(_ column: Int32) -> Int { min(Int(row.figure(column)), DeliveryStatistics.maxCount) }
-        self.init(
-            app: try row.app(0), type: row.text(1), start: try row.time(2), events: count(3), delivered: count(4),
-            failed: count(5))
+        do throws(StoreError) {
+            self.init(
+                app: try row.app(0), type: row.text(1), start: try row.time(2), events: count(3), delivered: count(4),
+                failed: count(5))
+        } catch {
+            throw error.found(in: "volumes", row: "\(row.integer(0)), \(row.text(1)), \(row.integer(2))")
+        }
     }
 }
 
@@ -168,9 +180,13 @@ extension AuthStatus {
     package static let columns = "app, user_id, logged_in, \"user\", since, event_id"
 
     package init(_ row: some ResultRow) throws(StoreError) {
-        self.init(
-            app: try row.app(0), userID: row.text(1), isLoggedIn: row.integer(2) != 0, user: row.bytes(3),
-            since: try row.time(4), eventID: row.text(5))
+        do throws(StoreError) {
+            self.init(
+                app: try row.app(0), userID: row.text(1), isLoggedIn: row.integer(2) != 0, user: row.bytes(3),
+                since: try row.time(4), eventID: row.text(5))
+        } catch {
+            throw error.found(in: "auth_status", row: "\(row.integer(0)), \(row.text(1))")
+        }
     }
 }
 
@@ -178,7 +194,11 @@ extension AppState {
     package static let columns = "app, state, since, event_id"
 
     package init(_ row: some ResultRow) throws(StoreError) {
-        self.init(app: try row.app(0), state: row.bytes(1), since: try row.time(2), eventID: row.text(3))
+        do throws(StoreError) {
+            self.init(app: try row.app(0), state: row.bytes(1), since: try row.time(2), eventID: row.text(3))
+        } catch {
+            throw error.found(in: "app_states", row: String(row.integer(0)))
+        }
     }
 }
 
@@ -194,11 +214,17 @@ extension StoredAnswer {
     package static let columns = "fingerprint, status, headers, body"
 
     package init(_ row: some ResultRow, app: AppKey, key: String, _ columnSealer: ColumnSealer) throws(StoreError) {
-        let status = Int(row.figure(1))
-        guard (200...599).contains(status) else { throw .unreadable("status of a response", String(status)) }
-        self.init(
-            fingerprint: row.bytes(0), status: status, headers: try row.pairs(2),
-            body: try columnSealer.open(row.bytes(3), .answer(app, key: key)))
+        do throws(StoreError) {
+            let status = Int(row.figure(1))
+            guard (200...599).contains(status) else {
+                throw StoreError.unreadable("status of a response", String(status))
+            }
+            self.init(
+                fingerprint: row.bytes(0), status: status, headers: try row.pairs(2),
+                body: try columnSealer.open(row.bytes(3), .answer(app, key: key)))
+        } catch {
+            throw error.found(in: "answers", row: "\(app.rawValue), \(key)")
+        }
     }
 }
 

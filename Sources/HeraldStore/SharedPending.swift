@@ -58,7 +58,7 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
 }
 
 extension PendingEvent {
-    static let columns = "key, app, id, type, subject, time, data, attributes, due_at"
+    package static let columns = "key, app, id, type, subject, time, data, attributes, due_at"
     static let columnsOfTable = columns.split(separator: ", ").map { "pending.\($0)" }.joined(separator: ", ")
     private static let columnCount: Int32 = 9
 

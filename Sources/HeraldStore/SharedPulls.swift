@@ -71,12 +71,17 @@ extension PullLease {
     package static let columns = "delegate, id, created_at, expires_at, entries"
 
     /// - Parameter first: the number of the first of its columns.
-    init(_ row: some ResultRow, from first: Int32 = 0) throws(StoreError) {
-        let entries = try row.withBytes(first + 4) { bytes in Result { () throws(StoreError) in try Self.decode(bytes) }
-        }.get()
-        self.init(
-            delegate: try row.natural(first, "delegate"), id: row.text(first + 1), createdAt: try row.time(first + 2),
-            expiresAt: try row.time(first + 3), entries: entries)
+    package init(_ row: some ResultRow, from first: Int32 = 0) throws(StoreError) {
+        do throws(StoreError) {
+            let entries = try row.withBytes(first + 4) { bytes in
+                Result { () throws(StoreError) in try Self.decode(bytes) }
+            }.get()
+            self.init(
+                delegate: try row.natural(first, "delegate"), id: row.text(first + 1),
+                createdAt: try row.time(first + 2), expiresAt: try row.time(first + 3), entries: entries)
+        } catch {
+            throw error.found(in: "leases", row: "\(row.integer(first)), \(row.text(first + 1))")
+        }
     }
 
     var values: [ColumnValue] {

@@ -28,6 +28,13 @@ extension StoreError {
     package static func unreadable(_ what: String, _ found: String) -> StoreError {
         .unreadable(reason: "it holds an impossible \(what), \(found)")
     }
+
+    /// An unreadable value with its table and row; other errors unchanged.
+    /// - Parameter row: names the row in its table, if it is known.
+    package func found(in table: String, row: String? = nil) -> StoreError {
+        guard case .unreadable(let reason) = self else { return self }
+        return .unreadable(reason: "\(reason), in the table \(table)" + (row.map { ", row \($0)" } ?? ""))
+    }
 }
 
 extension ResultRow {

@@ -41,7 +41,8 @@ struct HostileValueTests {
             try transaction.append(
                 (1...2_100).map { Event(id: "e\($0)", subject: "s", attributes: [KeyValue("a", "b")], audience: nil) })
             try transaction.setAuthStatus(
-                AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [], since: 1, eventID: "e1"))
+                AuthStatus(
+                    app: .default, userID: "u", isLoggedIn: true, user: Array("null".utf8), since: 1, eventID: "e1"))
             try transaction.setAppState(AppState(app: .default, state: Array("{}".utf8), since: 1, eventID: "e1"))
             try transaction.setAnswer(
                 StoredAnswer(fingerprint: [1], status: 202, headers: [], body: []), app: .default, key: "k",
@@ -215,6 +216,46 @@ struct HostileValueTests {
         try makeDatabase()
         #expect(try write("'-1:'", into: Column(table: "events", name: "attributes", type: "TEXT")))
         try look(at: "events.attributes")
+    }
+
+    @Test(
+        "the check names the table and the row of each value that the server cannot read, and a salvage leaves them out"
+    )
+    func named() throws {
+        try makeDatabase()
+        let report = try DatabaseCheck.run(path)
+        #expect(report.isGood, "\(report.lines)")
+        let whole = try #require(bytes(database))
+        let cases = [
+            ("UPDATE delegates SET status = '' WHERE key = 1", "delegates: row 1 can't be read"),
+            ("UPDATE delegates SET secret_terms = '' WHERE key = 2", "delegates: row 2 can't be read"),
+            ("UPDATE apps SET portal_language = 'xx'", "apps: row 2 can't be read"),
+            ("UPDATE keys SET scopes = 'x'", "keys: row key_1 can't be read"),
+            ("UPDATE passes SET kind = 77", "passes: row (32 bytes) can't be read"),
+            ("UPDATE event_types SET check_mode = 'x'", "event_types: row 1, a.b can't be read"),
+            ("UPDATE event_types SET schema = x'7b'", "event_types: row 1, a.b can't be read: schema is not JSON"),
+            ("UPDATE auth_status SET user = x''", "auth_status: row 1, u can't be read"),
+            ("UPDATE app_states SET state = CAST('{' AS BLOB)", "app_states: row 1 can't be read: state is not JSON"),
+            ("UPDATE answers SET headers = 'garbage'", "answers: row 1, k can't be read"),
+            ("INSERT INTO leases VALUES (1, 'lse_1', 1, 2, x'', NULL)", "leases: row 1, lse_1 can't be read"),
+            ("UPDATE attempts SET failure = 'z' || char(27)", "attempts: row "),
+            ("UPDATE statistics SET latencies = '3:nan'", "statistics: row 1, 300000 can't be read"),
+        ]
+        for (change, line) in cases {
+            HeraldSQLiteTests.write(whole, to: database)
+            do {
+                let connection = try Connection(path: database, .readWrite)
+                try connection.execute(change)
+                _ = try connection.checkpoint(.truncate)
+            }
+            let lines = try DatabaseCheck.run(path).lines.filter { !$0.isGood }.map(\.text)
+            #expect(lines.contains { $0.hasPrefix(line) }, "\(change): \(lines)")
+            #expect(!lines.joined().contains("\u{1B}"))
+            let salvaged = TemporaryFolder()
+            _ = try Salvage.run(from: path, to: salvaged.path + "/new")
+            #expect(try DatabaseCheck.run(salvaged.path + "/new").isGood, "\(change), salvaged")
+            for name in ["herald.db-wal", "herald.db-shm"] { unlink("\(path)/\(name)") }
+        }
     }
 
     private func look(at place: String) throws {

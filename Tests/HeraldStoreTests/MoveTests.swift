@@ -103,7 +103,7 @@ struct MoveTests {
             try transaction.setSession(Session(digest: [2], kind: .link, app: other, key: "key_1", expiresAt: 9))
             try transaction.setEventType(
                 EventTypeRecord(
-                    app: .default, type: "a.b", description: "d\0", example: [0, 1], schema: nil, check: .off,
+                    app: .default, type: "a.b", description: "d\0", example: [49], schema: nil, check: .off,
                     createdAt: 1,
                     updatedAt: 1, version: 1))
             try transaction.setAuthStatus(

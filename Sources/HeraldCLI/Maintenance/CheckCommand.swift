@@ -4,8 +4,8 @@ extension Command {
     static let check = Command(
         name: "check", summary: "say whether a database or a backup is intact",
         details: """
-            Reads all of it and changes nothing: the write-ahead log, the structure of the file, the checksum of each event, and
-            what must hold between the log, the lanes and the deliveries. The server may run.
+            Reads all of it and changes nothing: the write-ahead log, the structure of the file, the checksum of each event, the
+            values of all other rows, and what must hold between the log, the lanes and the deliveries. The server may run.
 
             \(MaintenanceCommand.exitCodes)
             """,

@@ -66,6 +66,7 @@ package enum DatabaseCheck {
                     "events: not checked, since an older version wrote the database (schema version \(version))")
             }
             try numbers(connection, &report)
+            try rows(connection, &report)
             let head = try events(connection, &report)
             try invariants(connection, head, &report)
         } catch {
@@ -128,6 +129,26 @@ package enum DatabaseCheck {
             let count = try connection.integer("SELECT count(*) FROM \(table) WHERE \(isWrong)")
             if count > 0 { report.bad("\(table): \(count) rows with impossible numbers") }
         }
+    }
+
+    /// Reports the rows with which the server would refuse to start, or refuse requests.
+    private static func rows(_ connection: Connection, _ report: inout Report) throws(StoreError) {
+        let isSealed = try connection.integer("SELECT count(*) FROM sealing") > 0
+        for table in UnreadableRows.all(isSealed: isSealed) {
+            let (found, count) = try table.find(connection, limit: named)
+            for row in found { report.bad(plain("\(table.table): row \(row.name) can't be read: \(row.reason)")) }
+            if count > found.count { report.bad("\(table.table): \(count - found.count) more rows can't be read") }
+        }
+    }
+
+    /// Any value may be in a damaged row: no control characters reach the terminal.
+    private static func plain(_ text: String) -> String {
+        let question: Unicode.Scalar = "?"
+        var plain = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars.prefix(300) {
+            plain.append(scalar.properties.generalCategory == .control ? question : scalar)
+        }
+        return String(plain)
     }
 
     /// - Returns: the position of the last event.

@@ -93,6 +93,13 @@ package enum Salvage {
             try to.execute("DELETE FROM \(table) WHERE \(isWrong)")
             if to.changes > 0 { report.bad("\(table): \(to.changes) rows with impossible numbers were left out") }
         }
+        let isSealed = try to.integer("SELECT count(*) FROM sealing") > 0
+        // A scheduled event that is damaged is put aside by the server, with its data.
+        for rows in UnreadableRows.all(isSealed: isSealed) where rows.table != "pending" {
+            let found = try rows.find(to).rows
+            try rows.remove(found, to)
+            if !found.isEmpty { report.bad("\(rows.table): \(found.count) rows that can't be read were left out") }
+        }
         try TableCopy("events", from, to).runEvents(&report)
         // Remove the rows of lost delegates. A lost lane starts at the common position.
         for table in ["lanes", "waiting", "replays", "statistics", "unannounced", "leases"] {

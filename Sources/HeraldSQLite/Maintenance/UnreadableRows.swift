@@ -1,0 +1,152 @@
+import HeraldCore
+import HeraldStore
+
+/// Finds the rows that the server could not read. Each is read with the decoder of the server, and its JSON is checked.
+struct UnreadableRows {
+    let table: String
+    /// The columns of the primary key.
+    private let key: [String]
+    /// As `read` expects them.
+    private let columns: String
+    /// Columns with JSON, or NULL.
+    private let json: [String]
+    /// Excludes tombstones, which the server does not read.
+    private let condition: String
+    private let read: (Statement) throws(StoreError) -> Void
+
+    /// A row that could not be read.
+    struct Row {
+        let key: [ColumnValue]
+        let reason: String
+
+        /// The values of its key, for reports.
+        var name: String {
+            key.map { value in
+                switch value {
+                case .null: "NULL"
+                case .integer(let number): String(number)
+                case .real(let number): String(number)
+                case .text(let text): text
+                case .blob(let bytes): "(\(bytes.count) bytes)"
+                }
+            }.joined(separator: ", ")
+        }
+    }
+
+    private init(
+        _ table: String, key: [String], _ columns: String, json: [String] = [], where condition: String = "TRUE",
+        _ read: @escaping (Statement) throws(StoreError) -> Void
+    ) {
+        self.table = table
+        self.key = key
+        self.columns = columns
+        self.json = json
+        self.condition = condition
+        self.read = read
+    }
+
+    /// The tables with values that can be unreadable. `DatabaseCheck` checks the numbers of all tables by itself.
+    /// - Parameter isSealed: the sealed columns are not read, since there is no key for them.
+    static func all(isSealed: Bool) -> [UnreadableRows] {
+        let exists = "deleted_at IS NULL"
+        return [
+            UnreadableRows("delegates", key: ["key"], WebhookDelegate.columns, where: exists) {
+                row throws(StoreError) in
+                if isSealed {
+                    try WebhookDelegate.checkUnsealed(row)
+                } else {
+                    _ = try WebhookDelegate(row, ColumnSealer.none)
+                }
+            },
+            UnreadableRows("apps", key: ["key"], App.columns, where: exists) { row throws(StoreError) in
+                _ = try App(row)
+            },
+            UnreadableRows("keys", key: ["id"], APIKey.columns) { row throws(StoreError) in _ = try APIKey(row) },
+            UnreadableRows("passes", key: ["digest"], Session.columns) { row throws(StoreError) in
+                _ = try Session(row)
+            },
+            UnreadableRows(
+                "event_types", key: ["app", "type"], EventTypeRecord.columns, json: ["example", "schema"]
+            ) { row throws(StoreError) in
+                _ = try EventTypeRecord(row)
+            },
+            UnreadableRows("auth_status", key: ["app", "user_id"], AuthStatus.columns, json: ["\"user\""]) {
+                row throws(StoreError) in
+                _ = try AuthStatus(row)
+            },
+            UnreadableRows("app_states", key: ["app"], AppState.columns, json: ["state"]) { row throws(StoreError) in
+                _ = try AppState(row)
+            },
+            // The body may be sealed, and any bytes are one.
+            UnreadableRows("answers", key: ["app", "key"], StoredAnswer.columns + ", app, key") {
+                row throws(StoreError) in
+                _ = try StoredAnswer(row, app: AppKey(rawValue: row.integer(4)), key: row.text(5), ColumnSealer.none)
+            },
+            UnreadableRows("leases", key: ["delegate", "id"], PullLease.columns) { row throws(StoreError) in
+                _ = try PullLease(row)
+            },
+            UnreadableRows("audit", key: ["id"], StoredAuditEntry.columns) { row throws(StoreError) in
+                _ = try StoredAuditEntry(row)
+            },
+            UnreadableRows("attempts", key: ["id"], StoredAttempt.columns) { row throws(StoreError) in
+                _ = try StoredAttempt(row)
+            },
+            UnreadableRows("statistics", key: ["delegate", "start"], DeliveryStatistics.columns) {
+                row throws(StoreError) in
+                _ = try DeliveryStatistics(row)
+            },
+            UnreadableRows("pending", key: ["key"], PendingEvent.columns, json: ["data"]) { row throws(StoreError) in
+                // The server puts such an event aside when it is due.
+                if PendingEvent(row).event.isDamaged {
+                    throw StoreError.unreadable(reason: "the event is damaged")
+                }
+            },
+        ]
+    }
+
+    /// Reads all rows.
+    /// - Parameter limit: the maximum number of rows to return.
+    func find(_ connection: Connection, limit: Int = .max) throws(StoreError) -> (rows: [Row], count: Int) {
+        let checks = json.map { ", \($0) IS NULL OR json_valid(CAST(\($0) AS TEXT))" }.joined()
+        let statement = try Statement(
+            connection,
+            "SELECT \(columns)\(checks), \(key.joined(separator: ", ")) FROM \(table) WHERE \(condition)")
+        defer { statement.reset() }
+        let first = Int32(columns.split(separator: ",").count)
+        let keys = first + Int32(json.count)
+        var found: [Row] = []
+        var count = 0
+        while try statement.step() {
+            guard let reason = try reason(statement, first) else { continue }
+            count += 1
+            if found.count < limit {
+                found.append(Row(key: key.indices.map { statement.value(keys + Int32($0)) }, reason: reason))
+            }
+        }
+        return (found, count)
+    }
+
+    /// - Parameter first: the first column with the check of a JSON column.
+    /// - Returns: why the current row can't be read; `nil` if it can.
+    private func reason(_ row: Statement, _ first: Int32) throws(StoreError) -> String? {
+        do throws(StoreError) {
+            try read(row)
+        } catch {
+            guard case .unreadable(let reason) = error else { throw error }
+            return reason
+        }
+        let wrong = json.indices.first { row.integer(first + Int32($0)) == 0 }
+        return wrong.map { "\(json[$0]) is not JSON" }
+    }
+
+    /// Removes rows that `find` has returned.
+    func remove(_ rows: [Row], _ connection: Connection) throws(StoreError) {
+        if rows.isEmpty { return }
+        let isMeant = key.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+        let removal = try Statement(connection, "DELETE FROM \(table) WHERE \(isMeant)")
+        for row in rows {
+            for (index, value) in row.key.enumerated() { removal.bind(Int32(index) + 1, value) }
+            try removal.run()
+        }
+    }
+}
