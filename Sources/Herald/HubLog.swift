@@ -35,6 +35,10 @@ final class HubLog: StopObserver, StorageObserver {
                 LogEntry(
                     .info, "the storage works again",
                     ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]))
+        case .unreadable(let error):
+            write(
+                LogEntry(
+                    .error, "a stored row cannot be read, and what reads it fails", ["reason": error.description]))
         case .lost(let error):
             write(
                 LogEntry(

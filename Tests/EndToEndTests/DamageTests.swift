@@ -89,6 +89,56 @@ struct DamageTests {
             metrics.contains("\nherald_pending_refused_total 3\n") && metrics.contains("\nherald_pending_events 0\n"))
     }
 
+    @Test("a row that cannot be read fails the requests that read it with 500, and nothing else; herald check names it")
+    func unreadableRows() async throws {
+        let herald = try await HeraldProcess.start()
+        let delegate = try await herald.register("http://127.0.0.1:9/").id
+        let key = ["Idempotency-Key": "k0"]
+        let body = #"{"type": "order.placed"}"#
+        let posted = try await herald.post("/v1/events", body, key)
+        #expect(posted.status == 202)
+        let attempts = "/v1/delegates/\(delegate)/attempts"
+        _ = try await herald.get(attempts) { !$0.data.isEmpty }
+        #expect(try await herald.stop() == .exited(0))
+
+        let data = herald.folder.path + "/data"
+        let code = """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1])
+            db.execute("UPDATE answers SET headers = 'garbage' WHERE key = 'k0'")
+            db.execute("UPDATE attempts SET failure = 'zzz'")
+            db.commit()
+            db.close()
+            """
+        let (end, text) = try await ChildProcess.run("python3", ["-c", code, data + "/herald.db"])
+        #expect(end == .exited(0), "\(text)")
+        let check = try await Binary.run(["check", data])
+        #expect(check.end == .exited(65))
+        #expect(check.text.contains("BAD  answers: row 1, k0 can't be read"), "\(check.text)")
+        #expect(check.text.contains("BAD  attempts: row "), "\(check.text)")
+
+        let next = try await herald.restart()
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<20 { group.addTask { try await next.post("/v1/events", body).status } }
+            group.addTask { try await next.post("/v1/events", body, key).status }
+            var all: [Int] = []
+            for try await status in group { all.append(status) }
+            return all
+        }
+        #expect(statuses.sorted() == Array(repeating: 202, count: 20) + [500])
+        #expect(try await next.get("/readyz").status == 200)
+        for answer in [try await next.post("/v1/events", body, key), try await next.get(attempts)] {
+            #expect(answer.status == 500 && answer.problem == "internal")
+            #expect(answer.header("retry-after") == nil)
+            #expect(answer.text.contains("A stored row can't be read"))
+        }
+        let message = "a stored row cannot be read, and requests that read it are refused with 500"
+        try await eventually("the log names the row") { !next.log(message).isEmpty }
+        let reason = next.log(message).first?["reason"]?.string ?? ""
+        #expect(reason.contains("in the table answers, row 1, k0"), "\(reason)")
+        #expect(next.log("the storage has failed, and requests that write are refused with 503").isEmpty)
+    }
+
     /// Changes a byte of the first occurrence of a text in the database of a server that has stopped.
     private func damage(_ herald: HeraldProcess, _ text: String, at offset: Int) throws {
         let database = herald.folder.path + "/data/herald.db"

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldRuntime
 
 /// A request that was authorized by its header section.
 protocol Admission: AnyObject, Sendable {
@@ -145,8 +146,10 @@ final class Call: Sendable {
             } catch let problem as Problem {
                 send(problem)
             } catch let error as HubError {
+                if case .store(let cause) = error { hub.storage.requestFailed(cause, at: hub.clock.monotonic()) }
                 send(Problem(error))
             } catch let error as StoreError {
+                hub.storage.requestFailed(error, at: hub.clock.monotonic())
                 send(Problem(error))
             } catch {
                 send(Problem(StoreError.failed(reason: "\(error)")))

@@ -346,6 +346,11 @@ extension Problem {
 
     /// The cause is for the operator: the detail describes only the consequence for the client.
     init(_ error: StoreError) {
+        // To try again would not help.
+        if case .unreadable = error {
+            self = .unreadableRow
+            return
+        }
         let detail =
             switch error {
             case .full: "Nothing was done. The service continues by itself when there is space."
@@ -355,6 +360,10 @@ extension Problem {
             }
         self = .unavailable(error.problem, detail, retryAfter: 5)
     }
+
+    static let unreadableRow = Problem(
+        status: 500, name: "internal", title: "An internal error occurred",
+        detail: "A stored row can't be read. Nothing was done. `herald check` names the row, and the log says more.")
 
     /// The store has not responded in time.
     static let storeIsSilent = Problem(StoreError.unavailable(reason: "it does not respond"))
@@ -370,9 +379,8 @@ extension Problem {
             case .notWritable: "The files of the store cannot be written."
             default: "The store fails."
             }
-        let problem = Problem(error)
         return .unavailable(
-            problem.name, problem.title,
+            error.problem,
             cause + " Events are refused, or soon will be. Herald tries again by itself; its log says more.",
             retryAfter: 5)
     }

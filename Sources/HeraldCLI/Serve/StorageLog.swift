@@ -37,6 +37,10 @@ final class StorageLog: StorageObserver {
             log.write(.info, "the storage works again") {
                 ["data": place, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
             }
+        case .unreadable(let error):
+            log.write(.error, "a stored row cannot be read, and requests that read it are refused with 500") {
+                ["data": place, "reason": error.description]
+            }
         case .lost(let error):
             if case .replaced(_, let reason) = error {
                 log.warning(

@@ -204,7 +204,7 @@ package final class LogWriter: Sendable {
         let started = clock.monotonic()
         let commit: Commit
         do {
-            commit = try self.commit(batch, &state, &plan)
+            commit = try self.commit(&batch, &state, &plan)
         } catch {
             fail(batch, error)
             return
@@ -225,10 +225,11 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and
-    /// when it is not known whether it was committed.
+    /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, when it
+    /// is not known whether it was committed, and without a submission that has found a row that can't be read.
+    /// - Parameter batch: in the end, the submissions that are not completed yet.
     private func commit(
-        _ batch: [Intake.Submission], _ state: inout State, _ plan: inout WritePlan
+        _ batch: inout [Intake.Submission], _ state: inout State, _ plan: inout WritePlan
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
         var isUnknown = false
@@ -237,6 +238,8 @@ package final class LogWriter: Sendable {
         var wasCommitted = false
         var outdated = 0
         while true {
+            /// The index of the submission that is being performed.
+            var current: Int?
             do {
                 let commit = try store.transaction(kind) { transaction throws(StoreError) in
                     if kind == .deciding {
@@ -250,7 +253,11 @@ package final class LogWriter: Sendable {
                     // A constant: passing the mutable `state` would copy it for each submission.
                     let before = state
                     plan = before.plan(isRepeated: isUnknown && name == nil)
-                    for submission in batch { try perform(submission, before.cluster, transaction, &plan) }
+                    for (index, submission) in batch.enumerated() {
+                        current = index
+                        try perform(submission, before.cluster, transaction, &plan)
+                    }
+                    current = nil
                     try context.append(transaction, &plan)
                     try countBlocks(transaction, before, &plan)
                     if kind == .deciding, let noted = try before.cluster.record(plan.effects, transaction) {
@@ -274,6 +281,11 @@ package final class LogWriter: Sendable {
                     isUnknown = true
                     if kind == .deciding { name = plan.name }
                     kind = .deciding
+                case .unreadable where !isUnknown:
+                    // The storage works: the row concerns this submission only.
+                    guard let index = current else { throw error }
+                    refuse(batch.remove(at: index), error)
+                    health.requestFailed(error, at: clock.monotonic())
                 default: throw error
                 }
             }
@@ -396,12 +408,14 @@ package final class LogWriter: Sendable {
         // Before any response, which would claim more than is known.
         if case .syncFailed = error { hooks.onDurabilityLost(error) }
         health.failed(error, refused: batch.count { $0.isRequest }, at: clock.monotonic())
-        for submission in batch {
-            switch submission {
-            case .publish(let publication): publication.completion(.refused(.store(error)))
-            case .checkpoint(_, let answer): answer(false)
-            case .command(let command): command.refuse(.store(error))
-            }
+        for submission in batch { refuse(submission, error) }
+    }
+
+    private func refuse(_ submission: Intake.Submission, _ error: StoreError) {
+        switch submission {
+        case .publish(let publication): publication.completion(.refused(.store(error)))
+        case .checkpoint(_, let answer): answer(false)
+        case .command(let command): command.refuse(.store(error))
         }
     }
 }

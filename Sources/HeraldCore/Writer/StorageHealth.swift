@@ -39,6 +39,8 @@ package final class StorageHealth: Sendable {
         case recovered(milliseconds: Int64, refused: Int)
         /// The open files are no longer in the folder. Nothing more is written; this is the last change.
         case lost(StoreError)
+        /// A request has read a row that can't be read. The storage works. Reported once a minute at most, on any thread.
+        case unreadable(StoreError)
     }
 
     private struct Outage {
@@ -58,12 +60,16 @@ package final class StorageHealth: Sendable {
         var lastCheckpoint: Int64 = 0
         var failedCheckpoints = 0
         var backups: Backups?
+        /// When the next row that can't be read is reported, in monotonic nanoseconds.
+        var nextUnreadable: Int64 = .min
     }
 
     private let state = Mutex(State())
     package let observers = MulticastDelegate<any StorageObserver>()
     /// Nanoseconds between two probes while the storage fails and no request writes.
     static let probeInterval: Int64 = 1_000_000_000
+    /// Nanoseconds between two reports of rows that can't be read.
+    static let unreadableInterval: Int64 = 60_000_000_000
 
     // MARK: Any thread
 
@@ -88,6 +94,19 @@ package final class StorageHealth: Sendable {
 
     /// The number of failed checkpoints of the write-ahead log since the start.
     package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
+
+    /// Call it when a request has failed. Reports a row that can't be read, and ignores all other errors: the row concerns one
+    /// request, and the storage works.
+    /// - Parameter now: monotonic nanoseconds.
+    package func requestFailed(_ error: StoreError, at now: Int64) {
+        guard case .unreadable = error else { return }
+        let isDue = state.withLock { state in
+            guard now >= state.nextUnreadable else { return false }
+            state.nextUnreadable = now + Self.unreadableInterval
+            return true
+        }
+        if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
+    }
 
     // MARK: The writer's thread
 
@@ -171,6 +190,6 @@ package final class StorageHealth: Sendable {
 
 /// Called when the storage begins to fail, and when it works again.
 package protocol StorageObserver: AnyObject, Sendable {
-    /// The writer's thread; must not wait.
+    /// The writer's thread, for `unreadable` any thread; must not wait.
     func storageChanged(_ change: StorageHealth.Change)
 }

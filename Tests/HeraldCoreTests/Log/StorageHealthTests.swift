@@ -16,6 +16,7 @@ struct StorageHealthTests {
                 case .failed(let part, _): "\(part)"
                 case .recovered(let milliseconds, let refused): "works after \(milliseconds), \(refused) refused"
                 case .lost: "lost"
+                case .unreadable: "unreadable"
                 }
             lines.withLock { $0.append(line) }
         }
@@ -75,6 +76,16 @@ struct StorageHealthTests {
         commit(7, .done)
         #expect(works)
         #expect(book.all == ["checkpoints", "commits", "works after 6000, 1 refused"])
+    }
+
+    @Test("a row that cannot be read is reported once a minute, and the storage works")
+    func unreadable() {
+        let row = StoreError.unreadable(reason: "a list in it is malformed")
+        commit(1)
+        for second: Int64 in [2, 3, 61, 62] { health.requestFailed(row, at: second * 1_000_000_000) }
+        health.requestFailed(.full, at: 200_000_000_000)
+        #expect(works)
+        #expect(book.all == ["unreadable", "unreadable"])
     }
 
     @Test("it is tried once a second while it fails and nothing is written, and not otherwise")
