@@ -116,7 +116,8 @@ extension CurlSender {
         if let plan = target.recipe?.plan, callback.purpose != .handshake, (200...299).contains(status),
             !plan.isSuccess(status: status, body: transfer.excerpt)
         {
-            verdict = .failed(.responseRefused, detail: "status \(status): the body does not fit /request/success")
+            let reason = code == HERALD_CURL_TIMEOUT ? "did not end in time for" : "does not fit"
+            verdict = .failed(.responseRefused, detail: "status \(status): the body \(reason) /request/success")
         }
         var outcome = CallbackOutcome(verdict: verdict, duration: duration, excerpt: excerpt, transport: transport)
         if status == 401, let tokens = target.tokens { outcome.isStale = tokens.refused(before: transfer.startedAt) }

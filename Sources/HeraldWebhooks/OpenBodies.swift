@@ -1,6 +1,6 @@
 /// The responses whose header section is complete, and whose body is not.
 ///
-/// The status decides the outcome, so a body has half a second to end, and is cut off then. Owned by one sender and
+/// The status decides the outcome of these, so a body has half a second to end, and is cut off then. Owned by one sender and
 /// confined to its thread.
 final class OpenBodies {
     private struct Entry {

@@ -1,3 +1,5 @@
+import HeraldCore
+
 // What a response does to a transfer. Called from within libcurl.
 extension Transfer {
     /// Takes a status line, a header line, or the empty line that ends the section.
@@ -17,11 +19,20 @@ extension Transfer {
         }
     }
 
-    /// The outcome is known from here on.
+    /// Unless the body decides, the outcome is known from here on.
     private func decide() {
         decidedAt = CurlSender.now()
-        openBodies.insert(self)
+        if !isDecidedByBody { openBodies.insert(self) }
         allowMore()
+    }
+
+    /// Whether the outcome depends on the body, which then has as long as the response. That of a test call may be a challenge.
+    private var isDecidedByBody: Bool {
+        switch callback?.purpose {
+        case .token, .test: true
+        case .delivery: target?.recipe?.plan.success != nil
+        case .handshake, nil: false
+        }
     }
 
     /// The new connection is ready for the request.

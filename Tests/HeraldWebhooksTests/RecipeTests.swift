@@ -142,6 +142,27 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(outcome.excerpt.count == 1024)
     }
 
+    @Test("a body that decides the outcome is read although it comes late")
+    func lateBody() async throws {
+        let replies = try ScriptedReplies()
+        let receiver = try Receiver { replies.reply(to: $0) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        // Eleven bytes in 1.5 s: three times as long as other bodies have.
+        let url = receiver.url("/body/%7B%22ok%22:true%7D/drip/150")
+        let made = try recipe(#"{"success": {"body": {"ok": [true]}}}"#)
+        let decided = await loop.send(delegate(url, timeout: 600) { $0.request = made })
+        #expect(decided.isSuccess, "\(decided)")
+        let tested = await loop.send(delegate(url, timeout: 600), purpose: .test)
+        #expect(tested.excerpt == Array(#"{"ok":true}"#.utf8), "\(tested)")
+        let short = await loop.send(delegate(url, timeout: 1) { $0.request = made })
+        // On a slow machine, the time ends before the headers come.
+        #expect(short.failure == .timeout || short.detail.contains("in time"), "\(short)")
+    }
+
     @Test("what can't be made is never sent, and says where the reason is")
     func notMade() async throws {
         for (json, place) in [
