@@ -52,6 +52,18 @@ private struct Unique: OptionSet {
     static let authorization = Unique(rawValue: 8)
     static let contentType = Unique(rawValue: 16)
     static let idempotencyKey = Unique(rawValue: 32)
+
+    /// The rule that a second field of this name breaks.
+    var repetition: RequestFailure.Rule {
+        switch self {
+        case .host: .repeatedHost
+        case .contentLength: .repeatedContentLength
+        case .transferEncoding: .repeatedTransferEncoding
+        case .authorization: .repeatedAuthorization
+        case .contentType: .repeatedContentType
+        default: .repeatedIdempotencyKey
+        }
+    }
 }
 
 /// The framing of the body according to the fields.
@@ -81,7 +93,7 @@ extension HeadRules {
                 if isExpectation, !Self.spells(bytes, value, "100-continue") { throw .unknownExpectation }
                 continue
             }
-            if !framing.seen.insert(unique).inserted { throw .malformed(.repeatedField) }
+            if !framing.seen.insert(unique).inserted { throw .malformed(unique.repetition) }
             switch unique {
             case .host:
                 let name = try Self.hostName(bytes, value)

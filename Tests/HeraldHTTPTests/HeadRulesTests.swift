@@ -117,8 +117,15 @@ struct HeadRulesTests {
             ([("X\u{80}", "a")], .malformed(.fieldName)),
             ([("X", "a\nb")], .malformed(.fieldValue)),
             ([("X", "\0")], .malformed(.fieldValue)),
-            ([("Host", "localhost")], .malformed(.repeatedField)),
-            ([("Content-Length", "1"), ("content-length", "1")], .malformed(.repeatedField)),
+            ([("Host", "localhost")], .malformed(.repeatedHost)),
+            ([("Content-Length", "1"), ("content-length", "1")], .malformed(.repeatedContentLength)),
+            ([("Authorization", "a"), ("Authorization", "a")], .malformed(.repeatedAuthorization)),
+            ([("Content-Type", "a"), ("Content-Type", "a")], .malformed(.repeatedContentType)),
+            ([("Idempotency-Key", "a"), ("Idempotency-Key", "a")], .malformed(.repeatedIdempotencyKey)),
+            (
+                [("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")],
+                .malformed(.repeatedTransferEncoding)
+            ),
             ([("Content-Length", "1001")], .bodyTooLarge),
             ([("Content-Length", "99999999999999999999")], .bodyTooLarge),
             ([("Content-Length", "99999999999999999999x")], .malformed(.contentLength)),

@@ -51,7 +51,7 @@ final class AccessControl: Sendable {
         return principal
     }
 
-    /// - Throws: 401, the same for every kind of invalid key; 404 for an unknown app or one without access.
+    /// - Throws: 401, the same for every invalid key; 404 for an unknown app or one without access.
     func principal(of head: RequestHead) throws(Problem) -> Principal {
         let principal = try identified(head)
         guard let word = head.value(of: "Herald-App") else { return principal }
@@ -64,8 +64,9 @@ final class AccessControl: Sendable {
     private func identified(_ head: RequestHead) throws(Problem) -> Principal {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
-            if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
-            throw .wrongKey
+            guard let token = Self.bearer(credentials) else { throw .notBearer }
+            guard let principal = principal(token) else { throw .wrongKey }
+            return principal
         }
         if SessionCookie.isSameOrigin(head), let principal = principal(sessions: SessionCookie.ids(in: head)) {
             return principal

@@ -96,6 +96,17 @@ extension Problem {
         return problem
     }()
 
+    /// Credentials of another scheme. They are counted as wrong keys, because they may have a key.
+    static let notBearer = {
+        var problem = Problem(
+            status: 401, name: "unauthorized", title: "An access key is required",
+            detail:
+                "The header Authorization has no access key. Send one with the scheme Bearer: Authorization: Bearer hrld_…",
+            headers: [.init("WWW-Authenticate", "Bearer")])
+        problem.isWrongKey = true
+        return problem
+    }()
+
     static func forbidden(_ scope: Scope) -> Problem {
         Problem(
             status: 403, name: "forbidden", title: "The key does not allow this",
