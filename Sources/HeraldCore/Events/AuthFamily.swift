@@ -81,9 +81,11 @@ package enum AuthFamily {
             if required { errors.append(FieldError(pointer, "is required: a string or an integer")) }
             return nil
         }
-        guard let id = value.string ?? value.integer.map(String.init), !id.isEmpty, id.utf8.count <= maxUserIDBytes
+        guard let id = value.string ?? value.integer.map(String.init), !id.isEmpty, id.utf8.count <= maxUserIDBytes,
+            !id.utf8.contains(0)
         else {
-            errors.append(FieldError(pointer, "must be a string of 1 to \(maxUserIDBytes) bytes, or an integer"))
+            errors.append(
+                FieldError(pointer, "must be a string of 1 to \(maxUserIDBytes) bytes without U+0000, or an integer"))
             return nil
         }
         return id

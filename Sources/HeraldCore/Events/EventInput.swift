@@ -139,13 +139,13 @@ package enum EventInput {
 
     /// Why a subject is invalid.
     static func problem(ofSubject subject: String) -> String? {
-        // A text has at most as many characters as bytes.
-        !subject.isEmpty
+        // A query cannot name U+0000: such a subject could not be erased. A text has at most as many characters as bytes.
+        !subject.isEmpty && !subject.utf8.contains(0)
             && (subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters)
             ? nil : subjectWords
     }
 
-    private static let subjectWords = "must be a string of 1 to \(maxSubjectCharacters) characters"
+    private static let subjectWords = "must be a string of 1 to \(maxSubjectCharacters) characters, without U+0000"
 
     private static func readID(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
         guard let id = value.string, EventID.isValid(id) else {
