@@ -59,6 +59,9 @@ struct DeliveryListTests {
                     "state", "delegate", "event", "type", "subject", "error", "since", "until", "failed_since",
                 ])
             #expect(try await herald.send("POST", path + "?state=pending").errors == ["state"])
+            let body = try await herald.post(path, #"{"state": "exhausted"}"#)
+            #expect(body.status == 422 && body.errors == ["/state"], "\(body.text)")
+            #expect(body.text.contains("parameters of the query"), "\(body.text)")
         }
     }
 

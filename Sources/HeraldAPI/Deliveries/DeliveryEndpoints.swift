@@ -90,7 +90,7 @@ struct DeliveryEndpoints: Sendable {
         _ action: @escaping @Sendable (DeliveryQuery) -> DeliveryWrite.Action
     ) throws(Problem) {
         let query = try call.query(DeliverySelection.names + ["dry_run", "limit", "cursor"])
-        try call.noBody()
+        try call.noBody("must be omitted: conditions are parameters of the query")
         let filter = try selection(call, query, states: states)
         guard filter.isNarrow else {
             throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)

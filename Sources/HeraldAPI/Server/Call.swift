@@ -184,10 +184,14 @@ final class Call: Sendable {
     }
 
     /// Refuses a body other than an empty object.
-    func noBody() throws(Problem) {
+    /// - Parameter reason: the error of each field; `nil` for the usual one.
+    func noBody(_ reason: String? = nil) throws(Problem) {
         guard !request.body.isEmpty else { return }
         let errors = try json().errors(unlessObjectOf: [])
-        guard errors.isEmpty else { throw .invalid(errors) }
+        guard errors.isEmpty else {
+            guard let reason else { throw .invalid(errors) }
+            throw .invalid(errors.map { FieldError($0.pointer, reason) })
+        }
     }
 
     /// For a part of an operation that needs another scope than its route.

@@ -42,9 +42,17 @@ extension Problem {
         }
     }
 
-    /// One sentence for each field.
+    /// One sentence for each field. Fields of which one is needed have the same sentence.
     private var validation: String {
-        let sentences = errors.map { "\(subject($0.place)) \($0.detail)." }
+        var sentences: [String] = []
+        var rest = errors[...]
+        while let first = rest.first {
+            let equal = rest.prefix { $0.detail == first.detail && first.detail.hasPrefix("is needed:") }
+            let subjects = equal.isEmpty ? [subject(first.place)] : equal.map { subject($0.place) }
+            let list = [subjects.dropLast().joined(separator: ", "), subjects.last ?? ""].filter { !$0.isEmpty }
+            sentences.append("\(list.joined(separator: " or ")) \(first.detail).")
+            rest = rest.dropFirst(subjects.count)
+        }
         return sentences.count == 1
             ? sentences[0] : "Nothing was done:\n" + sentences.map { "  " + $0 }.joined(separator: "\n")
     }

@@ -5,7 +5,7 @@ package struct DeliverySelection: Sendable {
         "state", "delegate", "event", "type", "subject", "error", "since", "until", "failed_since",
     ]
     package static let isReversed = "is before since"
-    package static let mustBeNarrow = "give at least one of these, so that not everything is meant by accident"
+    package static let mustBeNarrow = "is needed: without a condition, all deliveries would be meant"
     /// The states of deliveries with a row.
     package static let stored: [DeliveryState] = [.retrying, .exhausted, .dropped]
 

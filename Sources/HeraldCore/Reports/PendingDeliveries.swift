@@ -11,8 +11,7 @@ package struct PendingDeliveries: Sendable {
 
     /// The conditions of which one must be given, as the HTTP API names them.
     package static let names = ["delegate", "event"]
-    package static let isNeeded =
-        "is needed, this one or the other: pending deliveries are listed by delegate or by event"
+    package static let isNeeded = "is needed: pending deliveries are listed by delegate or by event"
 
     private let hub: Hub
     private let selection: DeliverySelection
