@@ -125,6 +125,18 @@ struct SvixTests {
         #expect((400...499).contains(other.status) && other["detail"] != nil, "\(other.text)")
     }
 
+    @Test("a message that is refused for its idempotency key creates no application")
+    func refusedMessage() async throws {
+        let herald = try await Self.start()
+        let body = #"{"eventType": "order.paid", "payload": {}, "application": {"name": "New", "uid": "new"}}"#
+        let path = Self.root + "/app/new/msg"
+        let refused = try await herald.post(path, body, ["Idempotency-Key": String(repeating: "k", count: 256)])
+        #expect(refused.status == 422, "\(refused.text)")
+        #expect(try await herald.get(Self.root + "/app/new").status == 404)
+        #expect(try await herald.post(path, body, ["Idempotency-Key": "k"]).status == 202)
+        #expect(try await herald.get(Self.root + "/app/new").status == 200)
+    }
+
     @Test("an example is sent to one endpoint, and not stored")
     func example() async throws {
         let receiver = try Receiver()

@@ -12,10 +12,7 @@ extension Call {
     func idempotency<Outcome>(
         of body: [UInt8]? = nil, hasSecret: Bool = false, _ answer: @escaping @Sendable (Outcome) -> Response?
     ) throws(Problem) -> Idempotency<Outcome>? {
-        guard let key = request.head.value(of: "Idempotency-Key") else { return nil }
-        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw .invalidParameter("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
-        }
+        guard let key = try idempotencyKey() else { return nil }
         var head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
         if hasSecret { head += principal.owner + "\n" }
         let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
@@ -25,6 +22,16 @@ extension Call {
                 (200...299).contains($0.status) ? StoredAnswer(fingerprint: fingerprint, $0) : nil
             }
         }
+    }
+
+    /// The header of that name.
+    /// - Throws: 422 if it is not valid.
+    func idempotencyKey() throws(Problem) -> String? {
+        guard let key = request.head.value(of: "Idempotency-Key") else { return nil }
+        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw .invalidParameter("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
+        }
+        return key
     }
 
     /// Sends the response to a completed write.

@@ -49,6 +49,7 @@ extension SvixEndpoints {
         let settings = try SvixApplicationInput(described, uid: word).settings
         // A message that is refused creates no application.
         _ = try message(call)
+        _ = try call.idempotencyKey()
         hub.submit(
             AppWrite(
                 action: .add(id: hub.ids.next("app_", time: hub.clock.wall()), settings), provenance: call.provenance
