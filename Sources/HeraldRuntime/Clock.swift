@@ -23,6 +23,13 @@ package struct Clock: Sendable {
     /// The machine's wall clock: nanoseconds since 1970-01-01 UTC. Any thread.
     package static func wallNanoseconds() -> Int64 { nanoseconds(CLOCK_REALTIME) }
 
+    /// Lets the calling thread sleep.
+    /// - Parameter nanoseconds: 1...999_999_999; a signal may end it sooner.
+    package static func sleep(nanoseconds: Int64) {
+        var time = timespec(tv_sec: 0, tv_nsec: Int(nanoseconds))
+        nanosleep(&time, nil)
+    }
+
     /// The machine's clocks.
     package static let system = Clock(
         monotonic: { nanoseconds(CLOCK_MONOTONIC) }, wall: { nanoseconds(CLOCK_REALTIME) / 1_000_000 })

@@ -243,6 +243,17 @@ final class Intake: Sendable {
 
     private static let maxCatchUps = 1_000
 
+    /// Lets submissions gather, which do not wake the writer in the meantime; not if they fill a transaction already. The writer's
+    /// thread.
+    /// - Parameter nanoseconds: at most; none if it is not positive.
+    func collect(nanoseconds: Int64) {
+        guard nanoseconds > 0 else { return }
+        let canGrow = queue.withLock { queue in
+            queue.acceptsPublications && queue.events < Self.batchEvents && queue.bytes < Self.batchBytes
+        }
+        if canGrow { Clock.sleep(nanoseconds: nanoseconds) }
+    }
+
     /// Whether a read was requested, and the requests. The writer's thread.
     func takeCatchUps() -> (isAsked: Bool, answers: [@Sendable (StoreError?) -> Void]) {
         queue.withLock { queue in

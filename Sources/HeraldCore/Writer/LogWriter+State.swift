@@ -18,6 +18,7 @@ extension LogWriter {
         /// When the log is copied for them, in monotonic nanoseconds: erasures share a copy, because commits wait for it.
         var nextErasingCopy: Int64 = 0
         var steps = StepPace()
+        var pace = CommitPace()
 
         init(_ start: Start, _ cluster: any Cluster, _ reader: LazyReader) {
             self.cluster = cluster

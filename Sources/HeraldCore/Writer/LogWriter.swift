@@ -4,7 +4,7 @@ import Synchronization
 
 /// The one thread that writes: it takes all waiting submissions, commits them as one transaction with one flush,
 /// notifies the delegates, and completes the requests. The next batch accumulates during the commit, so no linger time
-/// is needed.
+/// is needed, unless other processes publish too (`CommitPace`).
 package final class LogWriter: Sendable {
     /// The state of the store that the writer needs at the start.
     struct Start {
@@ -80,6 +80,7 @@ package final class LogWriter: Sendable {
     /// - Returns: `false` after the end of the intake.
     func writeNext(_ state: inout State) -> Bool {
         let now = clock.monotonic()
+        intake.collect(nanoseconds: state.pace.pause(at: now))
         guard let batch = intake.take(milliseconds: milliseconds(state, now), steps: now >= state.steps.next) else {
             // No response may wait any longer.
             copyLog(&state, erasing: true)
@@ -212,6 +213,7 @@ package final class LogWriter: Sendable {
         let ended = clock.monotonic()
         if keepsHouse { state.nextHousekeeping = ended + Housekeeping.interval }
         record(plan, nanoseconds: ended - started)
+        state.pace.committed(plan.events.count, started..<max(started, ended))
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
         complete(plan, commit, &state)
         // No other response waits until the log is copied.
@@ -373,7 +375,12 @@ package final class LogWriter: Sendable {
                 },
                 notify: { batch in
                     committed.usage.add(batch)
-                    if batch.first < ours { hooks.followed(batch) } else { hooks.published(batch) }
+                    if batch.first < ours {
+                        state.pace.followed(batch.events.count)
+                        hooks.followed(batch)
+                    } else {
+                        hooks.published(batch)
+                    }
                     delegates.invokeDelegates { $0.published(batch) }
                 })
         } catch {
