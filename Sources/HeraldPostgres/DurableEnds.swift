@@ -30,6 +30,8 @@ final class DurableEnds: Sendable {
     private let head = Atomic<LogPosition>(0)
     private let lastChange = Atomic<Int64>(0)
     private let lastAttempt = Atomic<Int64>(0)
+    private let claimedHead = Atomic<LogPosition>(0)
+    private let claimedChange = Atomic<Int64>(0)
 
     /// The end of the log.
     var position: LogPosition { head.load(ordering: .acquiring) }
@@ -45,6 +47,19 @@ final class DurableEnds: Sendable {
     func raise(to ends: StoreEnds) {
         head.max(ends.event, ordering: .acquiringAndReleasing)
         lastChange.max(ends.change, ordering: .acquiringAndReleasing)
+    }
+
+    /// Another process claims to have flushed up to these ends. A reader confirms it: anyone with access to the database can notify.
+    func claim(_ ends: StoreEnds) {
+        claimedHead.max(ends.event, ordering: .acquiringAndReleasing)
+        claimedChange.max(ends.change, ordering: .acquiringAndReleasing)
+    }
+
+    /// Returns the highest ends that were claimed since the last call.
+    func takeClaim() -> StoreEnds {
+        StoreEnds(
+            event: claimedHead.exchange(0, ordering: .acquiringAndReleasing),
+            change: claimedChange.exchange(0, ordering: .acquiringAndReleasing))
     }
 
     func raise(toAttempt id: Int64) { lastAttempt.max(id, ordering: .acquiringAndReleasing) }

@@ -3,15 +3,16 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// The session that hears what other processes have committed, and tells them what this one has. It has a thread of its own.
+/// The session that hears what other processes have committed, and notifies them of what this one has. It has a thread of its own.
 ///
 /// A commit with NOTIFY holds a lock of the whole server until it is flushed. So there is none in a transaction that writes: a
 /// notification is a transaction of its own, which waits for no disk, after the flush; and at most one in `interval`. It names the
-/// ends that are flushed, so that its receivers need not flush. Lost notifications are replaced by polling.
+/// ends that are flushed, so that its receivers need not flush, and read at most once in `interval`. Lost notifications are replaced
+/// by polling.
 final class Listener: Sendable {
     private struct State {
-        var notify: (@Sendable () -> Void)?
-        /// Something was flushed that others have not been told of.
+        var notify: (@Sendable () -> Bool)?
+        /// Something was flushed of which others have not been notified.
         var hasNews = false
         var isClosed = false
     }
@@ -21,8 +22,10 @@ final class Listener: Sendable {
     private let state = Mutex(State())
     private let wakeup: Wakeup?
 
-    /// Nanoseconds between two notifications.
+    /// Nanoseconds between two exchanges of notifications.
     private static let interval: Int64 = 5_000_000
+    /// If no delegate of this process waits for events.
+    private static let idleInterval: Int64 = 20_000_000
     /// How long to wait before the session is opened again, in milliseconds: doubled each time.
     private static let pauses: ClosedRange<Int32> = 100...5_000
 
@@ -36,15 +39,15 @@ final class Listener: Sendable {
     }
 
     /// Begins. Without a thread, others are followed by looking.
-    /// - Parameter notify: called when others have committed something.
-    func start(_ notify: @escaping @Sendable () -> Void) {
+    /// - Parameter notify: called when others have committed something. Returns whether a delegate waits for it.
+    func start(_ notify: @escaping @Sendable () -> Bool) {
         state.withLock { $0.notify = notify }
         let thread = try? Thread(name: "store-listener") { [self] in run() }
         // It may wait for a server when the store is closed.
         thread?.detach()
     }
 
-    /// Others are told, soon. Any thread.
+    /// Notifies others soon. Any thread.
     func announce() {
         let mustWake = state.withLock { state in
             defer { state.hasNews = true }
@@ -65,7 +68,12 @@ final class Listener: Sendable {
 
     private var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    private func notify() { state.withLock { $0.notify }?() }
+    /// - Returns: when to listen again.
+    @discardableResult
+    private func notify() -> Int64 {
+        let isAwaited = state.withLock { $0.notify }?() ?? false
+        return Clock.system.monotonic() + (isAwaited ? Self.interval : Self.idleInterval)
+    }
 
     private func run() {
         guard let wakeup else { return }
@@ -83,46 +91,59 @@ final class Listener: Sendable {
         }
     }
 
-    /// Listens and notifies until the session is lost, or the store closed.
+    /// Listens and notifies until the session is lost, or the store closed. It rests after each notification that it has sent or
+    /// received: those that come in the meantime share the next exchange.
     private func follow(_ session: PostgresSession, _ wakeup: Wakeup) throws(PostgresError) {
-        var next: Int64 = 0
-        while true {
-            try hear(session)
+        var (nextSent, nextHeard): (Int64, Int64) = (0, 0)
+        while !isClosed {
             let now = Clock.system.monotonic()
-            let (hasNews, isClosed) = state.withLock { state in
-                defer { if now >= next { state.hasNews = false } }
-                return (state.hasNews, state.isClosed)
+            if now >= nextSent, try send(session) { nextSent = now + Self.interval }
+            // After it: the response to a statement can bring notifications, for which the socket is not readable any more.
+            if now >= nextHeard, try hear(session) { nextHeard = notify() }
+            var entries = [pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0)]
+            var next = Int64.max
+            if now < nextHeard {
+                next = nextHeard
+            } else {
+                entries.append(pollfd(fd: session.descriptor, events: Int16(POLLIN), revents: 0))
             }
-            if isClosed { return session.close() }
-            var wait: Int32 = -1
-            if hasNews, now >= next {
-                next = now + Self.interval
-                let text = "\(durable.position) \(durable.change)"
-                _ = try session.run(Request(Self.notification) { $0.add(text) }, seconds: Database.writeSeconds)
-                continue
-            } else if hasNews {
-                wait = Int32((next - now) / 1_000_000) + 1
-            }
-            var entries = [session.descriptor, wakeup.descriptor].map {
-                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
-            }
-            _ = poll(&entries, 2, wait)
+            // Nothing else wakes this thread for news that it has left.
+            if state.withLock({ $0.hasNews }) { next = min(next, nextSent) }
+            _ = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: next))
             wakeup.clear()
         }
+        session.close()
     }
 
-    /// Takes the notifications that have come.
-    private func hear(_ session: PostgresSession) throws(PostgresError) {
+    /// - Returns: for `poll`: 0 if the time is over, and -1 if there is none.
+    private static func milliseconds(until time: Int64) -> Int32 {
+        if time == .max { return -1 }
+        let left = time - Clock.system.monotonic()
+        return left <= 0 ? 0 : Int32(clamping: left / 1_000_000 + 1)
+    }
+
+    /// Notifies others of what was flushed since the last notification.
+    /// - Returns: `false` if there was nothing.
+    private func send(_ session: PostgresSession) throws(PostgresError) -> Bool {
+        let hasNews = state.withLock { state in
+            defer { state.hasNews = false }
+            return state.hasNews
+        }
+        guard hasNews else { return false }
+        let text = "\(durable.position) \(durable.change)"
+        _ = try session.run(Request(Self.notification) { $0.add(text) }, seconds: Database.writeSeconds)
+        return true
+    }
+
+    /// Receives the notifications that have come. Their ends are claims, which the reader confirms.
+    /// - Returns: `false` if there were none.
+    private func hear(_ session: PostgresSession) throws(PostgresError) -> Bool {
         let texts = try session.notifications()
-        if texts.isEmpty { return }
-        // Anyone with access to the database can notify: what does not exist is not believed.
-        let rows = try session.run(Request(StoreEnds.statement), seconds: Database.writeSeconds)
-        guard let ends = try? StoreEnds(rows.first) else { return notify() }
         for text in texts {
             let numbers = text.split(separator: " ").compactMap { Int64($0) }
             guard numbers.count == 2 else { continue }
-            durable.raise(to: StoreEnds(event: min(numbers[0], ends.event), change: min(numbers[1], ends.change)))
+            durable.claim(StoreEnds(event: numbers[0], change: numbers[1]))
         }
-        notify()
+        return !texts.isEmpty
     }
 }

@@ -118,7 +118,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     package var leases: (any ShardLeases)? { writer }
 
-    package func observe(_ notify: @escaping @Sendable () -> Void) { listener.start(notify) }
+    package func observe(_ notify: @escaping @Sendable () -> Bool) { listener.start(notify) }
 
     package func health() throws(StoreError) {
         if let failure = database.ended ?? failure.withLock({ $0 }) { throw failure }

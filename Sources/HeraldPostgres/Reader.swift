@@ -15,6 +15,8 @@ final class Reader: StoreReader, SharedReader {
     /// Events after this are committed, but could still be lost: they are not visible yet.
     private let durable: DurableEnds
     private var session: PostgresSession?
+    /// The events with which `ends` has confirmed a claim, for the call of `events` that follows it.
+    private var confirmed: EventBatch?
 
     init(
         _ database: Database, _ heads: AttemptHeads, _ rounds: AttemptRounds, _ sealer: ColumnSealer,
@@ -67,7 +69,11 @@ final class Reader: StoreReader, SharedReader {
 /// Reads what others have changed.
 extension Reader {
     func ends(isFresh: Bool) throws(StoreError) -> StoreEnds {
-        guard isFresh else { return durable.ends }
+        confirmed = nil
+        guard isFresh else {
+            try confirm(durable.takeClaim())
+            return durable.ends
+        }
         let row = try run(Request(StoreEnds.withSubmissions)).first
         try settle(try StoreEnds(row))
         var ends = durable.ends
@@ -75,7 +81,30 @@ extension Reader {
         return ends
     }
 
+    /// Believes what exists of a claim. Its events prove themselves as they are read, which saves a query of the ends.
+    private func confirm(_ claim: StoreEnds) throws(StoreError) {
+        let known = durable.ends
+        if claim.event > known.event, claim.change <= known.change {
+            let batch = try read(
+                after: known.event, through: claim.event, limit: Self.confirmedEvents, maxBytes: Self.confirmedBytes)
+            if batch.first == known.event + 1, !batch.events.isEmpty {
+                confirmed = batch
+                if batch.last == claim.event { return durable.raise(to: StoreEnds(event: claim.event, change: 0)) }
+            }
+        } else if claim.event <= known.event, claim.change <= known.change {
+            return
+        }
+        let ends = try StoreEnds(try run(Request(StoreEnds.statement)).first)
+        durable.raise(to: StoreEnds(event: min(claim.event, ends.event), change: min(claim.change, ends.change)))
+    }
+
+    /// The maximum of a batch that confirms a claim.
+    private static let confirmedEvents = 256
+    private static let confirmedBytes = 1 << 20
+
     func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet] {
+        // The changes may erase events, which are read again.
+        confirmed = nil
         let sets = try ChangeList.sets(try run(ChangeList.request(after: number, limit: limit)))
         if let last = sets.last { try settle(StoreEnds(event: 0, change: last.number)) }
         return sets
@@ -116,10 +145,21 @@ extension Reader {
     }
 
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        let batch = confirmed
+        confirmed = nil
+        if let batch, batch.first == sequence + 1, batch.events.count <= limit, maxBytes >= Self.confirmedBytes {
+            return batch
+        }
+        return try read(after: sequence, through: durable.position, limit: limit, maxBytes: maxBytes)
+    }
+
+    private func read(
+        after sequence: LogPosition, through end: LogPosition, limit: Int, maxBytes: Int
+    ) throws(StoreError) -> EventBatch {
         let rows = try run(Self.eventsAfter) { parameters in
             parameters.add(sequence)
             parameters.add(limit)
-            parameters.add(durable.position)
+            parameters.add(end)
             parameters.add(maxBytes)
         }
         var index: Int32 = 0

@@ -144,8 +144,13 @@ struct PostgresFollowingTests {
         let crashes = Crashes(server)
         let followers = try (0..<3).map { _ in try Follower() }
         let stores = try (0..<11).map { _ in try database.open() }
-        for (follower, store) in zip(followers, stores[8...]) { store.observe { follower.wakeup.signal() } }
-        for store in stores[..<8] { store.observe {} }
+        for (follower, store) in zip(followers, stores[8...]) {
+            store.observe {
+                follower.wakeup.signal()
+                return true
+            }
+        }
+        for store in stores[..<8] { store.observe { true } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (number, store) in stores[..<8].enumerated() {
                 group.addTask {

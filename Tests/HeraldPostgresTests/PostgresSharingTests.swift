@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -350,8 +351,14 @@ struct PostgresSharingTests {
         let (one, two) = (try database.open(), try database.open())
         defer { for store in [one, two] { store.close() } }
         let (first, second) = (Counter(), Counter())
-        one.observe { first.next() }
-        two.observe { second.next() }
+        one.observe {
+            first.next()
+            return true
+        }
+        two.observe {
+            second.next()
+            return true
+        }
         try await eventually("they listen") { first.value == 1 && second.value == 1 }
         try one.append("a")
         try await eventually("an event") { second.value == 2 }
@@ -375,6 +382,76 @@ struct PostgresSharingTests {
         try await eventually("they listen again") { first.value == 4 && second.value == 4 }
         try two.append("b")
         try await eventually("another event") { first.value == 5 }
+    }
+
+    @Test(
+        "a notification of many events is believed up to the last one, and they are read once, in order",
+        arguments: [1, 256, 257, 600])
+    func believed(_ count: Int) async throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(), try database.open())
+        defer { for store in [one, two] { store.close() } }
+        let heard = Counter()
+        one.observe { true }
+        two.observe {
+            heard.next()
+            return true
+        }
+        try await eventually("it listens") { heard.value == 1 }
+        let ids = (1...count).map { "event \($0)" }
+        try one.transaction(.publishing) { transaction throws(StoreError) in
+            try transaction.append(ids.map { Event(id: $0) })
+        }
+        try await eventually("a notification") { heard.value == 2 }
+        let reader = try two.makeReader()
+        #expect(try reader.ends(isFresh: false) == StoreEnds(event: LogPosition(count), change: 0))
+        var found: [String] = []
+        while found.count < count {
+            let page = try reader.events(after: LogPosition(found.count), limit: 300, maxBytes: 1 << 20)
+            #expect(page.first == LogPosition(found.count) + 1)
+            found += page.events.map(\.id)
+        }
+        #expect(found == ids)
+        // What was erased since then is not kept for a later call.
+        try one.append("last")
+        try await eventually("another notification") { heard.value == 3 }
+        #expect(try reader.ends(isFresh: false).event == LogPosition(count) + 1)
+        #expect(try reader.ends(isFresh: false).event == LogPosition(count) + 1)
+        try one.transaction(.deciding) { transaction throws(StoreError) in
+            _ = try transaction.erase([LogPosition(count) + 1])
+        }
+        #expect(
+            try reader.events(after: LogPosition(count), limit: 300, maxBytes: 1 << 20).events.map(\.isErased) == [true]
+        )
+    }
+
+    @Test("of processes that notify each other at the same time, none leaves a notification behind")
+    func mutual() async throws {
+        let database = try TestDatabase()
+        let stores = [try database.open(), try database.open()]
+        defer { for store in stores { store.close() } }
+        let heard = [Counter(), Counter()]
+        for (store, heard) in zip(stores, heard) {
+            store.observe {
+                heard.next()
+                return true
+            }
+        }
+        try await eventually("they listen") { heard.allSatisfy { $0.value > 0 } }
+        let readers = [Held(try stores[0].makeReader()), Held(try stores[1].makeReader())]
+        var random = SeededRandom(seed: 1)
+        var count: LogPosition = 0
+        for round in 0..<100 {
+            for (number, store) in stores.enumerated() where random.chance(0.8) || number == round % 2 {
+                try store.append("\(round) of \(number)")
+                count += 1
+                // About as long as a process rests after a notification.
+                Clock.sleep(nanoseconds: Int64(random.number(1...6_000)) * 1_000)
+            }
+            try await eventually("all have event \(count)") { [count] in
+                try readers.allSatisfy { try $0.value.ends(isFresh: false).event == count }
+            }
+        }
     }
 
     @Test("processes go on after their sessions were lost, unless the server lacks what was flushed")

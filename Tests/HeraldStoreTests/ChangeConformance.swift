@@ -136,7 +136,10 @@ struct ChangeConformance {
     func notified(_ kind: StoreKind) async throws {
         let fixture = try StoreFixture(kind)
         let flag = Flag()
-        try fixture.openAnother().observe { flag.set() }
+        try fixture.openAnother().observe {
+            flag.set()
+            return true
+        }
         let store = fixture.store
         // It may not listen yet.
         try await eventually("a notification") {

@@ -78,10 +78,13 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: Any thread
 
+    /// Whether it has active delegates.
+    var isAwaitingEvents: Bool { hasListeners.load(ordering: .relaxed) }
+
     /// A loop without active delegates only follows the log. It is woken once for many events, unless a publisher waits
     /// for the outcome of one.
     func published(_ batch: EventBatch) {
-        if !hasListeners.load(ordering: .relaxed), recentEvents.watches(of: batch).isEmpty {
+        if !isAwaitingEvents, recentEvents.watches(of: batch).isEmpty {
             unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
             if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
         }

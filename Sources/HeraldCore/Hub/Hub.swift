@@ -157,7 +157,10 @@ public final class Hub: Sendable {
         try node.lanes.begin()
         try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in node.cluster(after: lastChange)
         }
-        store.observe { [weak intake] in intake?.catchUp() }
+        store.observe { [weak intake, loops] in
+            intake?.catchUp()
+            return loops.contains { $0.isAwaitingEvents }
+        }
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {

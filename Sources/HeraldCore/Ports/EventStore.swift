@@ -43,7 +43,8 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Calls `notify` when there may be events or changes of other processes. On any thread; it does not wait. Notifications
     /// may be lost, and may come too often. Called once.
-    func observe(_ notify: @escaping @Sendable () -> Void)
+    /// - Parameter notify: returns whether a delegate waits for events. If none does, notifications may come later.
+    func observe(_ notify: @escaping @Sendable () -> Bool)
 
     /// Whether appends can be expected to succeed: the store responds and has space. Cheap.
     func health() throws(StoreError)
@@ -90,7 +91,7 @@ extension EventStore {
 
     package var leases: (any ShardLeases)? { nil }
 
-    package func observe(_ notify: @escaping @Sendable () -> Void) {}
+    package func observe(_ notify: @escaping @Sendable () -> Bool) {}
 
     /// There are no files.
     package func checkFiles() {}

@@ -72,7 +72,7 @@ final class RefusingStore: EventStore {
     func health() throws(StoreError) { if isRefusing { throw .full } }
     var damagedEvents: DamagedEvents { memory.damagedEvents }
     var isShared: Bool { true }
-    func observe(_ notify: @escaping @Sendable () -> Void) { memory.observe(notify) }
+    func observe(_ notify: @escaping @Sendable () -> Bool) { memory.observe(notify) }
     func close() {}
 }
 

@@ -12,7 +12,7 @@ package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
     /// Held from what a transaction depends on to its commit. Before `contents`.
     private let order = Mutex(())
-    private let observers = Mutex<[@Sendable () -> Void]>([])
+    private let observers = Mutex<[@Sendable () -> Bool]>([])
 
     /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
@@ -26,7 +26,7 @@ package final class MemoryStore: EventStore {
 
     package var isShared: Bool { true }
 
-    package func observe(_ notify: @escaping @Sendable () -> Void) { observers.withLock { $0.append(notify) } }
+    package func observe(_ notify: @escaping @Sendable () -> Bool) { observers.withLock { $0.append(notify) } }
 
     /// May be called again, and then returns the state that a restart would find.
     package func recover() throws(StoreError) -> Recovery {
@@ -59,7 +59,7 @@ package final class MemoryStore: EventStore {
         return commit
     }
 
-    private func notify() { for notify in observers.withLock({ $0 }) { notify() } }
+    private func notify() { for notify in observers.withLock({ $0 }) { _ = notify() } }
 
     private func apply(_ transaction: MemoryTransaction) -> Commit {
         contents.withLock { contents in
