@@ -75,4 +75,30 @@ struct ClientCatalogueTests {
         let failed = try await client.run("delegates", "replay", id, "--from=earliest", "--only", "failed")
         #expect(failed.text == "Deliveries to repeat: 0.", "\(failed.text)")
     }
+
+    @Test("leases of a pull delegate are listed and taken back, and its position is moved")
+    func leases() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let added = try await client.run("delegates", "add", "--kind", "pull", "--json")
+        let id = try added.document().text("id")
+        #expect(try await client.run("delegates", "leases", id).text == "No leases.")
+        for number in 1...3 { try await client.herald.publish("t", "\"id\": \"e\(number)\"") }
+        let path = "/v1/delegates/\(id)/pull"
+        let lease = try await client.herald.post(path + "?max=2", "").string("lease") ?? ""
+        let list = try await client.run("delegates", "leases", id)
+        #expect(
+            list.lines.count == 2 && list.lines[1].hasPrefix(lease) && list.lines[1].hasSuffix(" 2"), "\(list.text)")
+        let ended = try await client.run("delegates", "end-lease", id, lease)
+        #expect(ended.end == .exited(0) && ended.text == "Ended \(lease).", "\(ended.text)")
+        let again = try await client.run("delegates", "end-lease", id, lease)
+        #expect(again.end == .exited(1) && again.text.contains("lease"), "\(again.text)")
+        #expect(try await client.herald.post(path, "")["events"]?.count == 2, "they are pulled again")
+        #expect(try await client.run("delegates", "seek", id).text.contains("--to is missing"))
+        let sought = try await client.run("delegates", "seek", id, "--to", "e2", "--yes")
+        #expect(["Events to pull: 2.", "Events to pull: ~2."].contains(sought.text), "\(sought.text)")
+        #expect(try await client.herald.post(path, "")["events"]?.count == 2)
+        let webhook = try await client.herald.register("http://127.0.0.1:9/").id
+        let wrong = try await client.run("delegates", "seek", webhook, "--to", "now", "--yes")
+        #expect(wrong.end == .exited(1) && wrong.text.contains("webhook"), "\(wrong.text)")
+    }
 }

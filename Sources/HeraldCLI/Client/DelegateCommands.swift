@@ -33,12 +33,12 @@ extension Command {
                     #"herald delegates add http://127.0.0.1:9000/ --filter '{"data": {"plan": ["pro"]}}'"#,
                 ], action: .run(DelegateCommands.add)),
             Command(
-                name: "show", summary: "show one delegate", arguments: [id], flags: Flags.client,
+                name: "show", summary: "show one delegate", arguments: [delegateID], flags: Flags.client,
                 action: .run(DelegateCommands.show)),
             Command(
                 name: "change", summary: "change a webhook",
                 details: "Changes only the settings that you give. The value \"default\" resets one.",
-                arguments: [id], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
+                arguments: [delegateID], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
                 examples: ["herald delegates change dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --rate-limit 10"],
                 action: .run(DelegateCommands.change)),
             Command(
@@ -49,14 +49,17 @@ extension Command {
                     + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
-                name: "pause", summary: "stop deliveries to a delegate; it gets the events later", arguments: [id],
+                name: "pause", summary: "stop deliveries to a delegate; it gets the events later",
+                arguments: [delegateID],
                 flags: Flags.client, action: .run(DelegateCommands.pause)),
             Command(
-                name: "resume", summary: "resume deliveries to a delegate", arguments: [id], flags: Flags.client,
+                name: "resume", summary: "resume deliveries to a delegate", arguments: [delegateID],
+                flags: Flags.client,
                 action: .run(DelegateCommands.resume)),
             Command(
                 name: "test", summary: "send the event herald.test now and report the result",
-                details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [id], flags: Flags.client,
+                details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [delegateID],
+                flags: Flags.client,
                 action: .run(DelegateCommands.test)),
             Command(
                 name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
@@ -72,12 +75,12 @@ extension Command {
                 examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
                 action: .run(DelegateCommands.preview)),
             Command(
-                name: "renew", summary: "renew the lease of a delegate", arguments: [id], flags: Flags.client,
+                name: "renew", summary: "renew the lease of a delegate", arguments: [delegateID], flags: Flags.client,
                 action: .run(DelegateCommands.renew)),
             Command(
                 name: "replay", summary: "send past events to a delegate again",
                 details: "New events are sent as well. Events that were delivered before may arrive again.",
-                arguments: [id],
+                arguments: [delegateID],
                 flags: [
                     Flag(
                         name: "from", placeholder: "ID|TIME|earliest",
@@ -94,16 +97,18 @@ extension Command {
                 action: .run(DelegateCommands.replay)),
             Command(
                 name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
-                arguments: [id], flags: Flags.list + Flags.client,
+                arguments: [delegateID], flags: Flags.list + Flags.client,
                 action: .run(DelegateCommands.replays)),
             Command(
                 name: "end-replay", summary: "end a replay",
                 details: "Starts no more deliveries for it. Those that were started continue, with their retries.",
-                arguments: [id, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it.")],
+                arguments: [
+                    delegateID, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it."),
+                ],
                 flags: Flags.client, action: .run(DelegateCommands.endReplay)),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
-                details: "Prints the new secret. The old one signs as well for a while.", arguments: [id],
+                details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
                 flags: [
                     Flag(
                         name: "overlap", placeholder: "SECONDS",
@@ -111,7 +116,7 @@ extension Command {
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(DelegateCommands.rotate)),
             Command(
-                name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [id],
+                name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [delegateID],
                 flags: [
                     Flag(
                         name: "outcome", placeholder: "OUTCOME",
@@ -132,18 +137,20 @@ extension Command {
                 examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
                 action: .run(DelegateCommands.attempts)),
             Command(
-                name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate", arguments: [id],
+                name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate",
+                arguments: [delegateID],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
             Command(
                 name: "explain", summary: "explain whether a delegate gets an event, and if not, why",
-                arguments: [id, Argument(name: "EVENT", help: "The event: evt_...")], flags: Flags.client,
+                arguments: [delegateID, Argument(name: "EVENT", help: "The event: evt_...")], flags: Flags.client,
                 action: .run(DelegateCommands.explain)),
+            leases, endLease, seek,
         ]))
 
-    private static let id = Argument(name: "ID", help: "The delegate: dlg_...")
+    static let delegateID = Argument(name: "ID", help: "The delegate: dlg_...")
 }
 
-private enum DelegateCommands {
+enum DelegateCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "delegates"],
@@ -263,7 +270,7 @@ private enum DelegateCommands {
     }
 
     /// The number of events still to be sent; `~` marks an estimate.
-    private static func events(_ lag: JSONValue) -> String {
+    static func events(_ lag: JSONValue) -> String {
         (lag["estimated"]?.bool == true ? "~" : "") + lag.text("events")
     }
 
@@ -326,7 +333,7 @@ private enum DelegateCommands {
         try Output.line(([words] + details).joined(separator: ": "))
     }
 
-    private static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
+    static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
         ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)] + rest
     }
 }

@@ -1,0 +1,60 @@
+import HeraldJSON
+
+/// Commands about pull delegates, within `herald delegates`.
+extension Command {
+    static let leases = Command(
+        name: "leases", summary: "list the leases of a pull delegate: the events that its workers have, newest first",
+        arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(LeaseCommands.list))
+
+    static let endLease = Command(
+        name: "end-lease", summary: "take a lease back: others get its events at once",
+        details: "No attempt is counted. What the worker reports about these events from then on is refused.",
+        arguments: [delegateID, Argument(name: "LEASE", help: "The lease: ls_...")],
+        flags: Flags.client, action: .run(LeaseCommands.end))
+
+    static let seek = Command(
+        name: "seek", summary: "move the position of a pull delegate: past events are pulled again, or skipped",
+        details: "All leases end. Retries of events before the position are dropped.",
+        arguments: [delegateID],
+        flags: [
+            Flag(
+                name: "to", placeholder: "ID|TIME|earliest|now",
+                help: "Required: the event that is pulled next, by its id or time; 1d: a day ago.", time: .past),
+            Confirmation.flag,
+        ] + Flags.client,
+        examples: ["herald delegates seek dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --to 2h"],
+        action: .run(LeaseCommands.seek))
+}
+
+private enum LeaseCommands {
+    static func list(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, DelegateCommands.path(call, "leases"), none: "No leases.",
+            Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS")
+        ) { lease in
+            [
+                .init(lease.text("lease")), .init(lease.text("created_at"), .faint), .init(lease.text("expires_at")),
+                .init(lease.text("events")),
+            ]
+        }
+    }
+
+    static func end(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("DELETE", DelegateCommands.path(call, "leases", call.arguments[1]))
+        try Listing(call).print(answer, "Ended \(call.arguments[1]).")
+    }
+
+    static func seek(_ call: Invocation) throws(CommandError) {
+        guard let position = call["to"] else {
+            throw CommandError(description: "--to is missing: an event's id, a time, earliest, or now.")
+        }
+        let path = try DelegateCommands.path(call, "seek")
+        try Confirmation.ask(call, isNamed: true) {
+            "Move the position of \(path[2]) to \(position), and end its leases?"
+        }
+        var json = JSONWriter()
+        json.object { $0.member("to", position) }
+        let answer = try APIClient(call).send("POST", path, body: json.bytes)
+        try Listing(call).print(answer, "Events to pull: \(DelegateCommands.events(answer.json)).")
+    }
+}
