@@ -137,10 +137,12 @@ final class APIClient {
 
     /// The elements of a list, newest first, page by page.
     /// - Parameter limit: the maximum number; `nil` for all.
+    /// - Returns: whether there may be more.
+    @discardableResult
     func pages(
         _ path: [String], query: [(String, String?)], limit: Int?,
         _ each: ([JSONValue]) throws(CommandError) -> Void
-    ) throws(CommandError) {
+    ) throws(CommandError) -> Bool {
         var left = limit ?? .max
         var cursor: String?
         repeat {
@@ -155,6 +157,7 @@ final class APIClient {
             let next = page["next_cursor"]?.string
             cursor = next == cursor ? nil : next
         } while cursor != nil && left > 0
+        return cursor != nil
     }
 
     func document(_ bytes: [UInt8]) throws(CommandError) -> JSONDocument {

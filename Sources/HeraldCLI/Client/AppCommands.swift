@@ -113,6 +113,8 @@ private enum AppCommands {
             $0.member("expires_in", ifPresent: seconds)
         }
         let client = try APIClient(call)
+        // Its error names the argument; that of the link names a field.
+        _ = try client.send("GET", ["v1", "apps", call.arguments[0]])
         let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
         let url = answer.json.text("url")
         // A server without --public-url returns a path.

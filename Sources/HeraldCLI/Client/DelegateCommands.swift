@@ -353,13 +353,16 @@ enum AttemptRow {
 
     static func cells(_ attempt: JSONValue, about: String, isLive: Bool = false) -> [Table.Cell] {
         let time = attempt.text("started_at")
+        // Of a failure, the receiver's own words say most.
+        let excerpt = attempt.text("outcome") == "failed" ? attempt.text("response_excerpt") : ""
+        let detail = [attempt.text("error"), excerpt, attempt.text("detail")]
         return [
             .init(isLive ? EventRow.clock(time) : time, .faint), .init(about),
         ] + (isLive ? [.init(attempt.text("delegate"))] : []) + [
             .init(attempt.text("attempt")),
             .init(state: attempt.text("outcome")), .init(attempt.text("status_code")),
             .init(attempt.text("duration_ms")),
-            .init([attempt.text("error"), attempt.text("detail")].filter { !$0.isEmpty }.joined(separator: ": ")),
+            .init(detail.filter { !$0.isEmpty }.joined(separator: ": ")),
         ]
     }
 }

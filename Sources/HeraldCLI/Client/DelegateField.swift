@@ -49,7 +49,7 @@ struct DelegateField: Sendable {
 
     private static let preset = DelegateField(
         "preset", "NAME", "A recipe for the requests: slack, teams, github, sqs, ... --request adds to it.", .text,
-        member: "request")
+        member: "request", part: "preset")
 
     private static let tls = [
         DelegateField(

@@ -6,12 +6,16 @@ extension Command {
         action: .group([
             Command(
                 name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
+                details:
+                    "Without --state: those that are retrying, exhausted or dropped.\nPending ones have no attempt yet, since a delegate "
+                    + "is paused or slow: list them with --delegate or --event.",
                 flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
                     + Flags.list + Flags.client,
                 examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],
                 action: .run(DeliveryCommands.list)),
             Command(
                 name: "counts", summary: "count deliveries in one state by delegate",
+                details: "Without --state: those in the state exhausted.",
                 flags: filters("retrying", "exhausted", "dropped") + Flags.client,
                 examples: ["herald deliveries counts --status exhausted --error 5xx"],
                 action: .run(DeliveryCommands.counts)),
@@ -24,6 +28,7 @@ extension Command {
                 }),
             Command(
                 name: "cancel", summary: "cancel deliveries that wait for their next attempt",
+                details: "Deliveries without any attempt, such as those of a paused delegate, are not cancelled.",
                 flags: filters("retrying") + [Flags.dryRun, Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
                     try DeliveryCommands.act(call, "cancel", "Cancel", "Deliveries cancelled")
@@ -100,7 +105,13 @@ private enum DeliveryCommands {
             }
         }
         if call.has("json") { return }
-        if total == 0 { return Output.message("No such deliveries.\n") }
+        if total == 0 {
+            let isNamed = call.has("state") || call.has("status")
+            return Output.message(
+                isNamed
+                    ? "No such deliveries.\n"
+                    : "No exhausted deliveries; --state retrying or --state dropped counts others.\n")
+        }
         var table = Table("DELEGATE", "DELIVERIES", .text("LAST ERROR"), .url("URL"))
         let sorted = sums.sorted { ($0.value.deliveries, $1.key) > ($1.value.deliveries, $0.key) }
         try table.print(sorted.map { [.init($0.key), .init("\($0.value.deliveries)")] + $0.value.row })

@@ -54,7 +54,11 @@ extension Command {
                 name: "show", summary: "show one event, with its deliveries and their attempts",
                 arguments: [id], flags: [Flags.output] + Flags.client, action: .run(EventCommands.show)),
             Command(
-                name: "redeliver", summary: "send an event again", arguments: [id],
+                name: "redeliver", summary: "send an event again",
+                details:
+                    "To all delegates that match, also to those that have accepted it. Only to those that did not:\n"
+                    + "`herald deliveries redeliver --event ID --state exhausted`.",
+                arguments: [id],
                 flags: [
                     Flag(name: "delegate", placeholder: "ID", help: "Only to this delegate, also if it does not match.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
@@ -93,7 +97,7 @@ private enum EventCommands {
         try listing.print(fields: answer.json, without: ["deliveries", "data"])
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
         let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
-        guard !deliveries.isEmpty else { return try Output.line("No delegate matched.") }
+        guard !deliveries.isEmpty else { return try Output.line(whyNoDelivery(answer.json)) }
         var shown = Table(
             .id("DELEGATE"), "STATE", "TRIES", .time("NEXT"), .url("URL"), .text("REASON")
         ).formed(call)
@@ -115,6 +119,15 @@ private enum EventCommands {
         try timeline.print(
             attempts.sorted { $0.1.text("started_at") < $1.1.text("started_at") }
                 .map { AttemptRow.cells($0.1, about: $0.0) })
+    }
+
+    private static func whyNoDelivery(_ event: JSONValue) -> String {
+        if event.text("state") == "scheduled" {
+            let time = event.text("deliver_at").printable()
+            return "It is published at \(time). Its delegates are those that match then."
+        }
+        return event["attributes"]?["herald.erased"] == nil
+            ? "No delegate matched." : "The event was erased, and with it what was known of its deliveries."
     }
 
     static func redeliver(_ call: Invocation) throws(CommandError) {

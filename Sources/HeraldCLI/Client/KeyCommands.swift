@@ -7,7 +7,8 @@ extension Command {
             Command(
                 name: "create", summary: "create a key; it is shown only once",
                 details:
-                    "The first key of a server must have the scope admin. From then on every request needs a key.",
+                    "The first key of a server must have the scope admin. From then on every request needs a key, and webhooks\n"
+                    + "on this machine get events only if `herald serve --allow-networks 127.0.0.0/8` allows it.",
                 arguments: [Argument(name: "NAME", help: "Its purpose, for people.")],
                 flags: [
                     Flag(

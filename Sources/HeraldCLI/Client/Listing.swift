@@ -11,11 +11,13 @@ struct Listing {
         _ invocation: Invocation, _ path: [String], query: [(String, String?)] = [], none: String, _ table: Table,
         row: (JSONValue) -> [Table.Cell]
     ) throws(CommandError) {
-        let limit = invocation.has("all") ? nil : try invocation.number("limit", 1...1_000_000_000) ?? 50
+        let given = try invocation.number("limit", 1...1_000_000_000)
         let listing = Listing(invocation)
         var table = table.formed(invocation)
         var count = 0
-        try APIClient(invocation).pages(path, query: query, limit: limit) { elements throws(CommandError) in
+        let hasMore = try APIClient(invocation).pages(
+            path, query: query, limit: invocation.has("all") ? nil : given ?? 50
+        ) { elements throws(CommandError) in
             count += elements.count
             if listing.isJSON {
                 for element in elements { try Output.line(json: element.bytes) }
@@ -24,6 +26,8 @@ struct Listing {
             }
         }
         if count == 0 && !listing.isJSON { Output.message(none + "\n") }
+        // Who gives a limit expects that.
+        if hasMore && given == nil { Output.message("The first \(count). There are more: --all, or --limit NUMBER.\n") }
     }
 
     /// One resource.

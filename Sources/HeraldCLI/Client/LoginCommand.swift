@@ -63,12 +63,13 @@ private enum LoginCommand {
     static func logout(_ call: Invocation) throws(CommandError) {
         let name = try name(call)
         let profiles = try ProfileFile.read()
-        guard profiles.contains(where: { $0.name == name }) else {
+        guard let profile = profiles.first(where: { $0.name == name }) else {
             throw CommandError(
                 description: "There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
         }
         try ProfileFile.write(profiles.filter { $0.name != name })
-        try Output.line("Removed the profile \"\(name)\". Its key is still valid: `herald keys revoke` ends it.")
+        let key = profile.key == nil ? "" : " Its key is still valid: `herald keys revoke` ends it."
+        try Output.line("Removed the profile \"\(name)\"." + key)
     }
 
     static func link(_ call: Invocation) throws(CommandError) {

@@ -20,7 +20,7 @@ extension Problem {
         case "unverified":
             "The receiver has not agreed to the callbacks. `herald delegates show \(delegate)` shows the status."
         case "no-admin-key", "last-admin-key":
-            "This would leave keys without one that has the scope admin. `herald keys create NAME --scope admin` makes one."
+            "One key must have the scope admin. `herald keys create NAME --scope admin` makes one."
         case "too-much-stored", "quota-exceeded":
             "The app has reached its quota of stored bytes. Nothing was published. There is room again when its oldest events have left the "
                 + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."

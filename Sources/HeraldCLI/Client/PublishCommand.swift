@@ -1,3 +1,4 @@
+import HeraldHTTPClient
 import HeraldJSON
 
 extension Command {
@@ -22,7 +23,8 @@ extension Command {
                 time: .past),
             Flag(
                 name: "at", placeholder: "TIME",
-                help: "Publish it at this time, at most 366 days ahead; 2h: in two hours.", time: .future),
+                help: "Publish it at this time, at most 366 days ahead; 2h: in two hours.", time: .future,
+                member: "deliver_at"),
             Flag(
                 name: "wait", placeholder: "SECONDS",
                 help: "Wait until every matching delegate was called, and report the results."),
@@ -68,7 +70,7 @@ private enum PublishCommand {
     static func example(_ call: Invocation) throws(CommandError) {
         let type = call.arguments[0]
         let client = try APIClient(call)
-        let description = try client.send("GET", ["v1", "event-types", type]).json
+        let description = try description(of: type, client)
         guard let example = description["example"], !example.isNull else {
             throw CommandError(
                 description:
@@ -76,6 +78,17 @@ private enum PublishCommand {
                     .printable(), exitCode: ExitCode.refused)
         }
         try publish(call, client, type: type, data: RawJSON(example.bytes[...]))
+    }
+
+    private static func description(of type: String, _ client: APIClient) throws(CommandError) -> JSONValue {
+        let response = try client.ask("GET", ["v1", "event-types", type])
+        if response.status == 200 { return try client.document(response.body).root }
+        let problem = Problem(response, to: client)
+        guard problem.name == "not-found", problem.detail?.contains("GET /") == false else { throw problem.error }
+        throw CommandError(
+            description:
+                "\(type) has no description, and so no example: `herald event-types set \(type) --example JSON` sets one."
+                .printable(), exitCode: ExitCode.refused)
     }
 
     static func one(_ call: Invocation) throws(CommandError) {

@@ -31,7 +31,8 @@ extension Command {
         name: "reschedule", summary: "change the time of a scheduled event", arguments: [id],
         flags: [
             Flag(
-                name: "at", placeholder: "TIME", help: "Required: the new time; 2h: in two hours.", time: .future)
+                name: "at", placeholder: "TIME", help: "Required: the new time; 2h: in two hours.", time: .future,
+                member: "deliver_at")
         ] + Flags.client,
         examples: ["herald events reschedule trial-42 --at 2026-12-27T09:00:00Z"],
         action: .run { call throws(CommandError) in

@@ -47,6 +47,8 @@ struct Command: Sendable {
         let help: String
         /// The possible values, if there are few: for completion.
         var values: [String] = []
+        /// The end of the error for a value that is not in `values`; `nil` if others are valid too.
+        var rule: String?
         /// A short form, with one dash.
         var letter: Character?
         /// For a flag that takes a time.
@@ -55,6 +57,13 @@ struct Command: Sendable {
         var member: String?
 
         var takesValue: Bool { placeholder != nil }
+
+        /// - Throws: if only `values` are valid, and this is none of them.
+        func check(_ value: String) throws(CommandError) {
+            guard let rule, !values.contains(value) else { return }
+            throw CommandError(description: "--\(name) is \"\(value)\", but must be \(rule).".printable())
+        }
+
         var usage: String { (letter.map { "-\($0), " } ?? "") + "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
     }
 }

@@ -36,11 +36,14 @@ enum CommandParser {
     private static func isHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
 
     private static func unknown(_ word: String, in path: [Command], _ commands: [Command]) -> CommandError {
-        let known = Suggestion.nearest(word, commands.map(\.name)).map { " Did you mean \($0)?" } ?? ""
         let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
-        let what =
-            word.hasPrefix("-")
-            ? "\(word) is not a command." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
+        guard !word.hasPrefix("-") else {
+            return CommandError(
+                description:
+                    "\(word) comes before a command. Flags follow the command; `\(herald) --help` lists all commands.")
+        }
+        let known = Suggestion.nearest(word, commands.map(\.name)).map { " Did you mean \($0)?" } ?? ""
+        let what = "There is no command \(path.map { $0.name + " " }.joined())\(word)."
         return CommandError(description: "\(what)\(known) `\(herald) --help` lists all.")
     }
 
@@ -56,6 +59,7 @@ enum CommandParser {
             switch word {
             case .argument(let argument): arguments.append(argument)
             case .flag(let flag, let value):
+                try flag.check(value)
                 flags[flag.name, default: []].append(try flag.time?.value(value, of: flag) ?? value)
             }
         }

@@ -33,7 +33,7 @@ enum Flags {
     static let output = Command.Flag(
         name: "output", placeholder: "FORM",
         help: "narrow: short ids, relative times, hosts of URLs. wide: everything. Default: narrow on a terminal.",
-        values: Table.Form.allCases.map(\.rawValue))
+        values: Table.Form.allCases.map(\.rawValue), rule: "narrow or wide; for JSON use --json")
     /// The flags of commands that print a list page by page.
     static let list = [limit, everything, output]
 

@@ -1,3 +1,4 @@
+import Glibc
 import HeraldPostgres
 import HeraldSQLite
 import HeraldStore
@@ -70,6 +71,9 @@ private enum DrainCommand {
             throw CommandError(
                 description: "The password in the address would be visible in the list of processes; "
                     + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
+        }
+        if let file = call["sqlite"], access(file, F_OK) != 0, errno == ENOENT {
+            throw CommandError(description: "There is no file \(file).".printable(), exitCode: ExitCode.noInput)
         }
         do throws(OutboxError) {
             if let slot = call["messages"] {

@@ -1,5 +1,7 @@
+import Glibc
 import HeraldCore
 import HeraldHTTP
+import HeraldRuntime
 import HeraldSQLite
 
 extension ExitCode {
@@ -18,6 +20,8 @@ extension ExitCode {
         case let error as MaintenanceError: (ExitCode.software, error.description)
         case let error as CommandError: (error.exitCode, error.description)
         case let error as TLSFilesError: (ExitCode.noInput, error.description)
+        case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EADDRINUSE:
+            (ExitCode.unavailable, "\(error): another program has the port; --listen HOST:PORT takes another one")
         case let error as HTTPServerError: (ExitCode.unavailable, error.description)
         default: (ExitCode.software, "\(error)")
         }

@@ -1,0 +1,56 @@
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+/// An error names what is on the command line, and the command that helps.
+@Suite("The command line: errors", .timeLimit(.minutes(20)))
+struct ClientErrorTests {
+    @Test("a form of output that does not exist is refused before the request")
+    func form() async throws {
+        for form in ["json", "foo", ""] {
+            let refused = try await Client.run(["events", "list", "--output", form], server: "http://127.0.0.1:9")
+            #expect(refused.end == .exited(64), "\(refused.text)")
+            #expect(
+                refused.text.contains(
+                    "--output is \"\(form)\", but must be narrow or wide; for JSON use --json."), "\(refused.text)")
+        }
+    }
+
+    @Test("without exhausted deliveries, the counts name the flag for the others")
+    func counts() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(503) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url(), #""retry_schedule": [86400]"#)
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "retrying")
+        let client = Client(herald)
+        let none = try await client.run("deliveries", "counts")
+        #expect(
+            none.end == .exited(0) && none.text.contains("No exhausted deliveries; --state retrying"), "\(none.text)")
+        #expect(try await client.run("deliveries", "counts", "--state", "dropped").text == "No such deliveries.")
+        #expect(try await client.run("deliveries", "counts", "--state", "retrying").text.contains("1 in all."))
+    }
+
+    @Test("the flag or the argument is named that is wrong")
+    func names() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let link = try await client.run("apps", "link", "nope")
+        #expect(link.end == .exited(1) && link.text.contains("There is no app"), "\(link.text)")
+        #expect(link.text.contains("nope") && !link.text.contains("--app"), "\(link.text)")
+        let late = try await client.run("publish", "order.paid", "--at", "500d")
+        #expect(late.end == .exited(1) && late.text.contains("--at must be at most 366 days ahead"), "\(late.text)")
+        #expect(try await client.run("publish", "order.paid", "--id", "order-1", "--at", "2h").end == .exited(0))
+        let moved = try await client.run("events", "reschedule", "order-1", "--at", "500d")
+        #expect(moved.end == .exited(1) && moved.text.contains("--at must be at most 366"), "\(moved.text)")
+        let preset = try await client.run("delegates", "add", "http://127.0.0.1:9/", "--preset", "nonsense")
+        #expect(preset.end == .exited(1), "\(preset.text)")
+        #expect(preset.text.contains("--preset is not the name of a preset"), "\(preset.text)")
+        let example = try await client.run("trigger", "order.paid")
+        #expect(example.end == .exited(1), "\(example.text)")
+        #expect(example.text.contains("`herald event-types set order.paid --example JSON`"), "\(example.text)")
+        let drain = try await client.run("drain", "--sqlite", "/nonexistent/app.db", "--table", "outbox", "--once")
+        #expect(drain.end == .exited(66), "\(drain.text)")
+        #expect(drain.text.contains("There is no file /nonexistent/app.db."), "\(drain.text)")
+    }
+}
