@@ -157,6 +157,20 @@ struct ImportTests {
         #expect(verified.text == "True", "\(signature) \(verified.text)")
     }
 
+    @Test("a token may be shorter and longer than a key of Herald", arguments: [1, 5, 2_000])
+    func token(length: Int) async throws {
+        let svix = try await Foreign("svix", "1", "3", "http://127.0.0.1:9/")
+        let herald = try await HeraldProcess.start()
+        _ = try svix.folder.write(String(repeating: "t", count: length) + "\n", to: "token")
+        let asked = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+        #expect(asked.end == .exited(69) && asked.text.contains("refuses the token of --token-file"), "\(asked.text)")
+        for text in ["", "two words", String(repeating: "t", count: 16_385)] {
+            _ = try svix.folder.write(text + "\n", to: "token")
+            let refused = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+            #expect(refused.end == .exited(65) && refused.text.contains("a token of 1 to 16,384"), "\(refused.text)")
+        }
+    }
+
     @Test("a wrong token, a server that is away, and what Herald refuses are different errors")
     func failures() async throws {
         let svix = try await Foreign("svix", "1", "3", "ftp://receiver.example/")

@@ -32,6 +32,31 @@ struct SettingsFileTests {
         #expect(throws: SettingsFile.Mistake.self) { try SettingsFile.entries([0x41, 0x3d, 0xff]) }
     }
 
+    @Test(
+        "a key and a file with the key exclude each other in one source, and a variable wins over the file of settings")
+    func pairs() throws {
+        let folder = TemporaryFolder()
+        let key = try file("the-key-of-this-test-0123", mode: 0o600, in: folder)
+        let both = ["HERALD_ADMIN_KEY": "another-key-of-this-test", "HERALD_ADMIN_KEY_FILE": key]
+        #expect(throws: SettingsError.self) { try Settings(arguments: [], environment: both) }
+        let path = folder.path + "/pairs.conf"
+        let lines = both.map { "\($0.key)=\($0.value)\n" }.joined()
+        try Files.write(Array(lines.utf8), to: path)
+        #expect(throws: SettingsError.self) { try Settings(arguments: ["--config", path], environment: [:]) }
+        try Files.write(Array("HERALD_ADMIN_KEY_FILE=\(key)\n".utf8), to: path)
+        _ = try Settings(
+            arguments: ["--config", path], environment: ["HERALD_ADMIN_KEY": "another-key-of-this-test"])
+    }
+
+    @Test(
+        "hosts that no request can have are refused",
+        arguments: ["a.example:80", "*", "*.example", "ä.example", "[a]", "::1::"])
+    func hosts(text: String) throws {
+        #expect(throws: SettingsError.self) { try Settings(arguments: ["--allowed-hosts", text], environment: [:]) }
+        let valid = "herald.example,127.0.0.1,[::1],fe80::1,a_b"
+        _ = try Settings(arguments: ["--allowed-hosts", valid], environment: [:])
+    }
+
     @Test("yields to variables and flags, and `herald config` says where each setting comes from")
     func order() async throws {
         let folder = TemporaryFolder()

@@ -71,7 +71,7 @@ struct ForeignServer {
             throw CommandError(description: "--from URL and --token-file FILE are needed.")
         }
         self.name = name
-        client = try APIClient(server: url, key: try KeyFile.read(file), tls: try ClientTLS(call))
+        client = try APIClient(server: url, key: try KeyFile.token(file), tls: try ClientTLS(call))
     }
 
     func get(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> JSONValue {

@@ -182,6 +182,7 @@ extension SettingsError {
         case .disallowed(_, _, let allowed): Self.command(in: allowed) ?? "set it to \(allowed)"
         case .file(let text): Self.command(in: text) ?? "repair the file"
         case .halfOfTLS(let missing): "set --tls-\(missing) FILE, too"
+        case .twoKeys(let name, let file): "remove \(Option.variable(name)) or \(Option.variable(file))"
         case .twoStores: "remove --data or --store"
         case .backupsOfStore: "remove --backup-folder"
         case .noProxies: "set --trusted-proxies, or remove --proxy-protocol"

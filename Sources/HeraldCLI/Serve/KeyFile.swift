@@ -9,12 +9,26 @@ enum KeyFile {
 
     /// - Throws: if the file can't be read, or does not contain a key.
     static func read(_ path: String) throws(CommandError) -> String {
+        try line(path, isValid: isKey, "an access key of 20 to 255 visible ASCII characters")
+    }
+
+    /// A token of another service, whose length has other limits.
+    /// - Throws: if the file can't be read, or does not contain a token.
+    static func token(_ path: String) throws(CommandError) -> String {
+        try line(
+            path,
+            isValid: { (1...16_384).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } },
+            "a token of 1 to 16,384 visible ASCII characters")
+    }
+
+    /// The only line of a file.
+    private static func line(
+        _ path: String, isValid: (String) -> Bool, _ words: String
+    ) throws(CommandError) -> String {
         let text = String(decoding: try Input.file(path), as: UTF8.self)
         let line = String(text.prefix { !$0.isNewline })
-        guard isKey(line), text.dropFirst(line.count).allSatisfy(\.isNewline) else {
-            throw CommandError(
-                description: "\(path) must have one line: an access key of 20 to 255 visible ASCII characters.",
-                exitCode: ExitCode.data)
+        guard isValid(line), text.dropFirst(line.count).allSatisfy(\.isNewline) else {
+            throw CommandError(description: "\(path) must have one line: \(words).", exitCode: ExitCode.data)
         }
         return line
     }

@@ -2,6 +2,7 @@ import Glibc
 import HeraldAPI
 import HeraldCore
 import HeraldCrypto
+import HeraldRuntime
 import HeraldWebhooks
 
 /// One setting: a flag of `herald serve`, and an environment variable. The flag wins.
@@ -125,8 +126,8 @@ extension Option {
             help: "Names that the Host of a request may have. Others get 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)
-            guard !hosts.isEmpty, hosts.allSatisfy({ !$0.contains("/") && !$0.contains(" ") }) else {
-                throw Disallowed(allowed: "host names without port, separated by commas")
+            guard !hosts.isEmpty, hosts.allSatisfy(isHost) else {
+                throw Disallowed(allowed: "host names or addresses without port and without *, separated by commas")
             }
             settings.allowedHosts = hosts
         },
@@ -353,6 +354,13 @@ extension Option {
     static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
+    }
+
+    /// A name or an address as the `Host` of a request has it, but without the port.
+    private static func isHost(_ text: String) -> Bool {
+        let bare = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+        if bare.contains(":") { return IPAddress(bare) != nil }
+        return bare == text && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ".-_".contains($0)) }
     }
 
     private static func publicURL(_ text: String) throws(Disallowed) -> PublicURL {

@@ -106,6 +106,7 @@ struct Settings {
         for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
         if let credentials { try readCredentials(in: credentials) }
         let names = Set(flags.map(\.option.name))
+        try collect { settings throws(SettingsError) in try settings.checkPairs() }
         try collect { settings throws(SettingsError) in try settings.checkStore(names) }
         try collect { settings throws(SettingsError) in try settings.checkProxies(names) }
         try collect { settings throws(SettingsError) in
@@ -166,6 +167,18 @@ struct Settings {
                 continue
             }
             try set(option, path, .credential, named: "The credential \(credential)")
+        }
+    }
+
+    /// Refuses a key together with a file that has a key: the server would use only one of them.
+    private func checkPairs() throws(SettingsError) {
+        for (name, value) in given.sorted(by: { $0.key < $1.key }) {
+            let file = name + "-file"
+            guard let other = given[file] else { continue }
+            switch (value.source, other.source) {
+            case (.file, .file): throw .twoKeys(name, file)
+            case (let one, let second): if one == second { throw .twoKeys(name, file) }
+            }
         }
     }
 
@@ -252,6 +265,7 @@ enum SettingsError: Error, CustomStringConvertible {
     case disallowed(String, value: String, allowed: String)
     case secret(String, String)
     case halfOfTLS(missing: String)
+    case twoKeys(String, String)
     case twoStores
     case backupsOfStore
     /// The PROXY protocol without trusted proxies.
@@ -272,6 +286,8 @@ enum SettingsError: Error, CustomStringConvertible {
         case .file(let text): text
         case .halfOfTLS(let missing):
             "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
+        case .twoKeys(let name, let file):
+            "\(Option.variable(name)) and \(Option.variable(file)) exclude each other: give the key, or the file that has it."
         case .twoStores:
             "--data and --store exclude each other: the events are in a folder, or in a database on a server."
         case .backupsOfStore:
