@@ -30,6 +30,30 @@ struct BackupTests {
         #expect(try await next.stop() == .exited(0))
     }
 
+    @Test(
+        "the folder is that of the settings; the database of a server with PostgreSQL is not copied from an old folder")
+    func source() async throws {
+        let herald = try await HeraldProcess.start()
+        try await herald.publish()
+        let folder = herald.folder.path
+        let settings = try herald.folder.write("HERALD_DATA=\(folder)/data\n", to: "herald.conf")
+        let made = try await Binary.run(["backup", folder + "/a.backup"], environment: ["HERALD_CONFIG": settings])
+        #expect(made.end == .exited(0), "\(made.text)")
+        #expect(made.text.hasPrefix("\(folder)/data → \(folder)/a.backup: "), "\(made.text)")
+
+        let store = ["HERALD_STORE": "postgres://herald@db1/herald", "HERALD_DATA": folder + "/data"]
+        let refused = try await Binary.run(["backup", folder + "/b.backup"], environment: store)
+        #expect(refused.end == .exited(64) && refused.text.contains("pg_basebackup"), "\(refused.text)")
+        _ = try herald.folder.write("HERALD_STORE=postgres://herald@db1/herald\n", to: "herald.conf")
+        let named = try await Binary.run(["backup", folder + "/b.backup"], environment: ["HERALD_CONFIG": settings])
+        #expect(named.end == .exited(64) && named.text.contains("pg_basebackup"), "\(named.text)")
+        let names = try Files.names(in: folder)
+        #expect(!names.contains("b.backup"))
+        let given = try await Binary.run(
+            ["backup", folder + "/b.backup", "--data", folder + "/data"], environment: store)
+        #expect(given.end == .exited(0), "\(given.text)")
+    }
+
     @Test("the schedule makes a backup that is due at the start, and keeps as many as it should")
     func schedule() async throws {
         let backups = TemporaryFolder()

@@ -37,5 +37,7 @@ struct CheckTests {
         #expect(try await Binary.run(["check", folder.path + "/none"]).end == .exited(66))
         try Files.write(Array("text".utf8), to: folder.path + "/file")
         #expect(try await Binary.run(["check", folder.path + "/file"]).end == .exited(65))
+        let database = try await Binary.run(["check", "postgres://herald@db1/herald"])
+        #expect(database.end == .exited(64) && database.text.contains("tools of PostgreSQL"), "\(database.text)")
     }
 }

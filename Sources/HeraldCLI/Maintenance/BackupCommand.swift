@@ -7,6 +7,7 @@ extension Command {
         details: """
             The file has one moment of the database, and a checksum of its own, which `herald check` and `herald restore` compare.
             Secrets are in it as they are in the database. The master key is not in it: keep that elsewhere.
+            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
 
             \(MaintenanceCommand.exitCodes)
             """,
@@ -17,15 +18,15 @@ extension Command {
             // A server on the same machine has priority.
             _ = nice(19)
             var bar = ProgressBar()
-            let path = call.arguments[0]
+            let (folder, path) = (try MaintenanceCommand.source(call), call.arguments[0])
             let size = try MaintenanceCommand.run {
                 defer { bar.end() }
-                return try Backup.make(of: MaintenanceCommand.folder(call), to: path) { copied, all in
+                return try Backup.make(of: folder, to: path) { copied, all in
                     bar.show(copied, of: all)
                     return true
                 }
             }
-            try Output.line("\(path): \(size) bytes")
+            try Output.line("\(folder) → \(path): \(size) bytes")
         })
 
     static let restore = Command(
@@ -41,7 +42,7 @@ extension Command {
         flags: [MaintenanceCommand.data],
         examples: ["herald restore monday.backup --data restored"],
         action: .run { call throws(CommandError) in
-            let folder = MaintenanceCommand.folder(call)
+            let folder = try MaintenanceCommand.folder(call)
             try MaintenanceCommand.run { try Backup.restore(call.arguments[0], to: folder) }
             try Output.line("\(folder): restored")
         })

@@ -16,7 +16,9 @@ extension Command {
         ],
         examples: ["herald check herald-data", "herald check monday.backup"],
         action: .run { call throws(CommandError) in
-            let path = call.arguments.first ?? MaintenanceCommand.folder(call)
+            let given = call.arguments.first
+            if let given { try MaintenanceCommand.refuseDatabase(given, call) }
+            let path = if let given { given } else { try MaintenanceCommand.source(call) }
             let report = try MaintenanceCommand.run { try DatabaseCheck.run(path) }
             try MaintenanceCommand.print(report)
             if report.isGood { return }

@@ -7,10 +7,48 @@ import HeraldStore
 enum MaintenanceCommand {
     static let data = Command.Flag(
         name: "data", placeholder: "FOLDER",
-        help: "The folder of the database. Environment: HERALD_DATA. Default: \(Settings().data).")
+        help:
+            "The folder of the database. Environment: HERALD_DATA, also in the file HERALD_CONFIG. Default: \(Settings().data)."
+    )
 
-    static func folder(_ call: Invocation) -> String {
-        call[data.name] ?? Environment.current[Option.variable(data.name)] ?? Settings().data
+    /// The folder that the flag, the environment or the file of settings names.
+    static func folder(_ call: Invocation) throws(CommandError) -> String {
+        if let folder = call[data.name] { return folder }
+        return try setting(data.name) ?? Settings().data
+    }
+
+    /// The folder to read.
+    /// - Throws: if the events are in a PostgreSQL database: an old folder may be beside it.
+    static func source(_ call: Invocation) throws(CommandError) -> String {
+        if call[data.name] == nil, try setting("store") != nil {
+            throw notForDatabases(call, "\(Option.variable("store")) names a PostgreSQL database")
+        }
+        let folder = try folder(call)
+        try refuseDatabase(folder, call)
+        return folder
+    }
+
+    /// - Throws: if the path is the address of a database.
+    static func refuseDatabase(_ path: String, _ call: Invocation) throws(CommandError) {
+        if isAddress(path) { throw notForDatabases(call, "This is the address of a PostgreSQL database") }
+    }
+
+    static func isAddress(_ text: String) -> Bool {
+        text.hasPrefix("postgres://") || text.hasPrefix("postgresql://")
+    }
+
+    private static func notForDatabases(_ call: Invocation, _ reason: String) -> CommandError {
+        CommandError(
+            description: "\(reason). `herald \(call.command.name)` is for data folders and backups: "
+                + "use the tools of PostgreSQL, such as pg_basebackup and pg_amcheck.")
+    }
+
+    /// The environment wins over the file of settings, as in the server.
+    private static func setting(_ name: String) throws(CommandError) -> String? {
+        let (variable, environment) = (Option.variable(name), Environment.current)
+        if let text = environment[variable], !text.isEmpty { return text }
+        guard let path = environment[Option.variable(Option.config)], !path.isEmpty else { return nil }
+        return try SettingsFile(path).entries.last { $0.variable == variable && !$0.value.isEmpty }?.value
     }
 
     /// Runs `body` and converts its errors to `CommandError`.

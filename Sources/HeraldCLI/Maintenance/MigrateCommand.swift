@@ -26,12 +26,12 @@ extension Command {
         ],
         action: .run { call throws(CommandError) in
             let (from, to) = (call.arguments[0], call.arguments[1])
-            guard isAddress(from) != isAddress(to) else {
+            guard MaintenanceCommand.isAddress(from) != MaintenanceCommand.isAddress(to) else {
                 throw CommandError(
                     description: "One of FROM and TO is a data folder, the other one the address of a database: "
                         + "postgres://user@host/database.")
             }
-            if [from, to].contains(where: { isAddress($0) && Option.holdsPassword($0) }) {
+            if [from, to].contains(where: { MaintenanceCommand.isAddress($0) && Option.holdsPassword($0) }) {
                 throw CommandError(
                     description: "The password in the address would be visible in the list of processes; "
                         + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
@@ -39,14 +39,11 @@ extension Command {
             try MaintenanceCommand.run { try run(from: from, to: to) }
         })
 
-    private static func isAddress(_ text: String) -> Bool {
-        text.hasPrefix("postgres://") || text.hasPrefix("postgresql://")
-    }
-
     private static func run(from: String, to: String) throws {
         let source: any MoveEnd =
-            isAddress(from) ? try PostgresMoveEnd(source: from) : try SQLiteMoveEnd(source: from)
-        let target: any MoveEnd = isAddress(to) ? try PostgresMoveEnd(target: to) : try SQLiteMoveEnd(target: to)
+            MaintenanceCommand.isAddress(from) ? try PostgresMoveEnd(source: from) : try SQLiteMoveEnd(source: from)
+        let target: any MoveEnd =
+            MaintenanceCommand.isAddress(to) ? try PostgresMoveEnd(target: to) : try SQLiteMoveEnd(target: to)
         var bar = ProgressBar()
         defer { bar.end() }
         let moved = try Move(from: source, to: target).run { bar.show($0, of: $1) }
