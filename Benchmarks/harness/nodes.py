@@ -23,6 +23,7 @@ SESSIONS = 4
 def nodes(bench):
     order(bench)
     deliveries(bench)
+    paced(bench)
     rows(bench)
     old_snapshot(bench)
     idle(bench)
@@ -119,6 +120,7 @@ def deliveries(bench):
                     "SQLite": lambda folder: Herald(folder, wanted),
                     "one node": lambda folder: Nodes(1, wanted, FLUSH),
                     "herald": lambda folder: Nodes(2, wanted, FLUSH),
+                    "four nodes": lambda folder: Nodes(4, wanted, FLUSH),
                 },
                 lambda server, _: complete(with_database(server, lambda: sample(
                     server, receiver, delegates, warm_up=0, c=64 * len(getattr(server, "nodes", "1")), d=bench.seconds * 8,
@@ -126,12 +128,43 @@ def deliveries(bench):
         title = f"on PostgreSQL, {delegates} delegate{'s' if delegates > 1 else ''}"
         bench.keep(title, rounds)
         bench.compare(title, "CPU µs per delivery, two nodes", rounds, "cpu_us_per_delivery", "one node",
-                      Goal(most=1.15 if delegates > 1 else 1.3, aim=1.05), reference="one node")
+                      Goal(most=1.1, aim=1.05) if delegates > 1 else Goal(most=1.3, aim=1.1), reference="one node")
+        bench.compare(title, "CPU µs per delivery, four nodes", rounds, "cpu_us_per_delivery", "one node",
+                      Goal(most=1.2, aim=1.1) if delegates > 1 else Goal(most=1.5, aim=1.2), herald="four nodes", reference="one node")
         bench.compare(title, "CPU µs per delivery, one node", rounds, "cpu_us_per_delivery", "SQLite",
                       Goal(most=1.8, aim=1.5), herald="one node", reference="SQLite")
         bench.compare(title, "deliveries per second, two nodes", rounds, "deliveries_per_s", "one node", reference="one node")
         bench.single(title, "CPU µs of the database per delivery, two nodes", rounds.median("herald", "database_us_per_delivery"),
                      Goal(most=9, aim=6.5) if delegates > 1 else None)
+
+
+# How the events come, and how much more a delivery may cost with two and with four nodes than with one.
+PACES = (
+    ("64 connections in all", {"c": 64, "n": 20_000}, Goal(most=1.25, aim=1.1), Goal(most=1.5, aim=1.2)),
+    ("batches of 100", {"c": 8, "b": 100, "n": 60_000}, Goal(most=1.15, aim=1.1), Goal(most=1.3, aim=1.2)),
+    ("5,000 events per second", {"c": 64, "r": 5_000}, Goal(most=1.2, aim=1.1), None),
+    ("2,000 events per second", {"c": 64, "r": 2_000}, None, Goal(most=1.4, aim=1.2)),
+    ("500 events per second", {"c": 64, "r": 500}, Goal(most=1.15, aim=1.1), None),
+)
+
+
+def paced(bench):
+    """The same load, whatever the number of nodes, for one delegate: what more nodes cost by themselves."""
+    with Receiver() as receiver:
+        wanted = wanted_by(receiver, 1)
+        for load, options, two, four in PACES:
+            counts = {"one node": 1} | ({"herald": 2} if two else {}) | ({"four nodes": 4} if four else {})
+            rounds = interleave(
+                bench, {name: lambda folder, count=count: Nodes(count, wanted, FLUSH) for name, count in counts.items()},
+                lambda server, _, options=options: complete(sample(server, receiver, 1, d=bench.seconds * 4, **options)))
+            title = f"on PostgreSQL, 1 delegate, {load}"
+            bench.keep(title, rounds)
+            for name, what, goal in (("herald", "two nodes", two), ("four nodes", "four nodes", four)):
+                if goal:
+                    bench.compare(title, f"CPU µs per delivery, {what}", rounds, "cpu_us_per_delivery", "one node", goal,
+                                  herald=name, reference="one node")
+                    bench.compare(title, f"answered after, p50 µs, {what}", rounds, "accepted_p50_us", "one node",
+                                  herald=name, reference="one node")
 
 
 def with_database(server, take):

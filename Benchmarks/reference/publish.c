@@ -1,13 +1,14 @@
 /* Posts events, and prints one line of JSON: how many, how fast, how soon they were answered.
  *
- *   publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]
+ *   publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES] [-b EVENTS]
  *     -p   of the server; several for several servers, among which the connections are divided
  *     -c   keep-alive connections                                    (default 64)
  *     -d   ends after this time, and the answers that are due then   (default 3)
  *     -n   ends after this many events, if that is sooner            (default: no limit)
  *     -r   events per second, evenly; a late one is measured from the time at which it was due
  *          (default: each connection posts its next event when the last one was answered)
- *     -s   size of the body                                          (default 512)
+ *     -s   size of an event                                          (default 512)
+ *     -b   events in a request, as an array                          (default 1: the event itself)
  *
  * Each event has a number of its own, and the time at which it was sent, inside its data.
  */
@@ -26,7 +27,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { REQUEST = 256 * 1024, ANSWER = 16 * 1024, EVENTS = 256, SERVERS = 16 };
+enum { REQUEST = 256 * 1024, BATCH = 200, ANSWER = 64 * 1024, EVENTS = 256, SERVERS = 16 };
 
 struct connection {
     int fd;
@@ -36,14 +37,14 @@ struct connection {
     char answer[ANSWER];
 };
 
-static int ports[SERVERS], servers, connections = 64, body_size = 512;
+static int ports[SERVERS], servers, connections = 64, event_size = 512, batch = 1;
 static double seconds = 3, rate;
 static uint64_t limit = UINT64_MAX;
 
 static int poller;
 static char request[REQUEST];
 static size_t request_size;
-static char *id_field, *time_field;
+static char *id_fields[BATCH], *time_fields[BATCH];
 /* Taken in turns, so that none is idle for so long that the server closes it. */
 static struct connection *first_free, **last_free = &first_free;
 static uint64_t started, accepted, refused;
@@ -55,22 +56,32 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/* One request for all; only two fields of fixed width change. JSON allows spaces before a number. */
+/* One request for all; only two fields of fixed width of each event change. JSON allows spaces before a number. */
 static void make_request(void) {
-    char body[REQUEST / 2];
-    int size = snprintf(body, sizeof body,
+    char event[REQUEST / 2];
+    int size = snprintf(event, sizeof event,
         "{\"type\":\"order.created\",\"subject\":\"customer-17\",\"data\":{"
         "\"benchmark_id\":%20d,\"sent_ns\":%20d,"
         "\"order\":\"A-1001\",\"amount\":1299,\"currency\":\"EUR\",\"paid\":true,"
         "\"items\":[{\"sku\":\"X1\",\"quantity\":2},{\"sku\":\"Y2\",\"quantity\":1}],\"note\":\"", 0, 0);
-    while (size < body_size - 3 && size < (int)sizeof body - 4) body[size++] = 'x';
-    size += sprintf(body + size, "\"}}");
-    request_size = (size_t)snprintf(request, sizeof request,
+    while (size < event_size - 3 && size < (int)sizeof event - 4) event[size++] = 'x';
+    size += sprintf(event + size, "\"}}");
+    /* Commas, and brackets if there is more than one event. */
+    int length = batch * size + batch - 1 + (batch > 1 ? 2 : 0);
+    if (length > REQUEST - 512) { fprintf(stderr, "publish: the request is larger than %d bytes\n", REQUEST - 512); exit(64); }
+    char *end = request + sprintf(request,
         "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-        size, body);
-    id_field = strstr(request, "\"benchmark_id\":") + 15;
-    time_field = strstr(request, "\"sent_ns\":") + 10;
+        "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", length);
+    if (batch > 1) *end++ = '[';
+    for (int i = 0; i < batch; i++) {
+        if (i > 0) *end++ = ',';
+        memcpy(end, event, (size_t)size);
+        id_fields[i] = strstr(end, "\"benchmark_id\":") + 15;
+        time_fields[i] = strstr(end, "\"sent_ns\":") + 10;
+        end += size;
+    }
+    if (batch > 1) *end++ = ']';
+    request_size = (size_t)(end - request);
 }
 
 static void write_number(char *field, uint64_t number) {
@@ -78,8 +89,10 @@ static void write_number(char *field, uint64_t number) {
 }
 
 static void post(struct connection *connection, uint64_t time) {
-    write_number(id_field, ++started);
-    write_number(time_field, time);
+    for (int i = 0; i < batch; i++) {
+        write_number(id_fields[i], ++started);
+        write_number(time_fields[i], time);
+    }
     connection->sent_ns = time;
     connection->size = 0;
     waiting++;
@@ -104,7 +117,7 @@ static bool receive(struct connection *connection) {
     if (!is_complete(connection)) return false;
     waiting--;
     histogram_add(&latency, now_ns() - connection->sent_ns);
-    if (!strncmp(connection->answer, "HTTP/1.1 20", 11)) accepted++; else refused++;
+    *(strncmp(connection->answer, "HTTP/1.1 20", 11) ? &refused : &accepted) += (uint64_t)batch;
     return true;
 }
 
@@ -144,19 +157,20 @@ static uint64_t post_due(uint64_t start, uint64_t end) {
 
 static void read_options(int count, char **arguments) {
     int option;
-    while ((option = getopt(count, arguments, "p:c:d:n:r:s:")) != -1) {
+    while ((option = getopt(count, arguments, "p:c:d:n:r:s:b:")) != -1) {
         switch (option) {
             case 'p': if (servers < SERVERS) ports[servers++] = atoi(optarg); break;
             case 'c': connections = atoi(optarg); break;
             case 'd': seconds = atof(optarg); break;
             case 'n': limit = strtoull(optarg, NULL, 10); break;
             case 'r': rate = atof(optarg); break;
-            case 's': body_size = atoi(optarg); break;
+            case 's': event_size = atoi(optarg); break;
+            case 'b': batch = atoi(optarg); break;
             default: exit(64);
         }
     }
-    if (servers > 0 && connections > 0 && body_size < REQUEST / 2) return;
-    fprintf(stderr, "usage: publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]\n");
+    if (servers > 0 && connections > 0 && event_size < REQUEST / 2 && batch > 0 && batch <= BATCH) return;
+    fprintf(stderr, "usage: publish -p PORT … [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES] [-b EVENTS]\n");
     exit(64);
 }
 
