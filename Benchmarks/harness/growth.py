@@ -71,7 +71,7 @@ def grow_delegates(bench, receiver, sizes):
             [{"url": receiver.url(100 + n), "events": [f"other.kind_{n}"]} for n in range(count)])
         time.sleep(SETTLING)
         grown = (server.memory() - before) / count
-    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, None if bench.quick else Goal(most=2048, aim=1024, of=16))
+    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, None if bench.quick else Goal(most=1400, aim=1024, of=16))
 
 
 def start(bench, server, title):
@@ -84,7 +84,7 @@ def start(bench, server, title):
         times.append(time.monotonic() - began)
         if number < 2:
             server.stop()
-    bench.single(title, "ready after, s", sorted(times)[1], None if bench.quick else Goal(most=2, aim=0.5, of=17))
+    bench.single(title, "ready after, s", sorted(times)[1], None if bench.quick else Goal(most=0.8, aim=0.5, of=17))
 
 
 def grow_backlog(bench, receiver, small, large, events):
