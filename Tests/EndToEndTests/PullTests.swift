@@ -236,6 +236,8 @@ struct PullTests {
         let page = try String(decoding: Files.read("Documentation/guide/pull.md"), as: UTF8.self)
         let blocks = page.matches(of: #/```sh\n((?s).*?)```/#).map { String($0.1) }
         #expect(blocks.count == 5)
+        // The pages before this one publish such events too.
+        try await herald.publish("order.placed")
         let server = "http://127.0.0.1:\(herald.port)"
         let script = blocks.joined().replacing("http://127.0.0.1:8080", with: server)
         let folder = herald.folder.path

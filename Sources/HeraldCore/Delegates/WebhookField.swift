@@ -52,7 +52,7 @@ package struct WebhookField: Sendable {
     package static let all = [
         choice("kind", "Whether Herald sends the events or consumers pull them", { $0.kind }, { $0.kind = $1 }),
         special("url", .url, "The URL to call."),
-        special("events", .events, "Types of events: order.paid,auth.*. Default: *, all types."),
+        special("events", .events, "Types of events: order.paid,auth.*. Default: *, all types except herald.*."),
         special("subjects", .subjects, "Only events about these subjects."),
         special("filter", .filter, "Only events whose content matches."),
         text("description", max: 256, "For people.", { $0.description }, { $0.description = $1 }),
