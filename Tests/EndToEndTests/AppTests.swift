@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldReceiver
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -111,6 +112,28 @@ struct AppTests {
         #expect(try await next.post("/v1/events", #"{"type": "a"}"#, trial).status == 409)
         _ = try await next.send("PATCH", "/v1/apps/trial", #"{"max_stored_bytes": null}"#)
         #expect(try await next.post("/v1/events", event, trial).status == 202)
+    }
+
+    @Test("a repeated event takes no room: at the storage quota the response is the one to the first")
+    func repeatedAtQuota() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        #expect(try await herald.post("/v1/apps", #"{"name": "trial"}"#).status == 201)
+        let trial = ["Herald-App": "trial"]
+        let later = Timestamp(milliseconds: Clock.system.wall() + 3_600_000)
+        let events = [
+            #"{"type": "a", "id": "first", "data": "\#(String(repeating: "x", count: 900))"}"#,
+            #"{"type": "a", "id": "later", "deliver_at": "\#(later)"}"#,
+        ]
+        for event in events { #expect(try await herald.post("/v1/events", event, trial).status == 202) }
+        _ = try await herald.send("PATCH", "/v1/apps/trial", #"{"max_stored_bytes": 100}"#)
+
+        for event in events {
+            let again = try await herald.post("/v1/events", event, trial)
+            #expect(again.status == 200, "\(again.text)")
+        }
+        let mixed = try await herald.post("/v1/events", #"[\#(events[0]), {"type": "a", "id": "new"}]"#, trial)
+        #expect(mixed.status == 409 && mixed.problem == "quota-exceeded")
+        #expect(try await herald.get("/v1/events", trial).data.count == 1)
     }
 
     @Test("an app that exceeds its rate limit is refused with Retry-After; other apps are not affected")

@@ -15,6 +15,14 @@ extension WriteContext {
         let now = publication.schedules ? clock.wall() : 0
         let later = publication.schedules ? publication.drafts.count { $0.deliverAt ?? 0 > now } : 0
         var refused = refusal(of: publication.drafts, app: publication.app, plan)
+        if refused != nil, publication.drafts.contains(where: \.mayExist) {
+            var new: [EventDraft] = []
+            for draft in publication.drafts
+            where try !isRepeated(draft, isScheduled: draft.deliverAt ?? 0 > now, transaction, &plan) {
+                new.append(draft)
+            }
+            refused = new.isEmpty ? nil : refusal(of: new, app: publication.app, plan)
+        }
         if refused == nil { refused = try refusal(ofScheduling: later, of: publication.app, transaction, plan) }
         if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
@@ -109,6 +117,18 @@ extension WriteContext {
         let qualified = event.qualified()
         if let first = try transaction.event(app: event.app, id: qualified.id) { return .found(first.event) }
         return .isNew(namesake == nil ? event : qualified)
+    }
+
+    /// Whether it repeats a stored event, and so takes no room.
+    private func isRepeated(
+        _ draft: EventDraft, isScheduled: Bool, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> Bool {
+        guard draft.mayExist else { return false }
+        try append(transaction, &plan)
+        guard case .isNew(let event) = try search(draft.event, transaction) else { return true }
+        guard isScheduled, let first = try transaction.pending(app: event.app, id: event.id) else { return false }
+        if first.event.hasSource(of: event) { return true }
+        return try transaction.pending(app: event.app, id: event.qualified().id) != nil
     }
 
     /// Why an app may not store more, including the bytes that this transaction adds.
