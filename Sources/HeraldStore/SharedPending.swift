@@ -2,7 +2,7 @@ package import HeraldCore
 
 /// Shared statements of scheduled events.
 package enum PendingStatement: Int, CaseIterable, Sendable {
-    case add, find, move, remove, due, about, removeOfApp, next, setCount, list
+    case add, find, move, remove, due, dueOfApp, apps, about, removeOfApp, next, setCount, list
 
     func text(_ dialect: SQLDialect) -> String {
         let (columns, ofTable) = (PendingEvent.columns, PendingEvent.columnsOfTable)
@@ -16,11 +16,15 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
         case .move: return "UPDATE pending SET due_at = ?3, time = ?4 WHERE app = ?1 AND id = ?2"
         case .remove: return "DELETE FROM pending WHERE key = ?1"
         // Until time ?1, at most ?2, and no more once they have ?3 bytes.
-        case .due:
+        case .due: return Self.due("WHERE due_at <= ?1")
+        // Only events of app ?4.
+        case .dueOfApp: return Self.due("WHERE app = ?4 AND due_at <= ?1")
+        // After app ?1, at most ?2.
+        case .apps:
             return """
-                SELECT \(ofTable), EXISTS (SELECT 1 FROM events WHERE events.app = pending.app AND events.id = pending.id)
-                FROM (\(Self.sized("WHERE due_at <= ?1", limit: "?2"))) AS sized JOIN pending ON pending.key = sized.key
-                WHERE sized.bytes_before < CAST(?3 AS bigint) ORDER BY pending.due_at, pending.key
+                SELECT app, (SELECT due_at FROM pending WHERE pending.app = counts.app ORDER BY due_at, key LIMIT 1)
+                FROM (SELECT app FROM pending_counts WHERE app > ?1 AND events > 0 ORDER BY app LIMIT ?2) AS counts
+                ORDER BY app
                 """
         case .about: return "SELECT \(columns) FROM pending WHERE app = ?1 AND subject = ?2 LIMIT ?3"
         case .removeOfApp:
@@ -46,6 +50,16 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
                 WHERE sized.bytes_before < CAST(?5 AS bigint) ORDER BY pending.due_at, pending.key
                 """
         }
+    }
+
+    /// The events that are due: at most ?2, and no more once they have ?3 bytes.
+    private static func due(_ condition: String) -> String {
+        """
+        SELECT \(PendingEvent.columnsOfTable),
+            EXISTS (SELECT 1 FROM events WHERE events.app = pending.app AND events.id = pending.id)
+        FROM (\(sized(condition, limit: "?2"))) AS sized JOIN pending ON pending.key = sized.key
+        WHERE sized.bytes_before < CAST(?3 AS bigint) ORDER BY pending.due_at, pending.key
+        """
     }
 
     /// Events in the order of their times, with the bytes of those before them. Reads no data.
@@ -121,6 +135,21 @@ extension SharedTransaction {
     package func duePending(at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent] {
         try rows(.pending(.due), [.integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes))]) {
             PendingEvent.due($0)
+        }
+    }
+
+    package func duePending(
+        of app: AppKey, at time: Int64, limit: Int, maxBytes: Int
+    ) throws(StoreError) -> [DueEvent] {
+        let values: [ColumnValue] = [
+            .integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes)), .integer(app.rawValue),
+        ]
+        return try rows(.pending(.dueOfApp), values) { PendingEvent.due($0) }
+    }
+
+    package func pendingApps(after app: AppKey, limit: Int) throws(StoreError) -> [PendingApp] {
+        try rows(.pending(.apps), [.integer(app.rawValue), .integer(Int64(limit))]) { row throws(StoreError) in
+            PendingApp(app: try row.app(0), dueAt: row.isNull(1) ? .max : row.figure(1))
         }
     }
 

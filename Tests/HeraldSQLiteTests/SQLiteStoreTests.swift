@@ -395,6 +395,7 @@ struct SQLiteStoreTests {
         let shared: [SharedStatement] = [
             .log(.removeWaitingOfRange), .log(.removeMarks), .log(.acceptedSince), .log(.lastKnown), .log(.about),
             .delivery(.waitingEvents), .delivery(.searchOfAll), .delivery(.searchOfDelegate),
+            .pending(.due), .pending(.dueOfApp), .pending(.apps),
         ]
         let sharedLists: [SharedStatement] = [
             .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent), .delivery(.deliveredTo),
@@ -404,7 +405,7 @@ struct SQLiteStoreTests {
             + sharedLists.map { $0.sql(.sqlite) }
         for sql in statements + shared.map({ $0.sql(.sqlite) }) + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
-            for table in ["attempts", "waiting", "events", "marks", "gaps"] {
+            for table in ["attempts", "waiting", "events", "marks", "gaps", "pending"] {
                 #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
             }
             if sql == SharedStatement.log(.about).sql(.sqlite) {

@@ -73,6 +73,42 @@ struct PendingConformance {
         #expect(moved.map(\.pending.event.id) == ["late"] && moved.map(\.pending.event.time) == [6])
     }
 
+    @Test(
+        "the due events of one app, and the apps with their next times, are read by themselves",
+        arguments: StoreKind.allCases)
+    func turns(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let (third, fourth) = (AppKey(rawValue: 3), AppKey(rawValue: 4))
+        try add(
+            fixture,
+            [
+                (Event(id: "c"), 30), (Event(id: "a"), 10), (Event(id: "b"), 10), (Event(id: "x", app: other), 20),
+                (Event(id: "y", app: other), 5), (Event(id: "z", app: fourth), 1),
+            ])
+        try fixture.append([Event(id: "b")])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            // One app without a scheduled event, and one without a count.
+            for (app, events) in [(AppKey.default, 3), (other, 2), (third, 1), (fourth, 0)] {
+                try transaction.setPendingCount(PendingCount(app: app, events: Int64(events), bytes: 9))
+            }
+            let found = try transaction.duePending(of: .default, at: 29, limit: 9, maxBytes: 9_999)
+            #expect(found.map(\.pending.event.id) == ["a", "b"] && found.map(\.isInLog) == [false, true])
+            let bytes = try transaction.duePending(of: .default, at: 30, limit: 9, maxBytes: 1)
+            #expect(bytes.map(\.pending.event.id) == ["a"])
+            let limited = try transaction.duePending(of: other, at: 30, limit: 1, maxBytes: 9_999)
+            #expect(limited.map(\.pending.event.id) == ["y"])
+            #expect(try transaction.duePending(of: third, at: 30, limit: 9, maxBytes: 9_999).isEmpty)
+            let all = [
+                PendingApp(app: .default, dueAt: 10), PendingApp(app: other, dueAt: 5),
+                PendingApp(app: third, dueAt: .max),
+            ]
+            #expect(try transaction.pendingApps(after: AppKey(rawValue: 0), limit: 9) == all)
+            #expect(try transaction.pendingApps(after: AppKey(rawValue: 0), limit: 1) == Array(all.prefix(1)))
+            #expect(try transaction.pendingApps(after: .default, limit: 1) == [all[1]])
+            #expect(try transaction.pendingApps(after: third, limit: 9).isEmpty)
+        }
+    }
+
     @Test("an id is scheduled once in an app", arguments: StoreKind.allCases)
     func unique(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -41,6 +41,18 @@ package struct PendingCount: Equatable, Sendable {
     }
 }
 
+/// An app with scheduled events.
+package struct PendingApp: Equatable, Sendable {
+    package let app: AppKey
+    /// When the earliest of its events is due, in milliseconds since 1970 UTC; `.max` if it has none.
+    package let dueAt: Int64
+
+    package init(app: AppKey, dueAt: Int64) {
+        self.app = app
+        self.dueAt = dueAt
+    }
+}
+
 /// A page of the scheduled events of an app, the earliest first. Events whose id is in the log are left out.
 package struct PendingQuery: Sendable {
     package struct Position: Sendable {
@@ -82,6 +94,11 @@ package protocol PendingTransaction: AnyObject {
     /// The events that are due, the earliest first: at least one if there are any, and no more once their bytes exceed
     /// `maxBytes`. All apps.
     func duePending(at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent]
+    /// The events of an app that are due, with the bounds of `duePending(at:limit:maxBytes:)`.
+    func duePending(of app: AppKey, at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent]
+    /// The apps whose count of scheduled events is not 0, in the order of their keys: at most `limit` of those after `app`.
+    /// Reads one scheduled event of each.
+    func pendingApps(after app: AppKey, limit: Int) throws(StoreError) -> [PendingApp]
     /// The scheduled events about a subject, without their order.
     func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent]
     /// Removes scheduled events of an app.

@@ -62,7 +62,7 @@ package final class CommittedState: Sendable {
         case .setApp(let app): apps.set(app)
         case .removeApp(let app): apps.remove(app)
         case .pending(let count, let earliest): pending.set(count, earliest: earliest)
-        case .nextPending(let time): pending.set(next: time)
+        case .nextPending(let time, let turn): pending.set(next: time, turn)
         case .refused(let event): refused.add(event)
         // Of deliveries memory holds what the delivery loops do.
         case .redelivered, .dropped, .known, .replay, .endReplay, .recordedAttempts, .pulled: break

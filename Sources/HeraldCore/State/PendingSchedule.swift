@@ -1,5 +1,14 @@
 import Synchronization
 
+/// How a transaction searches for events that are due. A pure value.
+struct PendingTurn: Equatable, Sendable {
+    /// The apps take turns, because one transaction was not enough. Otherwise the earliest events are published first,
+    /// whose search costs nothing for apps without due events.
+    var isByApp = false
+    /// The app after which the next turn begins.
+    var last = AppKey(rawValue: 0)
+}
+
 /// The number of scheduled events of each app, and when the next one is due.
 ///
 /// The writer's thread changes it; any thread reads it. The lock is held for a few instructions. While nothing is scheduled,
@@ -15,6 +24,7 @@ package final class PendingSchedule: Sendable {
     private struct State {
         var counts: [AppKey: PendingCount]
         var next = Next.unknown
+        var turn = PendingTurn()
         /// After a failure, in monotonic nanoseconds.
         var retryAt: Int64 = .min
     }
@@ -63,6 +73,15 @@ package final class PendingSchedule: Sendable {
 
     /// - Parameter time: when the next event is due; `nil` if none is scheduled.
     func set(next time: Int64?) { state.withLock { $0.next = time.map { .at($0) } ?? .none } }
+
+    /// - Parameter turn: of the next transaction.
+    func set(next time: Int64?, _ turn: PendingTurn) {
+        set(next: time)
+        state.withLock { $0.turn = turn }
+    }
+
+    /// How the next transaction searches for due events.
+    var turn: PendingTurn { state.withLock { $0.turn } }
 
     /// Another node publishes the events, or a change of it was not read.
     func forgetNext() {

@@ -34,8 +34,8 @@ enum WriteEffect: Sendable {
     /// The scheduled events of an app, and when the earliest of those that were added is due (`.max` for none); `nil` if that is
     /// unknown.
     case pending(PendingCount, earliest: Int64?)
-    /// When the next scheduled event is due; `nil` if there is none.
-    case nextPending(Int64?)
+    /// When the next scheduled event is due, `nil` if there is none; and how the next transaction searches for due events.
+    case nextPending(Int64?, PendingTurn)
     /// An event that was committed can't be published, and was put aside.
     case refused(RefusedEvent)
 }

@@ -81,6 +81,45 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("due events of other apps are published soon, however many one app has")
+    func turns() async throws {
+        let apps = (2...4).map { AppKey(rawValue: $0) }
+        try memory.transaction { (transaction) throws(StoreError) in
+            for app in apps {
+                var settings = App.default.settings
+                settings.name = "app\(app.rawValue)"
+                try transaction.setApp(
+                    App(
+                        key: app, id: "app_\(app.rawValue)", settings: settings, createdAt: 1, updatedAt: 1,
+                        version: 1))
+            }
+        }
+        let bench = try bench()
+        for part in 0..<4 {
+            let drafts = (0..<1_000).map { draft("e\(part * 1_000 + $0)", in: 1_000 + Int64(part)) }
+            _ = try await bench.hub.publish(drafts)
+        }
+        for app in apps {
+            let drafts = (0..<3).map { draft("\(app.rawValue).\($0)", in: 2_000, app: app) }
+            guard case .done = await bench.publish(drafts, app: app) else {
+                Issue.record("the events of \(app) are not scheduled")
+                continue
+            }
+            #expect(bench.hub.committed.pending.count(of: app).events == 3)
+        }
+        clock.advance(seconds: 3)
+        try await eventually("all are published") { bench.hub.committed.pending.total == 0 }
+        let order = log
+        #expect(order.count == 4_009 && Set(order).count == 4_009)
+        for app in apps {
+            let places = (0..<3).compactMap { order.firstIndex(of: "\(app.rawValue).\($0)") }
+            #expect(places == places.sorted() && places.allSatisfy { $0 < 1_000 }, "\(places)")
+        }
+        let numbers = order.compactMap { $0.first == "e" ? Int($0.dropFirst()) : nil }
+        #expect(numbers == numbers.sorted(), "the order of an app is that of its times")
+        await bench.stop()
+    }
+
     @Test("an event is cancelled or published, never both")
     func race() async throws {
         let bench = try bench()

@@ -68,6 +68,21 @@ extension MemoryTransaction {
             .map { DueEvent($0, isInLog: contents.isInLog($0.event)) }
     }
 
+    func duePending(of app: AppKey, at time: Int64, limit: Int, maxBytes: Int) -> [DueEvent] {
+        store.countDueSearch()
+        let contents = preview()
+        return contents.schedule.filter { $0.event.app == app && $0.dueAt <= time }.prefix(limit, maxBytes: maxBytes)
+            .map { DueEvent($0, isInLog: contents.isInLog($0.event)) }
+    }
+
+    func pendingApps(after app: AppKey, limit: Int) -> [PendingApp] {
+        let contents = preview()
+        let apps = contents.pendingCounts.values.filter { $0.events > 0 && $0.app.rawValue > app.rawValue }
+            .map(\.app).sorted { $0.rawValue < $1.rawValue }.prefix(limit)
+        let times = Dictionary(contents.pending.values.map { ($0.event.app, $0.dueAt) }) { min($0, $1) }
+        return apps.map { PendingApp(app: $0, dueAt: times[$0] ?? .max) }
+    }
+
     func pending(about subject: String, app: AppKey, limit: Int) -> [PendingEvent] {
         Array(preview().schedule.filter { $0.event.app == app && $0.event.subject == subject }.prefix(limit))
     }
