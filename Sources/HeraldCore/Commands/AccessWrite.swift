@@ -176,27 +176,17 @@ extension AccessWrite: RequestCommand {
         return true
     }
 
-    /// The maximum number of expired sessions removed in one transaction.
+    /// The maximum number of expired sessions, and of expired links, removed in one transaction.
     private static let maxForgotten = 100
 
-    /// Removes expired sessions, and beyond the limit the session that ends first, of the app that has most.
+    /// Removes expired sessions, and beyond the limit the session that ends first, of the app and the key that have most:
+    /// an app or a key cannot end the sessions of another one by opening many.
     /// - Returns: whether there may be one more.
     private static func makeRoom(
         for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,
         _ plan: inout WritePlan
     ) throws(StoreError) -> Bool {
-        let all = sessions.all
-        let expired = all.filter { $0.expiresAt <= now }.prefix(maxForgotten)
-        let alike = all.filter { ($0.kind == .link) == (session.kind == .link) && $0.expiresAt > now }
-        var ended = Array(expired)
-        if alike.count >= sessions.limit {
-            guard session.kind != .link else { return false }
-            // One app can't end the sessions of another one by opening many.
-            let counts = Dictionary(grouping: alike) { $0.app }.mapValues(\.count)
-            let most = counts.values.max() ?? 0
-            let candidates = alike.lazy.filter { counts[$0.app] == most }
-            if let first = candidates.min(by: { $0.expiresAt < $1.expiresAt }) { ended.append(first) }
-        }
+        guard let ended = sessions.displaced(by: session, at: now, maxExpired: maxForgotten) else { return false }
         try plan.end(ended, transaction)
         return true
     }

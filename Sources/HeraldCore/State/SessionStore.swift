@@ -4,12 +4,28 @@ import Synchronization
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class SessionStore: Sendable {
-    private let sessions: Mutex<[[UInt8]: Session]>
+    /// Links and sessions have a limit each.
+    private struct State {
+        var links = SessionShares()
+        var sessions = SessionShares()
+
+        func find(_ digest: [UInt8]) -> Session? { sessions.sessions[digest] ?? links.sessions[digest] }
+
+        mutating func set(_ session: Session) -> Bool {
+            session.kind == .link ? links.set(session) : sessions.set(session)
+        }
+
+        mutating func remove(_ digest: [UInt8]) -> Session? {
+            if let session = sessions.remove(digest) { return session }
+            return links.remove(digest)
+        }
+    }
+
+    private let state = Mutex(State())
     private let kept: KeptMemory
 
     init(_ sessions: [Session], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
-        self.sessions = Mutex([:])
         for session in sessions { set(session) }
     }
 
@@ -18,26 +34,48 @@ package final class SessionStore: Sendable {
 
     /// - Parameter digest: SHA-256 of a text.
     package func find(_ digest: [UInt8], at time: Int64) -> Session? {
-        sessions.withLock { $0[digest] }.flatMap { time < $0.expiresAt ? $0 : nil }
+        state.withLock { $0.find(digest) }.flatMap { time < $0.expiresAt ? $0 : nil }
     }
 
     /// Ends a session at once, stored or not. Any thread.
     package func remove(_ digest: [UInt8]) {
-        guard let old = sessions.withLock({ $0.removeValue(forKey: digest) }) else { return }
+        guard let old = state.withLock({ $0.remove(digest) }) else { return }
         kept.change(.sessions, of: old.app, by: -Session.keptBytes)
     }
 
     /// Keeps a session that the store could not accept, until the process ends. Any thread.
     package func keepInMemory(_ session: Session) { add(session, limit: 2 * limit) }
 
-    var all: [Session] { Array(sessions.withLock { $0 }.values) }
+    var all: [Session] {
+        let (sessions, links) = state.withLock { ($0.sessions.sessions, $0.links.sessions) }
+        return Array(sessions.values) + Array(links.values)
+    }
+
+    /// The sessions to end before a new one is opened: expired ones, and one more if the limit is reached. Changes nothing.
+    /// - Parameter maxExpired: the maximum number of expired sessions, and of expired links.
+    /// - Returns: `nil` if the new one is a link, and there may be none.
+    func displaced(by session: Session, at time: Int64, maxExpired: Int) -> [Session]? {
+        let limit = limit
+        return state.withLock { state in
+            let links = state.links.expired(at: time, limit: maxExpired)
+            let sessions = state.sessions.expired(at: time, limit: maxExpired)
+            if session.kind == .link {
+                return state.links.count - links.count < limit ? sessions + links : nil
+            }
+            var ended = sessions + links
+            if state.sessions.count - sessions.count >= limit, let one = state.sessions.displaced(by: session) {
+                ended.append(one)
+            }
+            return ended
+        }
+    }
 
     /// The writer's thread.
     func set(_ session: Session) { add(session, limit: .max) }
 
     private func add(_ session: Session, limit: Int) {
-        let isNew = sessions.withLock { sessions in
-            sessions.count < limit && sessions.updateValue(session, forKey: session.digest) == nil
+        let isNew = state.withLock { state in
+            state.sessions.count + state.links.count < limit && state.set(session)
         }
         if isNew { kept.change(.sessions, of: session.app, by: Session.keptBytes) }
     }
