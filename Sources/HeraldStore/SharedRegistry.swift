@@ -5,7 +5,8 @@ package enum RegistryStatement: Int, CaseIterable, Sendable {
     case setDelegate, wipeDelegate, removeLanes, removeWaiting, removeReplays, removeStatistics, removeHeads,
         removeUnannounced, removeLeases, setEventType, removeEventType, setKey, removeKey, setSession, removeSession,
         setApp,
-        markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, trimAudit, audit, deletedDelegateID
+        markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, lastAudit, countAudit, trimAuditOfApp,
+        trimAudit, audit, deletedDelegateID
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -34,20 +35,14 @@ package enum RegistryStatement: Int, CaseIterable, Sendable {
         case .removeAppStates: "DELETE FROM app_states WHERE app = ?1"
         case .removeAnswers: "DELETE FROM answers WHERE app = ?1"
         case .addAudit: AuditColumns.table.insert
-        case .trimAudit: Self.trimAudit(dialect)
+        case .lastAudit: "SELECT max(id) FROM audit"
+        case .countAudit: "SELECT app, count(*) FROM audit GROUP BY app"
+        case .trimAuditOfApp:
+            "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE app = ?1 ORDER BY id LIMIT ?2)"
+        case .trimAudit: "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?1)"
         case .audit: "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
         case .deletedDelegateID: "SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL"
         }
-    }
-
-    /// Ids of PostgreSQL have gaps.
-    private static func trimAudit(_ dialect: SQLDialect) -> String {
-        let last =
-            switch dialect {
-            case .sqlite: "(SELECT max(id) FROM audit) - \(AuditEntry.limit)"
-            case .postgres: "(SELECT id FROM audit ORDER BY id DESC OFFSET \(AuditEntry.limit) LIMIT 1)"
-            }
-        return "DELETE FROM audit WHERE id <= \(last)"
     }
 }
 
@@ -107,7 +102,19 @@ extension SharedTransaction {
         try record(.registry(.addAudit), try AuditColumns.table.values(of: entry))
     }
 
-    package func trimAudit() throws(StoreError) { try change(.registry(.trimAudit), []) }
+    package func trimAudit(from id: Int64) throws(StoreError) -> Int64 {
+        let last = try first(.registry(.lastAudit)) { $0.figure(0) } ?? 0
+        guard last >= id else { return id }
+        let counts = try rows(.registry(.countAudit), []) {
+            AuditTrim.Share(app: AppKey(rawValue: $0.integer(0)), entries: $0.figure(1))
+        }
+        let trim = AuditTrim(counts)
+        for share in trim.shares {
+            try record(.registry(.trimAuditOfApp), [.integer(share.app.rawValue), .integer(share.entries)])
+        }
+        if trim.oldest > 0 { try record(.registry(.trimAudit), [.integer(trim.oldest)]) }
+        return trim.next(after: last)
+    }
 }
 
 /// Reads the registry and the audit log.

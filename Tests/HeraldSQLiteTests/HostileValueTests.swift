@@ -181,7 +181,7 @@ struct HostileValueTests {
         write { transaction throws(StoreError) in _ = try transaction.redeliver(DeliveryQuery(states), at: 7) }
         write { transaction throws(StoreError) in _ = try transaction.appState(.default) }
         write { transaction throws(StoreError) in _ = try transaction.erase([5, 6]) }
-        write { transaction throws(StoreError) in try transaction.trimAudit() }
+        write { transaction throws(StoreError) in _ = try transaction.trimAudit(from: 0) }
     }
 
     /// The whole of a server but HTTP.

@@ -32,6 +32,8 @@ package struct AuditEntry: Equatable, Sendable {
 
     /// The number of entries that are kept.
     package static let limit: Int64 = 100_000
+    /// The number of entries beyond the limit before some are removed: counting reads all of them.
+    package static let slack: Int64 = 1_000
 }
 
 /// A stored entry of the audit log.

@@ -12,10 +12,12 @@ struct Housekeeping: StoreCommand {
 
     private let lastMark: LogMark
     private let filledBlocks: Range<Int64>
+    private let nextAuditTrim: Int64
 
     init(_ state: LogWriter.State) {
         lastMark = state.lastMark
         filledBlocks = state.filledBlocks
+        nextAuditTrim = state.nextAuditTrim
     }
 
     static var admission: CommandAdmission { .always }
@@ -25,7 +27,7 @@ struct Housekeeping: StoreCommand {
     ) throws(StoreError) {
         let lifetime = context.ages.now(forAge: IdempotencyKey.lifetime)
         try transaction.removeExpiredAnswers(now: lifetime, limit: Self.maxAnswers)
-        try transaction.trimAudit()
+        plan.nextAuditTrim = try transaction.trimAudit(from: nextAuditTrim)
         plan.filledBlocks = filledBlocks
         // The log is marked as it grows, before and after what this transaction appends, so that events can be found by the
         // time of their acceptance, and cut by age. A step of the clock counts once it has lasted. After the clock went back,

@@ -6,6 +6,8 @@ extension LogWriter {
         let cluster: any Cluster
         let reader: LazyReader
         var lastMark: LogMark
+        /// The id of the entry with which the audit log is counted next. It has no more entries than its last id.
+        var nextAuditTrim = AuditEntry.limit + AuditEntry.slack
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
         var firstOpenBlock: Int64

@@ -347,6 +347,7 @@ package final class LogWriter: Sendable {
             delegates.invokeDelegates { $0.recordedAttempts() }
         }
         if let mark = plan.mark { state.lastMark = mark }
+        if let next = plan.nextAuditTrim { state.nextAuditTrim = next }
         for effect in plan.effects { apply(effect, &state) }
         if plan.effects.contains(where: \.isRequest) { sendKnown(state) }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }

@@ -13,6 +13,8 @@ package struct WritePlan {
     /// The last event of the log, if it is known before the commit.
     var head: LogPosition?
     var mark: LogMark?
+    /// The id of the entry with which the audit log is counted next.
+    var nextAuditTrim: Int64?
     /// The bytes that this transaction adds for apps with a storage limit.
     var added: [AppKey: Int64] = [:]
     /// The counts of scheduled events that this transaction has changed.

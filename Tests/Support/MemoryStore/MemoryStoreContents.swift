@@ -196,7 +196,17 @@ package struct MemoryContents {
         audit.append(StoredAuditEntry(id: lastAuditID, entry: entry))
     }
 
-    package mutating func trimAudit() { audit.removeFirst(max(0, audit.count - Int(AuditEntry.limit))) }
+    package mutating func trimAudit(from id: Int64) -> Int64 {
+        guard lastAuditID >= id else { return id }
+        let counts = Dictionary(grouping: audit) { $0.entry.app }
+        let trim = AuditTrim(counts.map { AuditTrim.Share(app: $0.key, entries: Int64($0.value.count)) })
+        for share in trim.shares {
+            let lost = Set(audit.lazy.filter { $0.entry.app == share.app }.prefix(Int(share.entries)).map(\.id))
+            audit.removeAll { lost.contains($0.id) }
+        }
+        audit.removeFirst(Int(trim.oldest))
+        return trim.next(after: lastAuditID)
+    }
 
     package mutating func set(_ app: App) {
         apps[app.key] = app

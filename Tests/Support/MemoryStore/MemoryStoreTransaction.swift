@@ -290,5 +290,7 @@ extension MemoryTransaction {
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 
-    func trimAudit() { apply { $0.trimAudit() } }
+    func trimAudit(from id: Int64) -> Int64 {
+        store.read { $0.lastAuditID } < id ? id : change { $0.trimAudit(from: id) }
+    }
 }
