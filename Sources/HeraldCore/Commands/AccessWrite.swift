@@ -34,7 +34,7 @@ package struct AccessWrite: Sendable {
         case revoked(APIKey)
         case noted
         case notFound
-        /// The maximum number of links is reached.
+        /// The maximum number of links is reached, or the share of the app.
         case tooManyLinks
         /// The app has the maximum number of keys.
         case tooManyKeys

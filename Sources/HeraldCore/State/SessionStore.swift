@@ -56,11 +56,15 @@ package final class SessionStore: Sendable {
     /// - Returns: `nil` if the new one is a link, and there may be none.
     func displaced(by session: Session, at time: Int64, maxExpired: Int) -> [Session]? {
         let limit = limit
-        return state.withLock { state in
+        return state.withLock { state -> [Session]? in
             let links = state.links.expired(at: time, limit: maxExpired)
             let sessions = state.sessions.expired(at: time, limit: maxExpired)
             if session.kind == .link {
-                return state.links.count - links.count < limit ? sessions + links : nil
+                let count = state.links.count - links.count
+                let own = state.links.count(of: session.app) - links.count(where: { $0.app == session.app })
+                // An app may have three quarters of what the other apps leave, so that something is left for the next one.
+                let most = max(1, (limit - (count - own)) * 3 / 4)
+                return count < limit && own < most ? sessions + links : nil
             }
             var ended = sessions + links
             if state.sessions.count - sessions.count >= limit, let one = state.sessions.displaced(by: session) {

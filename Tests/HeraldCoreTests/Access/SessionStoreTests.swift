@@ -58,16 +58,41 @@ struct SessionStoreTests {
     func expired() {
         let sessions = small()
         for number in 0..<100 {
-            sessions.set(session(number, kind: .link, expiresAt: Int64(number)))
+            let app = AppKey(rawValue: Int64(1 + number % 10))
+            sessions.set(session(number, app, kind: .link, expiresAt: Int64(number)))
             sessions.set(session(1_000 + number, other, expiresAt: 50))
         }
-        let link = session(500, kind: .link, expiresAt: 1_000)
+        let link = session(500, AppKey(rawValue: 11), kind: .link, expiresAt: 1_000)
         #expect(sessions.displaced(by: link, at: -1, maxExpired: 9) == nil)
         let first = sessions.displaced(by: link, at: 2, maxExpired: 9) ?? []
         #expect(first.map(\.digest) == [[0, 0], [0, 1], [0, 2]])
         #expect(sessions.displaced(by: link, at: 60, maxExpired: 9)?.count == 18)
         #expect(sessions.displaced(by: session(501, expiresAt: 1_000), at: 49, maxExpired: 2)?.count == 3)
         #expect(sessions.find([0, 0], at: -1) != nil && sessions.find([0, 0], at: 0) == nil)
+    }
+
+    @Test("an app leaves links to the others")
+    func links() {
+        let sessions = small()
+        func mayOpen(_ app: AppKey) -> Bool {
+            sessions.displaced(by: session(500, app, kind: .link, expiresAt: 9), at: 0, maxExpired: 9) != nil
+        }
+        for number in 0..<75 {
+            #expect(mayOpen(.default))
+            sessions.set(session(number, kind: .link, expiresAt: 5))
+        }
+        #expect(!mayOpen(.default))
+        for number in 75..<93 {
+            #expect(mayOpen(other))
+            sessions.set(session(number, other, kind: .link, expiresAt: 5))
+        }
+        #expect(!mayOpen(other) && mayOpen(AppKey(rawValue: 3)))
+        for number in 100..<106 {
+            sessions.set(session(number, AppKey(rawValue: Int64(number)), kind: .link, expiresAt: 5))
+        }
+        #expect(mayOpen(AppKey(rawValue: 3)))
+        sessions.set(session(107, AppKey(rawValue: 107), kind: .link, expiresAt: 5))
+        #expect(!mayOpen(AppKey(rawValue: 3)), "there are 100")
     }
 
     @Test(
