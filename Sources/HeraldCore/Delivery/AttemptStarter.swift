@@ -354,12 +354,10 @@ final class AttemptStarter {
     }
 
     /// Whether the delegate's current settings still call for a delivery that has its own row.
-    func stillWants(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
-        lane.rows[sequence]?.isNamed == true || selects(event, lane)
-    }
-
-    private func selects(_ event: Event, _ lane: Lane) -> Bool {
-        lane.delegate.selection.matches(event) { log.view(of: event) }
+    /// - Parameter filterLimit: events that filters would examine beyond so many steps of the log count as wanted.
+    func stillWants(_ event: Event, _ sequence: LogPosition, _ lane: Lane, filterLimit: Int = .max) -> Bool {
+        lane.rows[sequence]?.isNamed == true
+            || lane.delegate.selection.matches(event) { log.view(of: event, untilSteps: filterLimit) }
     }
 
     /// The first of the next events that is a better probe than those before it.
@@ -394,7 +392,8 @@ final class AttemptStarter {
         ledger.touched(lane)
         defer { endReplays(lane) }
         // A delivery with its own row is made anyway.
-        guard lane.rows[sequence] == nil, selects(event, lane), !mustWait(event, sequence, lane, isReplay: true)
+        guard lane.rows[sequence] == nil, stillWants(event, sequence, lane),
+            !mustWait(event, sequence, lane, isReplay: true)
         else { return false }
         begin(event, sequence, lane, attempts: 0, .replay(id), isReplay: true)
         return true

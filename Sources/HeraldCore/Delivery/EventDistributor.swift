@@ -3,6 +3,8 @@
 final class EventDistributor {
     /// How often missed deliveries of one delegate are announced, in nanoseconds.
     private static let interval: Int64 = 60_000_000_000
+    /// The steps of content filters for the events of one removal: 25 ms of processor time. Events beyond them count as wanted.
+    static let maxTrimSteps = 1_000_000
     /// Waits for pages in place of the lanes on a detour. No delegate has this key.
     static let detourKey: DelegateKey = 0
 
@@ -125,21 +127,28 @@ final class EventDistributor {
     /// Called before retention removes all events up to this one.
     /// - Parameter gone: those that are left, ascending.
     func trim(through last: LogPosition, gone: [LoggedEvent], _ cause: Removal.Cause) {
-        let counts = missedEvents(gone)
+        let filterLimit = log.filterSteps + Self.maxTrimSteps
+        let counts = missedEvents(gone, filterLimit)
         lanes.skipDetours(to: last)
-        for lane in lanes.all { trim(lane, through: last, gone: gone, missed: counts[lane.index] ?? 0, cause) }
+        for lane in lanes.all {
+            trim(lane, through: last, gone: gone, missed: counts[lane.index] ?? 0, cause, filterLimit)
+        }
     }
 
-    /// Number of these events that each lane wanted and had not reached. The cost depends on the number of matching
+    /// Number of these events that each lane wanted and had not reached, at most. The cost depends on the number of matching
     /// lanes, as with new events.
-    private func missedEvents(_ gone: [LoggedEvent]) -> [Int: Int] {
+    /// - Parameter filterLimit: events that filters would examine beyond so many steps of the log count as wanted.
+    private func missedEvents(_ gone: [LoggedEvent], _ filterLimit: Int) -> [Int: Int] {
         var counts: [Int: Int] = [:]
         for logged in gone {
             let event = logged.event
             let matching = event.audience == nil ? lanes.scheduler.lanes(for: event) : (any: [], named: [])
             let found = (matching.any + matching.named).compactMap(lanes.at)
             for lane in found + [event.audience.flatMap { lanes[$0] }].compactMap({ $0 })
-            where lane.misses(event, logged.sequence, isRouted: event.audience == nil, { log.view(of: event) }) {
+            where lane.misses(
+                event, logged.sequence, isRouted: event.audience == nil,
+                { log.view(of: event, untilSteps: filterLimit) })
+            {
                 counts[lane.index, default: 0] += 1
             }
         }
@@ -148,14 +157,15 @@ final class EventDistributor {
 
     /// - Parameter missed: the number of events in `gone` that the lane wanted and had not reached.
     private func trim(
-        _ lane: Lane, through last: LogPosition, gone: [LoggedEvent], missed: Int, _ cause: Removal.Cause
+        _ lane: Lane, through last: LogPosition, gone: [LoggedEvent], missed: Int, _ cause: Removal.Cause,
+        _ filterLimit: Int
     ) {
         var missed = missed
         if lane.trim(through: last) { ledger.touched(lane) }
         starter.endReplays(lane)
         let rows = lane.rows.keys.filter { $0 <= last }.sorted()
         for event in rows {
-            let wasWanted = stillWants(event, gone, lane)
+            let wasWanted = stillWants(event, gone, lane, filterLimit)
             if drop(event, of: lane), wasWanted { missed += 1 }
         }
         lane.withWaiting { $0.end(through: last) }
@@ -174,14 +184,16 @@ final class EventDistributor {
     }
 
     /// Whether a waiting delivery would have been made.
-    private func stillWants(_ sequence: LogPosition, _ gone: [LoggedEvent], _ lane: Lane) -> Bool {
+    private func stillWants(
+        _ sequence: LogPosition, _ gone: [LoggedEvent], _ lane: Lane, _ filterLimit: Int
+    ) -> Bool {
         var (low, high) = (0, gone.count)
         while low < high {
             let middle = (low + high) / 2
             if gone[middle].sequence < sequence { low = middle + 1 } else { high = middle }
         }
         guard low < gone.count, gone[low].sequence == sequence else { return true }
-        return starter.stillWants(gone[low].event, sequence, lane)
+        return starter.stillWants(gone[low].event, sequence, lane, filterLimit: filterLimit)
     }
 
     /// Counts missed deliveries. Announces them at most once a minute per delegate: when the log is full, each new event

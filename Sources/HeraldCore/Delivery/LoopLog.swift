@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// The log as one delivery loop reads it: the position up to which it has routed, the recent events in memory without a
 /// lock, and pages of the store for lanes that are behind. Confined to one thread.
 final class LoopLog {
@@ -86,6 +88,11 @@ final class LoopLog {
         stepsOfOthers += view?.steps ?? 0
         view = made
         return made
+    }
+
+    /// The event as filters see it, until they have taken so many steps since the start; then a view that all filters match.
+    func view(of event: Event, untilSteps limit: Int) -> EventView {
+        filterSteps < limit ? view(of: event) : EventView(event, within: WorkBudget(steps: 0))
     }
 
     /// Requests the page that contains an event for a lane, which `keep` returns when the page has arrived.

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
@@ -130,17 +131,31 @@ final class RetentionTask: EventDelegate {
 
     /// No loop has their lanes.
     private func trimPulls(_ ending: RetentionPlanner.Ending, _ reader: Result<any StoreReader, StoreError>) {
+        // For the filters of all delegates together. Once it is exhausted, all of them match: the numbers are upper bounds.
+        var budget = WorkBudget()
         let parts = committed.registry.pulls.compactMap { delegate -> PullTrim.Part? in
             guard let reader = try? reader.get(), let lane = try? reader.lane(of: delegate.key) else { return nil }
             let rows = StoredRowsQuery(delegate: delegate.key, part: .events(0...ending.through), limit: 1)
             guard lane.cursor < ending.through || (try? reader.rows(rows).isEmpty) == false else { return nil }
-            let selection = delegate.selection
             let unread = ending.gone.filter { $0.sequence > lane.position }
             return PullTrim.Part(
-                delegate: delegate.key,
-                wanted: unread.filter { selection.matches(EventView($0.event)) }.map(\.sequence))
+                delegate: delegate.key, wanted: Self.wanted(unread, by: delegate.selection, &budget))
         }
         if !parts.isEmpty { submit(parts, through: ending.through, ending.cause) }
+    }
+
+    /// The positions of the events that match, at most.
+    /// - Parameter budget: if it is exhausted, the filter matches all events.
+    static func wanted(
+        _ events: [LoggedEvent], by selection: EventSelection, _ budget: inout WorkBudget
+    ) -> [LogPosition] {
+        var wanted: [LogPosition] = []
+        for logged in events {
+            let view = EventView(logged.event, within: budget)
+            if selection.matches(view) { wanted.append(logged.sequence) }
+            budget = view.budget
+        }
+        return wanted
     }
 
     /// The next check repeats one that is refused.

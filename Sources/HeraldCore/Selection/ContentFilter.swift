@@ -74,14 +74,15 @@ public final class ContentFilter: Sendable {
         self.init(document.root, at: "", &errors)
     }
 
-    /// Whether the event matches. An event that can't be decided in ``maxSteps`` matches: an unwanted event is better
-    /// than a missed one.
+    /// Whether the event matches. An event that can't be decided in ``maxSteps``, or in the budget of the view, matches: an
+    /// unwanted event is better than a missed one.
     package func matches(_ event: EventView) -> Bool {
+        if event.budget.isSpent { return true }
         let steps = min(Self.maxSteps, event.budget.left)
         var budget = WorkBudget(steps: steps)
         let matches = FilterField.all(fields, match: event, &budget)
         event.spend(steps - budget.left)
-        return matches
+        return matches || event.budget.isSpent
     }
 
     /// Whether the event matches, within a budget of the caller. If it is exhausted, the result is `true`.

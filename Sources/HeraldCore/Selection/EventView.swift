@@ -6,7 +6,7 @@ package import HeraldJSON
 package final class EventView {
     package let event: Event
     private let parser: EventDataParser
-    /// Shared by all filters that examine the event. If it is exhausted, their results are meaningless.
+    /// Shared by all filters that examine the event. If it is exhausted, all of them match.
     package private(set) var budget: WorkBudget
     /// The steps of all filters so far.
     private(set) var steps = 0

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Decides what retention removes next, from the sizes in the store and the progress of the deliveries. It reads, and
 /// changes only its own memory of the ranges that it has read.
 ///
@@ -46,6 +48,8 @@ struct RetentionPlanner {
     /// The most events and bytes that one step may read.
     private static let maxEvents = 20_000
     private static let maxBytes = 16 << 20
+    /// The most steps of content filters in one step: about 10 ms of processor time.
+    private static let maxFilterSteps = 400_000
     /// Milliseconds between two removals by age.
     private static let ageInterval: Int64 = 10_000
     /// Milliseconds between two checks of events that were still needed. Events that lanes have passed since are
@@ -165,7 +169,10 @@ struct RetentionPlanner {
                 found.append(position...position)
             }
         }
-        while left > 0, events < Self.maxEvents, bytes < Self.maxBytes, let range = unscanned.first {
+        let filterLimit = holds.filterSteps + Self.maxFilterSteps
+        while left > 0, events < Self.maxEvents, bytes < Self.maxBytes, holds.filterSteps < filterLimit,
+            let range = unscanned.first
+        {
             let start = max(first, range.lowerBound)
             let limit = min(range.upperBound, end)
             guard start <= limit else {
@@ -189,7 +196,8 @@ struct RetentionPlanner {
                 let batch = try context.reader.events(after: position, limit: 256, maxBytes: 1 << 20)
                 let waiting = Set(try context.reader.waitingEvents(in: start...max(start, batch.last)))
                 position = batch.events.isEmpty ? limit : min(limit, batch.first - 1)
-                for event in batch.events where left > 0 && position < limit {
+                for event in batch.events
+                where left > 0 && position < limit && holds.filterSteps < filterLimit {
                     position += 1
                     bytes += event.data.count
                     if !waiting.contains(position), !holds.needs(event, position, context.selection) {
@@ -259,6 +267,8 @@ private struct Holds {
     private var list: [(owner: Owner, after: LogPosition, until: LogPosition)] = []
     private var selections: [DelegateKey: EventSelection?] = [:]
     private var steps = 0
+    /// The steps that content filters have taken since the start.
+    private(set) var filterSteps = 0
     /// No lane and no replay needs an event up to here.
     private(set) var free: LogPosition = 0
 
@@ -285,10 +295,12 @@ private struct Holds {
     ) -> Bool {
         var view: EventView?
         func examined() -> EventView {
-            let made = view ?? EventView(event)
+            // If its budget is exhausted, all filters match, and the event is kept.
+            let made = view ?? EventView(event, within: WorkBudget())
             view = made
             return made
         }
+        defer { filterSteps += view?.steps ?? 0 }
         for hold in list {
             // The others have passed it.
             guard hold.after < position else { return false }

@@ -106,6 +106,35 @@ struct TrimTests {
         #expect(try announcedEvents(world) == Int64(counted))
     }
 
+    @Test("content filters that cost much do not hold up the loop: events beyond their steps count as missed")
+    func expensiveFilters() throws {
+        let world = try World()
+        let expensive = try ExpensiveFilter()
+        let keys = [world.register(), world.register("https://other.example/") { $0.filter = expensive.filter }]
+        for key in keys { world.update(key) { state, now in state.apply(.paused, now: now) } }
+        world.publish(data: expensive.matching)
+        let decided = EventDistributor.maxTrimSteps / expensive.steps + 1
+        world.publish(decided + 11, data: expensive.data)
+        world.settle()
+        world.trim(through: LogPosition(decided + 11))
+        world.settle()
+        // All of the first delegate; of the second one, the event that matches, and those that were not examined.
+        #expect((decided + 22...decided + 24).contains(missed(world)))
+    }
+
+    @Test("of a pull delegate, events beyond the budget of its filter count as missed")
+    func pulls() throws {
+        let expensive = try ExpensiveFilter()
+        let event = Event("a.x", data: expensive.data)
+        let gone = (1...10).map { LoggedEvent(sequence: LogPosition($0), event: event) }
+        let selection = EventSelection(filter: expensive.filter)
+        var budget = WorkBudget(steps: 3 * expensive.steps + 1)
+        let wanted = RetentionTask.wanted(gone, by: selection, &budget)
+        #expect(wanted == Array(4...10))
+        budget = WorkBudget(steps: 11 * expensive.steps)
+        #expect(RetentionTask.wanted(gone, by: selection, &budget).isEmpty)
+    }
+
     @Test("an event that waits for a retry and is no longer wanted does not count as missed")
     func unwantedRetry() throws {
         let world = try World()
