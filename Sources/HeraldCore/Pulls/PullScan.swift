@@ -46,6 +46,8 @@ struct PullScan {
     private static let rowsPerRead = 256
     /// Events of the log that one scan reads: about ten milliseconds.
     private static let maxSearched = 10_240
+    /// The steps of the content filter after which one scan examines no further event: 10 ms of processor time.
+    private static let maxFilterSteps = 400_000
 
     func run(_ reader: any StoreReader) throws(StoreError) -> Result? {
         // Read first, so that no event is missed that comes later.
@@ -110,8 +112,9 @@ struct PullScan {
         let run = due[0].isAlone ? Array(due.prefix(1)) : Array(due.prefix { !$0.isAlone }.prefix(limit))
         var entries: [PullLease.Entry] = []
         var ended: [WaitingDelivery] = []
-        var bytes = 0
+        var (bytes, steps) = (0, 0)
         for row in run {
+            if steps >= Self.maxFilterSteps { break }
             let event = try reader.events(after: row.event - 1, limit: 1, maxBytes: Self.maxBytes)
             guard event.first == row.event, let found = event.events.first, !found.isErased else {
                 ended.append(row.ended(.unwanted, at: hub.clock.wall()))
@@ -121,7 +124,7 @@ struct PullScan {
                 ended.append(row.ended(.damaged, at: hub.clock.wall()))
                 continue
             }
-            if !row.isNamed, !delegate.selection.matches(EventView(found)) {
+            if !row.isNamed, !wants(found, &steps) {
                 ended.append(row.ended(.unwanted, at: hub.clock.wall()))
                 continue
             }
@@ -147,10 +150,9 @@ struct PullScan {
     ) throws(StoreError) {
         var position = lane.position
         if let searched, searched.from == lane.position { position = max(position, searched.to) }
-        let selection = delegate.selection
         var entries: [PullLease.Entry] = []
-        var (bytes, read) = (0, 0)
-        search: while read < Self.maxSearched {
+        var (bytes, read, steps) = (0, 0, 0)
+        search: while read < Self.maxSearched, steps < Self.maxFilterSteps {
             let head = hub.head
             // Most delegates want most of what there is: the first read has what the pull can take.
             let rows = read == 0 ? min(limit + 1, Self.rowsPerRead) : Self.rowsPerRead
@@ -163,8 +165,9 @@ struct PullScan {
             }
             read += batch.events.count
             for (index, event) in batch.events.enumerated() {
+                if steps >= Self.maxFilterSteps { break search }
                 let sequence = batch.first + LogPosition(index)
-                if selection.matches(EventView(event)) {
+                if wants(event, &steps) {
                     if entries.count == limit || (bytes > 0 && bytes + event.body.count > Self.maxBytes) {
                         result.hasMore = true
                         break search
@@ -177,7 +180,8 @@ struct PullScan {
             }
         }
         result.searched = position
-        if read >= Self.maxSearched { result.hasMore = true }
+        let isCutOff = read >= Self.maxSearched || steps >= Self.maxFilterSteps
+        if isCutOff { result.hasMore = true }
         // An event that was redelivered before it was reached has a row, by which it is handed out.
         var hasOwnRows = false
         if let first = entries.first?.event, let last = entries.last?.event {
@@ -196,13 +200,22 @@ struct PullScan {
             }
         }
         // Nothing matched in much of the log: the position is stored, so that the next start need not search again.
-        if !entries.isEmpty || hasOwnRows || position - lane.position >= LogPosition(Self.maxSearched) {
+        if !entries.isEmpty || hasOwnRows || position - lane.position >= LogPosition(Self.maxSearched)
+            || steps >= Self.maxFilterSteps
+        {
             result.proposal = proposal(lane.position, to: position, entries)
         }
     }
 }
 
 extension PullScan {
+    /// - Parameter steps: the steps of the filter are added.
+    private func wants(_ event: Event, _ steps: inout Int) -> Bool {
+        let view = EventView(event)
+        defer { steps += view.steps }
+        return delegate.selection.matches(view)
+    }
+
     private func batch(
         after position: LogPosition, limit: Int, _ reader: any StoreReader
     ) throws(StoreError) -> EventBatch {

@@ -95,6 +95,23 @@ struct PullTests {
         #expect(lane?.position == 18 && lane?.cursor == 18)
     }
 
+    @Test("a search with a content filter that costs much ends early, and the next one continues it")
+    func expensiveFilters() async throws {
+        let expensive = try ExpensiveFilter()
+        let delegate = try await register { $0.filter = expensive.filter }
+        let count = 2 * 400_000 / expensive.steps + 4
+        for _ in 0..<count { _ = try await bench.post("order.paid", data: expensive.data) }
+        _ = try await bench.post("order.paid", id: "last", data: expensive.matching)
+        var run = try await pull(delegate)
+        #expect(run.lease == nil && run.hasMore)
+        var pulled = 1
+        while run.lease == nil, run.hasMore, pulled < 10 {
+            run = try await pull(delegate)
+            pulled += 1
+        }
+        #expect(ids(run) == ["last"] && pulled > 2)
+    }
+
     @Test("a failed event is handed out again by the schedule, until it is used up")
     func failures() async throws {
         let delegate = try await register()
