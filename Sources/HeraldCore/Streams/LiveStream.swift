@@ -5,11 +5,29 @@ package protocol StreamInterest: Hashable, Sendable {
     associatedtype Entry
     var app: AppKey { get }
     func wants(_ entry: Entry) -> Bool
+    /// - Parameter steps: the steps of a content filter are added.
+    func wants(_ entry: Entry, _ steps: inout Int) -> Bool
+    /// Whether ``wants(_:_:)`` takes steps.
+    var hasFilter: Bool { get }
+}
+
+extension StreamInterest {
+    package func wants(_ entry: Entry, _ steps: inout Int) -> Bool { wants(entry) }
+    package var hasFilter: Bool { false }
 }
 
 /// A stream has the same conditions as a webhook.
 extension EventSelection: StreamInterest {
     package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
+
+    package func wants(_ event: Event, _ steps: inout Int) -> Bool {
+        guard hasFilter else { return wants(event) }
+        let view = EventView(event)
+        defer { steps += view.steps }
+        return matches(view)
+    }
+
+    package var hasFilter: Bool { filter != nil }
 }
 
 /// A client of a live stream: a delegate of the kind `stream`.

@@ -157,27 +157,34 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     /// In memory, for all streams or for one that is behind.
     private static var entriesPerTurn: Int { 256 }
+    /// The steps of content filters for all streams, or for one that is behind: 10 ms of processor time.
+    private static var filterSteps: Int { 400_000 }
 
     private func send(_ batch: Log.Page) {
         var frames: [[UInt8]?] = Array(repeating: nil, count: batch.entries.count)
+        var steps = Self.filterSteps
         for (interest, channel) in channels {
-            let pieces = StreamPieces(batch, interest) { index in
+            let found = StreamPieces(batch, interest, maxSteps: steps) { index in
                 if let frame = frames[index] { return frame }
                 let frame = format.entry(batch.entries[index])
                 frames[index] = frame
                 return frame
-            }.pieces
-            if pieces.isEmpty { continue }
-            for stream in channel.members { send(stream, pieces) }
+            }
+            steps -= found.steps
+            for stream in channel.members {
+                if !found.pieces.isEmpty { send(stream, found.pieces) }
+                // The others do not wait for its filter: it reads the rest in its turns.
+                if found.isCutOff, case .live = stream.phase { fallBehind(stream, after: found.through) }
+            }
         }
     }
 
     private func send(_ stream: Stream, _ pieces: [StreamPieces<Log.Page>.Piece]) {
-        for (index, piece) in pieces.enumerated() {
+        for piece in pieces {
             stream.output.write(piece.bytes)
             if !stream.output.isFull { continue }
             // From here on the stream proceeds at its client's speed.
-            return fallBehind(stream, after: index == pieces.count - 1 ? position : piece.through)
+            return fallBehind(stream, after: piece.through)
         }
     }
 
@@ -258,10 +265,14 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     /// - Returns: whether nothing of it matched, so that there is time for more.
     private func send(_ stream: Stream, _ batch: Log.Page) -> Bool {
-        let pieces = StreamPieces(batch, stream.interest, limit: 1) { format.entry(batch.entries[$0]) }.pieces
-        guard let piece = pieces.first else {
-            stream.move(to: .behind(after: batch.last))
-            return true
+        let found = StreamPieces(batch, stream.interest, limit: 1, maxSteps: Self.filterSteps) {
+            format.entry(batch.entries[$0])
+        }
+        guard let piece = found.pieces.first else {
+            stream.move(to: .behind(after: found.through))
+            // A stream with a filter examines one part in each of its turns.
+            if found.steps > 0 { perform { self.sendNext(stream) } }
+            return found.steps == 0
         }
         stream.output.write(piece.bytes)
         stream.move(to: .behind(after: piece.through))

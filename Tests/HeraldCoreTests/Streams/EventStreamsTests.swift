@@ -55,6 +55,22 @@ struct EventStreamsTests {
         }
     }
 
+    @Test("a content filter that costs much examines a part of a page at a time")
+    func expensiveFilters() throws {
+        let expensive = try ExpensiveFilter()
+        let contents = [expensive.matching, expensive.data, expensive.data, expensive.data, expensive.matching]
+        let page = EventBatch(first: 1, events: contents.map { Event("a.x", data: $0) })
+        let interest = EventSelection(filter: expensive.filter)
+        let part = StreamPieces(page, interest, maxSteps: expensive.steps * 3 / 2) { _ in [1] }
+        #expect(part.isCutOff && part.through == 3 && part.pieces.map(\.bytes) == [[1]])
+        #expect(part.pieces.map(\.through) == [3])
+        let rest = StreamPieces(page.rest(after: 3), interest, maxSteps: 400_000) { _ in [2] }
+        #expect(!rest.isCutOff && rest.through == 5 && rest.pieces.map(\.bytes) == [[2]])
+        // Without a filter, no steps are taken.
+        let all = StreamPieces(page, EventSelection(), maxSteps: 0) { _ in [3] }
+        #expect(all.steps == 0 && !all.isCutOff && all.through == 5)
+    }
+
     @Test("from the earliest on, and after an id that is not in the log")
     func beginnings() async throws {
         try await run(recentEvents: 4) { bench, streams, thread in
