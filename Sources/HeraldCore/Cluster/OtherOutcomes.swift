@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// First attempts of other processes that a publisher waits for (`Prefer: wait`). The owners of the delegates record them within a
 /// tenth of a second, and they are read from the store. Any thread.
 ///
@@ -36,10 +38,10 @@ final class OtherOutcomes: EventDelegate {
         }
     }
 
-    /// The delegates of other processes that get an event now.
+    /// The delegates of other processes that get an event now. Beyond the budget of a request, all filters match.
     private func delegates(for event: Event) -> [DelegateKey: WebhookDelegate] {
         let others = Shards.all.subtracting(shards.held)
-        let view = EventView(event)
+        let view = EventView(event, within: WorkBudget())
         let found = committed.registry.list(event.app) { delegate in
             others.contains(delegate.key) && delegate.status == .active && delegate.state.failingSince == nil
                 && delegate.selection.matches(view)

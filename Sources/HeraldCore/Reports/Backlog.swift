@@ -30,10 +30,10 @@ package final class BacklogCounter {
 
     /// Events of its app that are read for one delegate.
     package static let maxEvents: Int64 = 10_000
-    /// Events that are read for one response; an event that a filter examines counts by its size.
+    /// Events that are read for one response; the work of filters is added.
     private static let maxSteps = 250_000
-    /// Bytes that a filter examines in the time of a step.
-    private static let bytesPerStep = 64
+    /// Steps of a filter that take the time of an event.
+    private static let filterStepsPerStep = 8
     /// Pages that are read from the store for one response.
     private static let maxReads = 80
     private static let page = 256
@@ -97,7 +97,6 @@ package final class BacklogCounter {
         steps allowance: Int
     ) throws -> Backlog {
         let end = steps - allowance
-        let filters = delegate.settings.filter != nil
         var place = place
         var backlog = Backlog()
         var seen: Int64 = 0
@@ -118,8 +117,7 @@ package final class BacklogCounter {
                     guard event.app == delegate.app else { continue }
                     seen += 1
                     lastTime = event.time
-                    if filters { steps -= event.data.count / Self.bytesPerStep }
-                    guard !ahead.contains(place), delegate.selection.matches(EventView(event)) else { continue }
+                    guard !ahead.contains(place), wants(event, delegate) else { continue }
                     backlog.events += 1
                     if backlog.oldest == nil { backlog.oldest = event.time }
                 }
@@ -141,16 +139,23 @@ package final class BacklogCounter {
         if looked == 0, steps > 0,
             let newest = hub.recentEvents(after: max(place, head - LogPosition(Self.page)), limit: Self.page)
         {
-            let own = newest.events.filter { $0.app == delegate.app }
-            steps -= own.reduce(0) { $0 + 1 + $1.data.count / Self.bytesPerStep }
-            looked = Int64(own.count)
-            wanted = Int64(own.count { delegate.selection.matches(EventView($0)) })
+            for event in newest.events where event.app == delegate.app && steps > 0 {
+                steps -= 1
+                looked += 1
+                if wants(event, delegate) { wanted += 1 }
+            }
         }
         let share = looked > 0 ? Double(wanted) / Double(looked) : 1
         backlog.events += Int64((Double(rest) * share).rounded())
         backlog.isEstimate = true
         if backlog.events > 0, backlog.oldest == nil { backlog.oldest = lastTime }
         return backlog
+    }
+
+    private func wants(_ event: Event, _ delegate: WebhookDelegate) -> Bool {
+        let view = EventView(event)
+        defer { steps -= view.steps / Self.filterStepsPerStep }
+        return delegate.selection.matches(view)
     }
 
     /// Blocks of the log that contain events of the app, ascending.

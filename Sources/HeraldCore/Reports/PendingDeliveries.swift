@@ -88,6 +88,8 @@ package struct PendingDeliveries: Sendable {
                     let isWanted =
                         position > delegate.start && includes(event) && delegate.selection.matches(view)
                     budget = view.budget
+                    // The next page decides. One event alone never exhausts the budget.
+                    if budget.isSpent, own > 1 { return (rows, position - 1) }
                     if isWanted, !(try attemptedDelegates(of: position, reader).contains(delegate.key)) {
                         rows.append(DeliveryRow(pending: event, delegate, lane))
                     }
