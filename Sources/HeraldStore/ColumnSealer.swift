@@ -55,8 +55,19 @@ package struct ColumnSealer: Sendable {
         do {
             return try sealer.open(bytes, context: place.context)
         } catch {
-            throw .failed(reason: "\(place.context): \(error.description)")
+            throw Self.unreadable(place, error)
         }
+    }
+
+    /// The value concerns its row only: the store works.
+    private static func unreadable(_ place: AssociatedData, _ error: SealError) -> StoreError {
+        let cause =
+            switch error {
+            case .notSealed: "it is not sealed"
+            case .otherKey: "it was sealed under another master key"
+            case .damaged: "it is damaged, or was sealed for another column"
+            }
+        return .unreadable(reason: "the sealed value \(place.context) can't be opened: \(cause)")
     }
 
     /// For text columns: sealed bytes are stored in Base64.
@@ -67,7 +78,7 @@ package struct ColumnSealer: Sendable {
     package func open(text: String, _ place: AssociatedData) throws(StoreError) -> [UInt8] {
         guard sealer != nil else { return Array(text.utf8) }
         guard let sealed = Base64.decode(text) else {
-            throw .failed(reason: "\(place.context): \(SealError.notSealed.description)")
+            throw Self.unreadable(place, .notSealed)
         }
         return try open(sealed, place)
     }

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldCrypto
+import HeraldStore
 import HeraldTestSupport
 import Testing
 
@@ -151,11 +152,36 @@ struct SealingTests {
         let connection = try #require(store.writer?.connection)
         try connection.execute(
             "UPDATE delegates SET secrets = (SELECT secrets FROM delegates WHERE key = 1) WHERE key = 3")
-        guard case .failed(let reason)? = failure({ _ = try store.recover() }) else {
+        guard case .unreadable(let reason)? = failure({ _ = try store.recover() }) else {
             Issue.record("a secret was read in a place that is not its own")
             return
         }
         #expect(reason.contains("delegates/secrets/3"))
+    }
+
+    @Test("a response that does not open concerns only the requests with its key, and the error names the row")
+    func damagedResponse() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        defer { store.close() }
+        try fill(store)
+        let connection = try #require(store.writer?.connection)
+        let place = ColumnSealer.AssociatedData.answer(.default, key: "k5").context
+        let table = place.prefix { $0 != "/" }
+        try connection.execute("UPDATE \(table) SET body = x'00' WHERE key = 'k5'")
+        let thrown = failure {
+            try store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.answer(app: .default, key: "k5", now: 1)
+            }
+        }
+        guard case .unreadable(let reason)? = thrown else {
+            Issue.record("\(String(describing: thrown))")
+            return
+        }
+        #expect(
+            reason.contains(place) && reason.hasSuffix("in the table \(table), row 1, k5"), "\(reason)")
+        try store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: .default, key: "k6", now: 1) == answer)
+        }
     }
 
     @Test("many delegates are read in the order of their keys, and one that does not open is found among them")
