@@ -20,6 +20,15 @@ extension ResultRow {
 
     package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
+    /// A text by which statements find the row again.
+    /// - Throws: if it is not a text in UTF-8, which equals no parameter of a statement.
+    package func key(_ column: Int32, _ what: String) throws(StoreError) -> String {
+        guard case .text(let text) = value(column), withBytes(column, { text.utf8.elementsEqual($0) }) else {
+            throw .unreadable(reason: "it holds an impossible \(what), which is no text in UTF-8")
+        }
+        return text
+    }
+
     /// Empty for NULL.
     package func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 

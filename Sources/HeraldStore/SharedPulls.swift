@@ -77,7 +77,7 @@ extension PullLease {
                 Result { () throws(StoreError) in try Self.decode(bytes) }
             }.get()
             self.init(
-                delegate: try row.natural(first, "delegate"), id: row.text(first + 1),
+                delegate: try row.natural(first, "delegate"), id: try row.key(first + 1, "id of a lease"),
                 createdAt: try row.time(first + 2), expiresAt: try row.time(first + 3), entries: entries)
         } catch {
             throw error.found(in: "leases", row: "\(row.integer(first)), \(row.text(first + 1))")

@@ -238,6 +238,10 @@ struct HostileValueTests {
             ("UPDATE app_states SET state = CAST('{' AS BLOB)", "app_states: row 1 can't be read: state is not JSON"),
             ("UPDATE answers SET headers = 'garbage'", "answers: row 1, k can't be read"),
             ("INSERT INTO leases VALUES (1, 'lse_1', 1, 2, x'', NULL)", "leases: row 1, lse_1 can't be read"),
+            (
+                "INSERT INTO leases VALUES (1, CAST(x'6cff' AS TEXT), 1, 2, x'02', NULL)",
+                "leases: row 1, l"
+            ),
             ("UPDATE attempts SET failure = 'z' || char(27)", "attempts: row "),
             ("UPDATE statistics SET latencies = '3:nan'", "statistics: row 1, 300000 can't be read"),
         ]
@@ -256,6 +260,28 @@ struct HostileValueTests {
             #expect(try DatabaseCheck.run(salvaged.path + "/new").isGood, "\(change), salvaged")
             for name in ["herald.db-wal", "herald.db-shm"] { unlink("\(path)/\(name)") }
         }
+    }
+
+    @Test("a lease whose id is not UTF-8, by which no statement finds it, fails the transaction that would end it")
+    func leaseID() throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("INSERT INTO leases VALUES (1, CAST(x'6cff' AS TEXT), 1, 2, x'02', NULL)")
+            _ = try connection.checkpoint(.truncate)
+        }
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let thrown = failure {
+            try store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.leases(of: 1, endedBy: .max, limit: 4)
+            }
+        }
+        guard case .unreadable(let reason)? = thrown else {
+            Issue.record("\(String(describing: thrown))")
+            return
+        }
+        #expect(reason.contains("id of a lease") && reason.contains("in the table leases, row 1, "), "\(reason)")
     }
 
     private func look(at place: String) throws {

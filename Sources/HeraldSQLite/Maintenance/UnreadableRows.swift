@@ -17,6 +17,8 @@ struct UnreadableRows {
     /// A row that could not be read.
     struct Row {
         let key: [ColumnValue]
+        /// The key with bytes for its texts, if one of them is not UTF-8; `nil` otherwise.
+        let bytes: [ColumnValue]?
         let reason: String
 
         /// The values of its key, for reports.
@@ -120,7 +122,14 @@ struct UnreadableRows {
             guard let reason = try reason(statement, first) else { continue }
             count += 1
             if found.count < limit {
-                found.append(Row(key: key.indices.map { statement.value(keys + Int32($0)) }, reason: reason))
+                let values = key.indices.map { statement.value(keys + Int32($0)) }
+                let bytes = key.indices.map { index -> ColumnValue in
+                    values[index].text == nil ? values[index] : .blob(statement.bytes(keys + Int32(index)))
+                }
+                let isUTF8 = zip(values, bytes).allSatisfy { value, bytes in
+                    value.text.map { Array($0.utf8) == bytes.blob } ?? true
+                }
+                found.append(Row(key: values, bytes: isUTF8 ? nil : bytes, reason: reason))
             }
         }
         return (found, count)
@@ -144,9 +153,13 @@ struct UnreadableRows {
         if rows.isEmpty { return }
         let isMeant = key.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         let removal = try Statement(connection, "DELETE FROM \(table) WHERE \(isMeant)")
+        let isExact = key.enumerated().map { "CAST(\($1) AS BLOB) IS CAST(?\($0 + 1) AS BLOB)" }
+            .joined(separator: " AND ")
+        let exactRemoval = try Statement(connection, "DELETE FROM \(table) WHERE \(isExact)")
         for row in rows {
-            for (index, value) in row.key.enumerated() { removal.bind(Int32(index) + 1, value) }
-            try removal.run()
+            let statement = row.bytes == nil ? removal : exactRemoval
+            for (index, value) in (row.bytes ?? row.key).enumerated() { statement.bind(Int32(index) + 1, value) }
+            try statement.run()
         }
     }
 }
