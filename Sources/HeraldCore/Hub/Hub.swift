@@ -172,16 +172,20 @@ public final class Hub: Sendable {
             node.refresh()
         }
         return DeliveryLoop.Services(
-            readPage: { [readers, pageBytes] after, answer in
+            readPage: { [readers, pageBytes, clock, storage] after, answer in
                 let taken = readers.submit(app: nil) { reader in
-                    answer(
-                        try? reader.get().events(
-                            after: after, limit: PageCache.eventsPerPage, maxBytes: pageBytes))
+                    let page = storage.found(reader, clock) { reader throws(StoreError) in
+                        try reader.events(after: after, limit: PageCache.eventsPerPage, maxBytes: pageBytes)
+                    }
+                    answer(page)
                 }
                 if !taken { answer(nil) }
             },
-            readRows: { [readers] query, answer in
-                if !readers.submit(app: nil, { reader in answer(try? reader.get().rows(query)) }) { answer(nil) }
+            readRows: { [readers, clock, storage] query, answer in
+                let taken = readers.submit(app: nil) { reader in
+                    answer(storage.found(reader, clock) { reader throws(StoreError) in try reader.rows(query) })
+                }
+                if !taken { answer(nil) }
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
             permit: node.permit, tracer: tracer, makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
@@ -344,6 +348,17 @@ public final class Hub: Sendable {
     ) -> Bool {
         readers.submit(app: app, body)
     }
+
+    /// Reads, and reports a row that can't be read. A reader's thread.
+    /// - Returns: `nil` if the read fails.
+    func found<Value>(
+        _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
+    ) -> Value? {
+        storage.found(reader, clock, body)
+    }
+
+    /// Reports the error of a request if it is a row that can't be read. Any thread.
+    func requestFailed(_ error: StoreError) { storage.requestFailed(error, at: clock.monotonic()) }
 
     /// Runs `body` on a reader's thread and waits for its result. For a thread that may wait: none of the hub's, and none that
     /// serves connections.

@@ -187,6 +187,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 let found = try scan.run(try reader.get())
                 self?.found(found, pull, delegate)
             } catch {
+                self?.hub.requestFailed(error)
                 self?.finish(pull, .failure(.store(error)))
             }
         }

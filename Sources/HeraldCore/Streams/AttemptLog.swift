@@ -72,7 +72,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
         isBehind = false
         let erasures = erasures
         let taken = hub.read(app: nil) { [self] reader in
-            let page = try? page(after: place, in: reader.get())
+            let page = hub.found(reader) { reader throws(StoreError) in try self.page(after: place, in: reader) }
             thread.perform {
                 guard let page else { return self.tryAgain(thread, done) }
                 self.isReading = false

@@ -109,6 +109,7 @@ package final class EventFeed: EventDelegate {
                     entry.request.completion(.success(page))
                 }
             } catch {
+                hub.requestFailed(error)
                 entry.request.completion(.failure(error))
             }
         }

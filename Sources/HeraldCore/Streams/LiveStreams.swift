@@ -222,7 +222,9 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         if start == nil, let end = log.end { return begin(stream, Beginning(place: StreamPlace(end), head: end)) }
         let log = log
         let taken = hub.read(app: stream.interest.app) { reader in
-            let beginning = try? Self.find(start, log, reader.get())
+            let beginning = self.hub.found(reader) { reader throws(StoreError) in
+                try Self.find(start, log, reader)
+            }
             self.perform { if let beginning { self.begin(stream, beginning) } else { stream.output.end() } }
         }
         if !taken { stream.output.end() }
@@ -300,7 +302,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         let log = log
         let erasures = log.erasures
         let taken = hub.read(app: nil) { reader in
-            let page = try? log.page(after: after, in: reader.get())
+            let page = self.hub.found(reader) { reader throws(StoreError) in try log.page(after: after, in: reader) }
             self.perform {
                 // The page may contain attempts that were erased after it was read.
                 if erasures != log.erasures { return self.read(after) }

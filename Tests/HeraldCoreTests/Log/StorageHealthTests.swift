@@ -1,4 +1,6 @@
 import Delegation
+import HeraldRuntime
+import HeraldTestSupport
 import Synchronization
 import Testing
 
@@ -86,6 +88,18 @@ struct StorageHealthTests {
         health.requestFailed(.full, at: 200_000_000_000)
         #expect(works)
         #expect(book.all == ["unreadable", "unreadable"])
+    }
+
+    @Test("a stream or a loop that meets a row that cannot be read reports it")
+    func unreadableReads() throws {
+        let reader: any StoreReader = MemoryStore().makeReader()
+        let value = health.found(.success(reader), .system) { (_: any StoreReader) throws(StoreError) -> Int in
+            throw .unreadable(reason: "a list in it is malformed")
+        }
+        #expect(value == nil && book.all == ["unreadable"])
+        let read = health.found(.success(reader), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
+        let refused = health.found(.failure(.full), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
+        #expect(read == 7 && refused == nil && book.all == ["unreadable"])
     }
 
     @Test("it is tried once a second while it fails and nothing is written, and not otherwise")

@@ -1,3 +1,4 @@
+import Delegation
 import HeraldTestSupport
 import Testing
 
@@ -52,6 +53,24 @@ struct EventStreamsTests {
                 client.leave()
             }
             try await eventually("no client is connected") { streams.all.isEmpty }
+        }
+    }
+
+    @Test("a stream that meets a row that cannot be read as it begins reports it")
+    func unreadable() async throws {
+        final class Book: StorageObserver {
+            let changes = Recorder<String>()
+            func storageChanged(_ change: StorageHealth.Change) { changes.record("\(change)") }
+        }
+        try await run { bench, streams, thread in
+            let book = Book()
+            bench.hub.storage.observers.addDelegate(book)
+            let client = FickleClient<EventLog>(streams, thread, EventSelection(), seed: 1) { _ in
+                { _ throws(StoreError) in throw .unreadable(reason: "a list in it is malformed") }
+            }
+            client.connect(from: "e1")
+            try await eventually("it is reported") { book.changes.items.contains { $0.contains("unreadable") } }
+            client.leave()
         }
     }
 
