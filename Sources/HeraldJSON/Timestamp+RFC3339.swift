@@ -1,9 +1,9 @@
 extension Timestamp {
     /// Parses `2026-11-21T10:00:00.123456789+01:00`, according to RFC 3339, section 5.6.
     ///
-    /// A fraction may have up to nine digits; it is truncated to milliseconds. `T` and `Z` may be lower case. The
-    /// result is `nil` for days that the calendar does not have, leap seconds (which have no Unix time), and years
-    /// outside 0001–9999 in UTC.
+    /// A fraction may have up to 12 digits; it is truncated to milliseconds. `T` and `Z` may be lower case. A leap second,
+    /// which has no Unix time, is the last millisecond before midnight UTC. The result is `nil` for days that the calendar
+    /// does not have, leap seconds at another time of the day or not at the end of a month, and years outside 0001–9999 in UTC.
     package init?(rfc3339 text: String) {
         var text = text
         guard let timestamp = text.withUTF8({ Timestamp(rfc3339: $0) }) else { return nil }
@@ -24,12 +24,21 @@ extension Timestamp {
             reader.isAtEnd
         else { return nil }
         guard year >= 1, 1...12 ~= month, day >= 1, day <= Timestamp.days(inMonth: month, of: year),
-            hour < 24, minute < 60, second < 60
+            hour < 24, minute < 60, second <= 60
         else { return nil }
         let date = HeraldJSON.days(fromCivilYear: year, month: month, day: day)
-        let time = ((hour * 60 + minute - offset) * 60 + second) * 1000 + fraction
+        let isLeapSecond = second == 60
+        let time = ((hour * 60 + minute - offset) * 60 + min(second, 59)) * 1000 + (isLeapSecond ? 999 : fraction)
         self.init(milliseconds: date * Timestamp.millisecondsPerDay + time)
+        if isLeapSecond, !endsMonth { return nil }
         guard self >= .earliest, self <= .latest else { return nil }
+    }
+
+    /// Whether it is the last millisecond of a month in UTC.
+    private var endsMonth: Bool {
+        let next = milliseconds + 1
+        let days = next.dividedFlooring(by: Timestamp.millisecondsPerDay)
+        return next == days * Timestamp.millisecondsPerDay && civilDate(fromDays: days).day == 1
     }
 
     private static func days(inMonth month: Int64, of year: Int64) -> Int64 {
@@ -79,6 +88,9 @@ extension Timestamp {
                 weight /= 10
                 nanoseconds += digit * weight
             }
+            // Up to three digits behind nanoseconds.
+            var rest = weight == 1 ? 3 : 0
+            while rest > 0, digit() != nil { rest -= 1 }
             return nanoseconds / 1_000_000
         }
 
