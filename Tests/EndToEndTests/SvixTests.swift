@@ -113,6 +113,35 @@ struct SvixTests {
         #expect(try await herald.get(path).data.count == 2)
     }
 
+    @Test("an error names the field that the request has")
+    func fieldNames() async throws {
+        let herald = try await Self.start()
+        #expect(try await herald.post(Self.root + "/app", #"{"name": "Acme", "uid": "acme"}"#).status == 201)
+        let url = #""url": "http://127.0.0.1:9/""#
+        let endpoints = "/app/acme/endpoint"
+        let made = try await herald.post(Self.root + endpoints, "{\(url), \"uid\": \"one\"}")
+        #expect(made.status == 201, "\(made.text)")
+        let cases = [
+            ("/app", #"{"name": "\#(String(repeating: "x", count: 65))", "uid": "x"}"#, #""body","name""#),
+            (endpoints, "{\(url), \"eventTypes\": [\"a b\"]}", #""body","eventTypes""#),
+            (endpoints, "{\(url), \"filterTypes\": [\"a b\"]}", #""body","filterTypes""#),
+            (endpoints, "{\(url), \"rateLimit\": -1}", #""body","rateLimit""#),
+            (endpoints, "{\(url), \"throttleRate\": -1}", #""body","throttleRate""#),
+            (
+                endpoints + "/one/recover", #"{"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}"#,
+                "is before since"
+            ),
+            (
+                "/event-type", #"{"name": "a.b", "description": "", "schemas": {"1": {"type": "nothing"}}}"#,
+                #""body","schemas","1""#
+            ),
+        ]
+        for (path, body, place) in cases {
+            let response = try await herald.post(Self.root + path, body)
+            #expect(response.status == 422 && response.text.contains(place), "\(path) \(body): \(response.text)")
+        }
+    }
+
     @Test("a repeated idempotency key makes one application")
     func repetition() async throws {
         let herald = try await Self.start()

@@ -113,7 +113,9 @@ struct SvixApplicationInput {
         }
         if let title, title != settings.name {
             guard let fake = try? JSONDocument(parsing: Self.portal(title)) else { throw .invalid([]) }
-            let change = PortalInput.read(fake.root, &reader)
+            var portal = FieldReader()
+            let change = PortalInput.read(fake.root, &portal)
+            reader.wrong(portal.errors.map(Self.renamed))
             change(&settings.portal)
         }
         try check()

@@ -12,7 +12,10 @@ struct SvixEndpointInput {
     ]
     private static let firstFields = ["secret", "headers"]
     /// The names of Svix's fields for the pointers of Herald's.
-    private static let names = ["/events": "/filterTypes", "/rate_limit": "/throttleRate", "/filter": "/channels"]
+    static let names = [
+        "/events": "/filterTypes", "/rate_limit": "/throttleRate", "/filter": "/channels",
+        "/metadata/" + uidKey: "/uid",
+    ]
 
     /// In Herald's form.
     let document: JSONDocument
@@ -21,9 +24,18 @@ struct SvixEndpointInput {
     /// Whether the channels are given, also as none.
     let hasChannels: Bool
     let channels: [String]?
+    /// The static names, with the older names of fields if the input has those.
+    let names: [String: String]
 
     /// - Parameter path: the `uid` of the path, if the input has none.
     init(_ given: JSONDocument, isNew: Bool, isWhole: Bool, uid path: String? = nil) throws(Problem) {
+        var names = Self.names
+        for (own, name, older) in [
+            ("/events", "filterTypes", "eventTypes"), ("/rate_limit", "throttleRate", "rateLimit"),
+        ] where given[name] == nil && given[older] != nil {
+            names[own] = "/" + older
+        }
+        self.names = names
         var reader = FieldReader()
         reader.wrong(given.errors(unlessObjectOf: Self.fields + (isNew ? Self.firstFields : [])))
         if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
@@ -91,17 +103,5 @@ struct SvixEndpointInput {
         } catch {
             throw .malformedJSON(error)
         }
-    }
-
-    /// A problem whose pointers name Svix's fields.
-    static func renamed(_ problem: Problem) -> Problem {
-        var problem = problem
-        problem.items = problem.items.map { item in
-            guard case .pointer(let pointer) = item.place,
-                let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") })
-            else { return item }
-            return Problem.Item(place: .pointer(name + pointer.dropFirst(own.count)), detail: item.detail)
-        }
-        return problem
     }
 }

@@ -75,13 +75,13 @@ extension SvixEndpoints {
         do throws(Problem) {
             read = try DelegateInput.registration(input.document, hub.rules)
         } catch {
-            throw SvixEndpointInput.renamed(error)
+            throw error.svixRenamed(input.names)
         }
         var registration = RegistryWrite.Registration(settings: read.settings, secret: try read.key())
         registration.isOwnSecret = read.secret.brought != nil
         registration.isPaused = input.isDisabled == true
         registration.uniquePair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
-        try write(call, .register(registration), status: 201)
+        try write(call, .register(registration), status: 201, names: input.names)
     }
 
     /// Changes the endpoint, or creates the one with this `uid`.
@@ -106,7 +106,7 @@ extension SvixEndpoints {
         do throws(Problem) {
             patch = try DelegateInput.patch(input.document, hub.rules)
         } catch {
-            throw SvixEndpointInput.renamed(error)
+            throw error.svixRenamed(input.names)
         }
         let (app, id) = (call.app, try endpoint(call).id)
         let pair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
@@ -127,7 +127,7 @@ extension SvixEndpoints {
                 case false?: if state.status != .active { state.apply(.resumed, now: now) }
                 case nil: break
                 }
-            })
+            }, names: input.names)
     }
 
     /// Sets the channels of an endpoint. Another filter stays, and is not combined with channels.
@@ -154,9 +154,12 @@ extension SvixEndpoints {
         }
     }
 
-    /// - Parameter makeResponse: the response, if it is not the endpoint.
+    /// - Parameters:
+    ///   - names: Svix's names of fields, for errors.
+    ///   - makeResponse: the response, if it is not the endpoint.
     private func write(
         _ call: Call, _ action: RegistryWrite.Action, status: Int = 200,
+        names: [String: String] = SvixEndpointInput.names,
         _ makeResponse: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
         let response: @Sendable (RegistryWrite.Outcome) -> Response = { outcome in
@@ -168,7 +171,7 @@ extension SvixEndpoints {
                 return makeResponse?(delegates[0])
                     ?? .svix(status: status) { $0.svixMembers(of: delegates[0]) }
             } catch {
-                return call.response(to: SvixEndpointInput.renamed(Problem(error)))
+                return call.response(to: Problem(error).svixRenamed(names))
             }
         }
         let isPost = call.request.head.method == .post
@@ -206,7 +209,7 @@ extension SvixEndpoints {
             call,
             .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
                 try rotation.rotate(&state, now: now)
-            }
+            }, names: ["/overlap_seconds": "/gracePeriodSeconds"]
         ) { delegate in
             // Older SDKs expect 204 and no body: they ignore both.
             .svix { $0.member("key", delegate.newestSecret?.text) }
@@ -287,9 +290,9 @@ extension SvixEndpoints {
         }
         let (since, until) = (time("since"), time("until"))
         if document["since"] == nil { reader.wrong("/since", "is required") }
+        if let since, let until, until < since { reader.wrong("/until", DeliverySelection.isReversed) }
         try reader.check()
         let plan = ReplayPlan(from: .time(since ?? 0), until: until.map { .time($0) } ?? .now, only: .failed)
-        guard plan.errors.isEmpty else { throw .invalid(plan.errors) }
         let delegate = try endpoint(call)
         let now = hub.clock.wall()
         let id = hub.ids.next("qtask_", time: now)

@@ -13,6 +13,19 @@ extension Problem {
             detail: "Herald has no counterpart of this operation of Svix. \(why)")
     }
 
+    /// The problem with the pointers of Svix's fields.
+    /// - Parameter names: by the pointers of Herald's fields.
+    func svixRenamed(_ names: [String: String]) -> Problem {
+        var problem = self
+        problem.items = items.map { item in
+            guard case .pointer(let pointer) = item.place,
+                let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") })
+            else { return item }
+            return Item(place: .pointer(name + pointer.dropFirst(own.count)), detail: item.detail)
+        }
+        return problem
+    }
+
     func svixResponse(requestID: String) -> Response {
         var json = JSONWriter(capacity: 256)
         json.object { error in

@@ -115,13 +115,31 @@ extension SvixEndpoints {
             try reader.check()
         }
 
+        /// The schema with the highest version.
+        private var newest: (key: String, value: JSONValue)? {
+            document["schemas"]?.members.max { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
+                .map { (key: $0.key, value: $0.value) }
+        }
+
+        /// The problem with the pointers of Svix's fields, which have no example.
+        func renamed(_ problem: Problem) -> Problem {
+            let schema = newest.map { JSONPointer.child("/schemas", $0.key) } ?? "/schemas"
+            var problem = problem.svixRenamed(["/schema": schema])
+            problem.items = problem.items.map { item in
+                guard case .pointer(let pointer) = item.place, pointer == "/example" || pointer.hasPrefix("/example/")
+                else { return item }
+                return Problem.Item(
+                    place: .pointer(schema),
+                    detail: "must accept the example of the event type: \(pointer) \(item.detail)")
+            }
+            return problem
+        }
+
         /// The description in Herald's form.
         /// - Parameter old: what a patch keeps.
         func own(over old: EventTypeRecord?) throws(Problem) -> JSONDocument {
             var schema = old?.schema
-            if let value = document["schemas"] {
-                schema = value.members.max { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }?.value.bytes
-            }
+            if document["schemas"] != nil { schema = newest?.value.bytes }
             var json = JSONWriter()
             json.object { object in
                 if let text = document["description"], !(text.isNull && old != nil) {
@@ -154,8 +172,12 @@ extension SvixEndpoints {
         try reader.check()
         let own = try given.own(over: old)
         let version = given.purpose == .post ? 0 : old?.version
-        try checks.pool.run(call) { budget throws(Problem) in
-            try EventTypeInput.read(own, of: type, within: &budget)
+        try checks.pool.run(call) { (budget: inout WorkBudget) throws(Problem) -> EventTypeInput in
+            do throws(Problem) {
+                return try EventTypeInput.read(own, of: type, within: &budget)
+            } catch {
+                throw given.renamed(error)
+            }
         } then: { input throws(Problem) in
             write(call, type, .set(input.description), ifVersion: version)
         }

@@ -33,7 +33,7 @@ extension SvixEndpoints {
             do throws(Problem) {
                 try input.record(checked, checks)
             } catch {
-                throw Self.renamed(error)
+                throw error.svixRenamed(Self.names)
             }
             try publish(input, call, showsPayload)
             hub.flush()
@@ -87,7 +87,7 @@ extension SvixEndpoints {
             if let channels { context.attributes.append(EventChannels.pair(channels)) }
             return (try PostInput(Self.event(given).root, as: nil, context, checks), showsPayload)
         } catch {
-            throw Self.renamed(error)
+            throw error.svixRenamed(Self.names)
         }
     }
 
@@ -105,17 +105,6 @@ extension SvixEndpoints {
         } catch {
             throw .malformedJSON(error)
         }
-    }
-
-    private static func renamed(_ problem: Problem) -> Problem {
-        var problem = problem
-        problem.items = problem.items.map { item in
-            guard case .pointer(let pointer) = item.place,
-                let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") })
-            else { return item }
-            return Problem.Item(place: .pointer(name + pointer.dropFirst(own.count)), detail: item.detail)
-        }
-        return problem
     }
 
     private func publish(_ input: PostInput, _ call: Call, _ showsPayload: Bool) throws(Problem) {
