@@ -241,7 +241,9 @@ final class AttemptStarter {
     func offer(_ event: Event, _ sequence: LogPosition, to lane: Lane) {
         guard lane.next == nil, !lane.isGone else { return }
         guard mayRead(lane) else { return queue(lane, from: sequence) }
-        guard lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) }) else { return }
+        guard lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) }) else {
+            return withdraw(sequence, lane)
+        }
         if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine(lane),
             mayHaveSlot(lane),
             !slots.isBusyWithUnproven || isProven(lane), hasBytes(event, sequence, lane), origins.mayStart(lane)
@@ -324,6 +326,8 @@ final class AttemptStarter {
                     if next >= probe, lane.isDoubtfulProbe(event) { probe = betterProbe(after: next, lane) ?? 0 }
                     start(event, next, lane, isPostponed: next < probe)
                     starts -= 1
+                } else {
+                    withdraw(next, lane)
                 }
             case .replay(let next):
                 reads -= 1
@@ -331,6 +335,11 @@ final class AttemptStarter {
             }
         }
         return true
+    }
+
+    /// A publisher waits for a delivery that was not decided before.
+    private func withdraw(_ sequence: LogPosition, _ lane: Lane) {
+        if !awaited.isEmpty { awaited.withdraw(DeliveryKey(delegate: lane.key, event: sequence)) }
     }
 
     private func startRetry(_ retry: Retry, _ event: Event, _ lane: Lane) {

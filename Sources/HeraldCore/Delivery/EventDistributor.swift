@@ -76,13 +76,15 @@ final class EventDistributor {
         if let lane = lanes.at(place) { starter.offer(event, sequence, to: lane) }
     }
 
-    /// Adds the deliveries of this event to active delegates to the watch of a publisher.
+    /// Adds the deliveries of this event to active delegates to the watch of a publisher, and those that are not decided yet.
     private func expect(_ event: Event, _ sequence: LogPosition, _ matching: [Int], _ watch: DeliveryWatch) {
         var count = 0
         for place in matching {
-            guard let lane = lanes.at(place), lane.isActive, !lane.isFailing, starter.mayRead(lane),
-                lane.isWanted(event, sequence, isRouted: true, { log.view(of: event) })
-            else { continue }
+            guard let lane = lanes.at(place), lane.isActive, !lane.isFailing else { continue }
+            // A filter beyond the steps of this turn decides in the turn of its lane, which withdraws what it does not want.
+            if starter.mayRead(lane), !lane.isWanted(event, sequence, isRouted: true, { log.view(of: event) }) {
+                continue
+            }
             awaited.expect(DeliveryKey(delegate: lane.key, event: sequence), watch)
             count += 1
         }

@@ -176,6 +176,25 @@ struct WatchTests {
         #expect(waiting.told == ["e4 1 true"])
     }
 
+    @Test("a delivery is awaited whose filter is beyond the steps of the turn, and ends the wait if it does not match")
+    func undecided() throws {
+        let world = try World()
+        let expensive = try ExpensiveFilter()
+        // Together they take more than the steps of a turn, before the last one examines the event.
+        for number in 0..<40 {
+            world.register("https://receiver.example/\(number)") { $0.filter = expensive.filter }
+        }
+        let cheap = try #require(ContentFilter(text: Array(#"{"data": {"t": [{"prefix": "a"}]}}"#.utf8)))
+        world.register("https://other.example/") {
+            $0.events = [.exact("a.x")]
+            $0.filter = cheap
+        }
+        let waiting = Waiting()
+        world.publish(data: expensive.data, watch: waiting.watch)
+        world.settle()
+        #expect(waiting.told == ["e1 41 true"])
+    }
+
     @Test("cancelled deliveries and events removed by retention are no longer awaited")
     func cancelled() throws {
         for isTrimmed in [false, true] {
