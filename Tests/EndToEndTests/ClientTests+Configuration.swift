@@ -156,6 +156,42 @@ struct ClientConfigurationTests {
         #expect(try await client.run("event-types", "show", "a.b").end == .exited(0))
     }
 
+    @Test("a dry run refuses a webhook that the server would refuse, and names the kinds that it only compares")
+    func dryRun() async throws {
+        let client = Client(try await HeraldProcess.start())
+        for url in ["http://10.0.0.1/", "http://192.168.1.1:8080/", "ftp://a.example/"] {
+            let file = #"{"delegates": [{"url": "\#(url)"}]}"#
+            let dry = try await client.run("apply", "-", "--dry-run", input: file)
+            #expect(dry.end == .exited(1) && dry.text.contains("delegate \(url): "), "\(dry.text)")
+            #expect(try await client.run("apply", "-", input: file).text == dry.text)
+        }
+        _ = try await client.run("delegates", "add", "https://one.example/")
+        func change(_ setting: String) async throws -> Client.Result {
+            let file =
+                #"{"event_types": [{"type": "a.b"}], "delegates": [{"url": "https://one.example/", \#(setting)}]}"#
+            return try await client.run("apply", "-", "--dry-run", input: file)
+        }
+        let wrong = try await change(#""request": {"preset": "unknown"}"#)
+        #expect(wrong.end == .exited(1) && wrong.text.contains("delegate https://one.example/: "), "\(wrong.text)")
+        let right = try await change(#""rate_limit": 5"#)
+        #expect(right.end == .exited(0), "\(right.text)")
+        #expect(right.lines.contains("Would change the delegate https://one.example/: rate_limit."), "\(right.text)")
+        #expect(right.text.contains("Only compared: event types. "), "\(right.text)")
+        let delegate = try #require(try await client.run("delegates", "list", "--kind=webhook", "--json").json.first)
+        #expect(delegate["rate_limit"]?.isNull == true)
+    }
+
+    @Test("with a key that only reads, a dry run compares webhooks and says so")
+    func readingKey() async throws {
+        let client = Client(try await HeraldProcess.start(adminKey: MadeKey.admin.text))
+        let key = try client.herald.folder.write(try await client.herald.makeKey("read").text, to: "key")
+        let file = #"{"delegates": [{"url": "https://one.example/"}]}"#
+        let dry = try await client.run("apply", "-", "--dry-run", "--key-file", key, input: file)
+        #expect(dry.end == .exited(0), "\(dry.text)")
+        #expect(dry.lines.contains("Would create the delegate https://one.example/."), "\(dry.text)")
+        #expect(dry.text.contains("Only compared: delegates. "), "\(dry.text)")
+    }
+
     /// The elements of the lists, in an order that does not depend on times.
     private static func sorted(_ file: String) -> [String] {
         guard let document = try? JSONDocument(parsing: file) else { return [file] }

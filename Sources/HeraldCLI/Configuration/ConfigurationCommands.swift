@@ -16,6 +16,8 @@ extension Command {
         details: """
             Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, and of several
             with one URL the most similar one. Settings that the file does not name stay, `null` resets one, and nothing is removed.
+            --dry-run has the server check the settings of webhooks, and names the kinds that it only compares. Conflicts between
+            webhooks and limits of the app are found without it.
             Applying a file again does nothing. A new webhook has a secret:
             --show-secrets prints it once, and `herald delegates rotate` replaces it. A request that is refused ends the command;
             what was done before it stays.
@@ -71,7 +73,9 @@ private enum ConfigurationCommands {
         var desired: [(ConfigurationKind, [(key: String, value: JSONValue)])] = []
         for kind in ConfigurationKind.all { desired.append((kind, try kind.desired(document.root))) }
         let client = try APIClient(call)
+        let isDry = call.has("dry-run")
         var unchanged = 0
+        var unchecked: [String] = []
         for (kind, resources) in desired where !resources.isEmpty {
             for step in ConfigurationStep.steps(kind, to: resources, from: try kind.current(client)) {
                 guard step.isNeeded else {
@@ -79,10 +83,12 @@ private enum ConfigurationCommands {
                     continue
                 }
                 try step.check()
-                let answer = call.has("dry-run") ? nil : try step.run(client)
+                if isDry, try !step.preview(client), !unchecked.contains(kind.word) { unchecked.append(kind.word) }
+                let answer = isDry ? nil : try step.run(client)
                 try step.print(call, secret: call.has("show-secrets") ? answer?.json["secret"]?.string : nil)
             }
         }
+        ConfigurationKind.reportUnchecked(unchecked)
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
     }
 

@@ -25,6 +25,8 @@ struct ConfigurationKind: Sendable {
     let method: String
     /// The schema of the API's description that has the defaults.
     let schema: String
+    /// Its path has a `preview`, which validates settings and changes nothing.
+    var hasPreview = false
 
     static let apps = ConfigurationKind(
         name: "apps", word: "app", path: ["v1", "apps"], key: "name",
@@ -41,8 +43,9 @@ struct ConfigurationKind: Sendable {
             !["url", "headers", "tls", "kind", "ack_seconds"].contains($0)
         }
             + ["signature"],
-        isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH", schema: "DelegateSettings"
-    )
+        isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH",
+        schema: "DelegateSettings",
+        hasPreview: true)
 
     static let all = [apps, eventTypes, delegates]
 
@@ -103,6 +106,14 @@ struct ConfigurationKind: Sendable {
             found.append((text, value))
         }
         return found
+    }
+
+    /// The message of a dry run about settings that only `herald apply` validates.
+    /// - Parameter kinds: their words.
+    static func reportUnchecked(_ kinds: [String]) {
+        guard !kinds.isEmpty else { return }
+        let list = kinds.map { $0 + "s" }.joined(separator: ", ")
+        Output.message("Only compared: \(list). The server checks their settings when they are created or changed.\n")
     }
 
     static func wrong(_ reason: String) -> CommandError {

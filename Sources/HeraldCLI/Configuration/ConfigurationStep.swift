@@ -1,3 +1,4 @@
+import HeraldHTTPClient
 import HeraldJSON
 
 /// One request that makes a server have what is desired.
@@ -70,6 +71,29 @@ struct ConfigurationStep {
             exitCode: ExitCode.refused)
     }
 
+    /// Checks the step without taking it: the preview of a request validates the settings as a registration or a change does.
+    /// - Returns: whether the server has checked them. It checks those of webhooks, for a key that may change webhooks.
+    /// - Throws: if they are refused.
+    func preview(_ client: APIClient) throws(CommandError) -> Bool {
+        guard kind.hasPreview else { return false }
+        let segments = (current.map { [$0.text(kind.id)] } ?? []) + ["preview"]
+        let body = current.map { self.body(over: $0) } ?? desired.bytes
+        do throws(CommandError) {
+            let response = try client.ask("POST", kind.path + segments, body: body)
+            // A key that only reads can still compare.
+            if response.status == 403 { return false }
+            guard (200..<300).contains(response.status) else { throw Problem(response, to: client).error }
+            return true
+        } catch {
+            throw named(error)
+        }
+    }
+
+    /// Names the resource in an error.
+    private func named(_ error: CommandError) -> CommandError {
+        CommandError(description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
+    }
+
     func run(_ client: APIClient) throws(CommandError) -> APIClient.Answer {
         do throws(CommandError) {
             if let current {
@@ -79,8 +103,7 @@ struct ConfigurationStep {
                 ? try client.send("PUT", kind.path + [key], body: body(over: nil))
                 : try client.send("POST", kind.path, body: desired.bytes)
         } catch {
-            throw CommandError(
-                description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
+            throw named(error)
         }
     }
 

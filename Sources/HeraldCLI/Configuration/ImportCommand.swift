@@ -52,6 +52,8 @@ struct ConfigurationImport {
     private let client: APIClient
     private var unchanged = 0
     private var refused = 0
+    /// The kinds that a dry run only compares.
+    private var unchecked: [String] = []
 
     init(_ call: Invocation) throws(CommandError) {
         self.call = call
@@ -81,13 +83,15 @@ struct ConfigurationImport {
             try apply(.delegates, endpoints.map { ($0.url, $0.settings) }, acting, name, label)
             if let acting, !call.has("dry-run") { try pause(endpoints, acting, name) }
         }
+        ConfigurationKind.reportUnchecked(unchecked)
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
         if refused > 0 {
             throw CommandError(description: "\(refused) could not be imported.", exitCode: ExitCode.refused)
         }
     }
 
-    /// - Parameter client: `nil` for an app that is not there.
+    /// - Parameter client: `nil` for an app that a dry run does not make. Its webhooks are checked in the app `default`, whose
+    ///   rules are equal.
     /// - Returns: whether nothing was refused.
     @discardableResult
     private mutating func apply(
@@ -105,7 +109,12 @@ struct ConfigurationImport {
             }
             do throws(CommandError) {
                 try step.check()
-                if let client, !call.has("dry-run") { _ = try step.run(client) }
+                if call.has("dry-run") {
+                    let isChecked = try step.preview(client ?? self.client)
+                    if !isChecked, !unchecked.contains(kind.word) { unchecked.append(kind.word) }
+                } else if let client {
+                    _ = try step.run(client)
+                }
             } catch {
                 if error.exitCode == ExitCode.unavailable { throw error }
                 refused += 1
