@@ -156,6 +156,45 @@ struct ClientConfigurationTests {
         #expect(try await client.run("event-types", "show", "a.b").end == .exited(0))
     }
 
+    @Test("pull delegates are exported and made, found by their description, and changed")
+    func pulls() async throws {
+        let source = Client(try await HeraldProcess.start())
+        for arguments in [
+            ["--events", "order.*", "--description", "Orders", "--ack", "90", "--metadata=team=web"],
+            ["--ordering", "strict"],
+        ] {
+            let added = try await Client.run(
+                ["delegates", "add", "--kind", "pull"] + arguments, server: "http://127.0.0.1:\(source.herald.port)")
+            #expect(added.end == .exited(0), "\(added.text)")
+        }
+        let file = try await source.run("export").text
+        let target = Client(try await HeraldProcess.start())
+        let dry = try await target.run("apply", "-", "--dry-run", input: file)
+        #expect(dry.end == .exited(0) && dry.text.contains("Only compared: pull delegates. "), "\(dry.text)")
+        let applied = try await target.run("apply", "-", input: file)
+        #expect(applied.end == .exited(0), "\(applied.text)")
+        #expect(
+            applied.lines.sorted() == [
+                "Created the pull delegate Orders.", "Created the pull delegate.", "Unchanged: 0.",
+            ], "\(applied.text)")
+        #expect(try await target.run("apply", "-", input: file).text == "Unchanged: 2.")
+        #expect(Self.sorted(try await target.run("export").text) == Self.sorted(file))
+
+        let change =
+            #"{"pull_delegates": [{"description": "Orders", "ack_seconds": null, "metadata": null}, {"ordering": "none"}]}"#
+        let changed = try await target.run("apply", "-", input: change)
+        #expect(
+            changed.lines.sorted() == [
+                "Changed the pull delegate Orders: metadata, ack_seconds.", "Changed the pull delegate: ordering.",
+                "Unchanged: 0.",
+            ], "\(changed.text)")
+        #expect(try await target.run("apply", "-", input: change).text == "Unchanged: 2.")
+        let delegates = try await target.run("delegates", "list", "--kind=pull", "--json").json
+        #expect(delegates.count == 2)
+        #expect(delegates.allSatisfy { $0["ack_seconds"]?.integer == 60 && $0.text("ordering") == "none" })
+        #expect(delegates.contains { $0.text("description") == "Orders" && $0.text("events") == "order.*" })
+    }
+
     @Test("a dry run refuses a webhook that the server would refuse, and names the kinds that it only compares")
     func dryRun() async throws {
         let client = Client(try await HeraldProcess.start())

@@ -4,7 +4,8 @@ extension Command {
     static let export = Command(
         name: "export", summary: "print the configuration of a server: apps, event types and delegates, as JSON",
         details: """
-            For `herald apply`. It has the webhooks and event types of one app, and with an admin key of `default` the other apps with their limits.
+            For `herald apply`. It has the webhooks, pull delegates and event types of one app, and with an admin key of `default`
+            the other apps with their limits. Positions in the log are not in it.
             It is YAML, too. It has no secrets: no signing secrets, extra headers, keys and TLS settings.
             """,
         flags: Flags.connection,
@@ -14,8 +15,9 @@ extension Command {
     static let apply = Command(
         name: "apply", summary: "make a server have the configuration of a file",
         details: """
-            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, and of several
-            with one URL the most similar one. Settings that the file does not name stay, `null` resets one, and nothing is removed.
+            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, pull delegates by
+            description, and of several with one URL or description the most similar one. Settings that the file does not name stay,
+            `null` resets one, and nothing is removed.
             --dry-run has the server check the settings of webhooks, and names the kinds that it only compares. Conflicts between
             webhooks and limits of the app are found without it.
             Applying a file again does nothing. A new webhook has a secret:

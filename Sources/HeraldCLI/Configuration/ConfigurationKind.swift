@@ -15,6 +15,8 @@ struct ConfigurationKind: Sendable {
     let settings: [String]
     /// Several can have the same key.
     var isShared = false
+    /// The key may be missing or empty.
+    var isKeyOptional = false
     /// Settings that the server changes member by member.
     var merged: [String] = []
     /// Settings that a change cannot have.
@@ -47,7 +49,15 @@ struct ConfigurationKind: Sendable {
         schema: "DelegateSettings",
         hasPreview: true)
 
-    static let all = [apps, eventTypes, delegates]
+    /// Pull delegates have no URL. The description is the name that their owner has chosen, and may be empty.
+    static let pulls = ConfigurationKind(
+        name: "pull_delegates", word: "pull delegate", path: ["v1", "delegates"], key: "description",
+        settings: WebhookField.all.map(\.name).filter {
+            DelegateKind.pull.hasField($0) && !["kind", "description"].contains($0)
+        },
+        isShared: true, isKeyOptional: true, id: "id", method: "PATCH", schema: "DelegateSettings")
+
+    static let all = [apps, eventTypes, delegates, pulls]
 
     /// A key as the server writes it.
     func normalized(_ key: String) -> String {
@@ -55,9 +65,12 @@ struct ConfigurationKind: Sendable {
         return url.text
     }
 
-    /// The settings in the description of the API that this program has.
-    var defaults: JSONValue? {
-        Self.description?["components"]?["schemas"]?[schema]?["properties"]
+    /// The default of a setting in the description of the API that this program has, as JSON.
+    func defaultText(of setting: String) -> String? {
+        // The schema of a registration has it, beside the settings.
+        if setting == "ack_seconds" { return String(WebhookField.defaults.ackSeconds) }
+        return Self.description?["components"]?["schemas"]?[schema]?["properties"]?[setting]?["default"]?
+            .canonicalText
     }
 
     private static let description = try? JSONDocument(
@@ -67,7 +80,8 @@ struct ConfigurationKind: Sendable {
     /// All of a server.
     func current(_ client: APIClient) throws(CommandError) -> [JSONValue] {
         var found: [JSONValue] = []
-        let query: [(String, String?)] = name == Self.delegates.name ? [("kind", "webhook")] : []
+        let kinds: [String: DelegateKind] = [Self.delegates.name: .webhook, Self.pulls.name: .pull]
+        let query: [(String, String?)] = [("kind", kinds[name]?.rawValue)]
         try client.pages(path, query: query, limit: nil) { found += $0 }
         // The app `default` always exists, and has no limits.
         return found.filter { name != Self.apps.name || !($0[key]?.isString("default") ?? false) }
@@ -88,7 +102,9 @@ struct ConfigurationKind: Sendable {
         var found: [(key: String, value: JSONValue)] = []
         for (index, value) in list.elements.enumerated() {
             let place = "\(name)[\(index)]"
-            guard value.kind == .object, let text = value[key]?.string, !text.isEmpty else {
+            let missing = isKeyOptional && value[key] == nil ? "" : nil
+            guard value.kind == .object, let text = value[key]?.string ?? missing, isKeyOptional || !text.isEmpty
+            else {
                 throw Self.wrong("\(place) must be an object with the text \"\(key)\"")
             }
             if let unknown = value.members.first(where: { $0.key != key && !settings.contains($0.key) }) {

@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
 
@@ -44,7 +45,7 @@ struct ConfigurationStep {
             let present = current?[name]?.canonicalText ?? "null"
             guard wanted.isNull else { return wanted.canonicalText != present }
             // It resets the setting. A default that is not described is the empty value.
-            let reset = kind.defaults?[name]?["default"]?.canonicalText ?? "null"
+            let reset = kind.defaultText(of: name) ?? "null"
             return reset == "null" ? !["null", "{}", "[]", "\"\""].contains(present) : reset != present
         }
     }
@@ -61,12 +62,15 @@ struct ConfigurationStep {
         }
     }
 
+    /// The resource in messages.
+    private var label: String { key.isEmpty ? kind.word : "\(kind.word) \(key)" }
+
     var isNeeded: Bool { current == nil || !differences.isEmpty }
 
     func check() throws(CommandError) {
         guard current != nil, let fixed = differences.first(where: kind.fixed.contains) else { return }
         throw CommandError(
-            description: "\(kind.word) \(key): \"\(fixed)\" cannot be changed, only chosen at its creation."
+            description: "\(label): \"\(fixed)\" cannot be changed, only chosen at its creation."
                 .printable(),
             exitCode: ExitCode.refused)
     }
@@ -91,7 +95,7 @@ struct ConfigurationStep {
 
     /// Names the resource in an error.
     private func named(_ error: CommandError) -> CommandError {
-        CommandError(description: "\(kind.word) \(key): ".printable() + error.description, exitCode: error.exitCode)
+        CommandError(description: "\(label): ".printable() + error.description, exitCode: error.exitCode)
     }
 
     func run(_ client: APIClient) throws(CommandError) -> APIClient.Answer {
@@ -101,10 +105,21 @@ struct ConfigurationStep {
             }
             return kind.method == "PUT"
                 ? try client.send("PUT", kind.path + [key], body: body(over: nil))
-                : try client.send("POST", kind.path, body: desired.bytes)
+                : try client.send("POST", kind.path, body: registration)
         } catch {
             throw named(error)
         }
+    }
+
+    /// The settings of the file. Only a pull delegate has to name its kind.
+    private var registration: [UInt8] {
+        guard kind.name == ConfigurationKind.pulls.name else { return desired.bytes }
+        var json = JSONWriter()
+        json.object { object in
+            object.member("kind", DelegateKind.pull.rawValue)
+            for (name, value) in desired.members { object.member(name, value) }
+        }
+        return json.bytes
     }
 
     /// The differences; with PUT all settings, since it replaces them.
@@ -143,6 +158,6 @@ struct ConfigurationStep {
         let place = app.map { " of the app \($0)" } ?? ""
         let tense = call.has("dry-run") ? "Would \(action)" : action.prefix(1).uppercased() + action.dropFirst() + "d"
         let shown = secret.map { " Its secret: \($0)" } ?? ""
-        try Output.line("\(tense) the \(kind.word) \(key)\(place)\(settings).\(shown)".printable())
+        try Output.line("\(tense) the \(label)\(place)\(settings).\(shown)".printable())
     }
 }
