@@ -54,6 +54,29 @@ struct BackupTests {
         #expect(given.end == .exited(0), "\(given.text)")
     }
 
+    @Test("no folder is made beside the PostgreSQL database of a server, and none at the address of one")
+    func databases() async throws {
+        let herald = try await HeraldProcess.start()
+        let folder = herald.folder.path
+        let (url, backup) = ("postgres://herald@db1/herald", folder + "/a.backup")
+        #expect(try await Binary.run(["backup", backup, "--data", folder + "/data"]).end == .exited(0))
+        let restored = ["HERALD_STORE": url, "HERALD_DATA": folder + "/restored"]
+        let refusals: [(arguments: [String], environment: [String: String])] = [
+            (["restore", backup], restored), (["restore", backup, "--data", url], [:]), (["restore", url], [:]),
+            (["salvage", url, folder + "/salvaged"], [:]), (["salvage", folder + "/data", url], [:]),
+            (["backup", url, "--data", folder + "/data"], [:]),
+        ]
+        for (arguments, environment) in refusals {
+            let refused = try await Binary.run(arguments, environment: environment)
+            #expect(refused.end == .exited(64), "\(arguments): \(refused.text)")
+            #expect(refused.text.contains("herald \(arguments[0])` is for data folders"), "\(refused.text)")
+        }
+        #expect(try Files.names(in: folder).allSatisfy { !["restored", "salvaged"].contains($0) })
+        let given = try await Binary.run(
+            ["restore", backup, "--data", folder + "/restored"], environment: restored)
+        #expect(given.end == .exited(0), "\(given.text)")
+    }
+
     @Test("the schedule makes a backup that is due at the start, and keeps as many as it should")
     func schedule() async throws {
         let backups = TemporaryFolder()

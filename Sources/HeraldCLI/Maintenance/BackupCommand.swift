@@ -15,10 +15,11 @@ extension Command {
         flags: [MaintenanceCommand.data],
         examples: ["herald backup monday.backup --data herald-data"],
         action: .run { call throws(CommandError) in
+            try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             // A server on the same machine has priority.
             _ = nice(19)
             var bar = ProgressBar()
-            let (folder, path) = (try MaintenanceCommand.source(call), call.arguments[0])
+            let (folder, path) = (try MaintenanceCommand.folder(call), call.arguments[0])
             let size = try MaintenanceCommand.run {
                 defer { bar.end() }
                 return try Backup.make(of: folder, to: path) { copied, all in
@@ -35,6 +36,7 @@ extension Command {
             The backup is checked first. The folder must be empty or missing, so nothing is overwritten. Start the server with
             it, and with the master key that the backup was made under. Events that were delivered after the backup are not
             in it; those before it that it knows as undelivered are delivered again.
+            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
 
             \(MaintenanceCommand.exitCodes)
             """,
@@ -42,6 +44,7 @@ extension Command {
         flags: [MaintenanceCommand.data],
         examples: ["herald restore monday.backup --data restored"],
         action: .run { call throws(CommandError) in
+            try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             let folder = try MaintenanceCommand.folder(call)
             try MaintenanceCommand.run { try Backup.restore(call.arguments[0], to: folder) }
             try Output.line("\(folder): restored")

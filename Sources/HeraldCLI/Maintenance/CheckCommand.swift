@@ -16,9 +16,8 @@ extension Command {
         ],
         examples: ["herald check herald-data", "herald check monday.backup"],
         action: .run { call throws(CommandError) in
-            let given = call.arguments.first
-            if let given { try MaintenanceCommand.refuseDatabase(given, call) }
-            let path = if let given { given } else { try MaintenanceCommand.source(call) }
+            try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
+            let path = if let given = call.arguments.first { given } else { try MaintenanceCommand.folder(call) }
             let report = try MaintenanceCommand.run { try DatabaseCheck.run(path) }
             try MaintenanceCommand.print(report)
             if report.isGood { return }

@@ -11,26 +11,22 @@ enum MaintenanceCommand {
             "The folder of the database. Environment: HERALD_DATA, also in the file HERALD_CONFIG. Default: \(Settings().data)."
     )
 
-    /// The folder that the flag, the environment or the file of settings names.
+    /// The folder that the flag, the environment or the file of settings names, to read or to make.
+    /// - Throws: if the events are in a PostgreSQL database: an old folder may be beside it, and the server would not use a new one.
     static func folder(_ call: Invocation) throws(CommandError) -> String {
-        if let folder = call[data.name] { return folder }
-        return try setting(data.name) ?? Settings().data
-    }
-
-    /// The folder to read.
-    /// - Throws: if the events are in a PostgreSQL database: an old folder may be beside it.
-    static func source(_ call: Invocation) throws(CommandError) -> String {
         if call[data.name] == nil, try setting("store") != nil {
             throw notForDatabases(call, "\(Option.variable("store")) names a PostgreSQL database")
         }
-        let folder = try folder(call)
-        try refuseDatabase(folder, call)
+        let folder = if let given = call[data.name] { given } else { try setting(data.name) ?? Settings().data }
+        try refuseDatabases(among: [folder], call)
         return folder
     }
 
-    /// - Throws: if the path is the address of a database.
-    static func refuseDatabase(_ path: String, _ call: Invocation) throws(CommandError) {
-        if isAddress(path) { throw notForDatabases(call, "This is the address of a PostgreSQL database") }
+    /// - Throws: if a path is the address of a database.
+    static func refuseDatabases(among paths: [String], _ call: Invocation) throws(CommandError) {
+        if paths.contains(where: isAddress) {
+            throw notForDatabases(call, "This is the address of a PostgreSQL database")
+        }
     }
 
     static func isAddress(_ text: String) -> Bool {

@@ -16,6 +16,7 @@ extension Command {
         ],
         examples: ["herald salvage herald-data salvaged"],
         action: .run { call throws(CommandError) in
+            try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             let report = try MaintenanceCommand.run { try Salvage.run(from: call.arguments[0], to: call.arguments[1]) }
             try MaintenanceCommand.print(report)
             if report.isGood { return try Output.line("\(call.arguments[1]): everything was copied") }
