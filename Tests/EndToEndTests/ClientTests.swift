@@ -51,7 +51,7 @@ struct ClientTests {
         #expect(rotated.json.first?.text("secret").hasPrefix("whsec_") == true)
         #expect(rotated.json.first?.text("secret") != delegate.text("secret"))
         let words = try await client.run("delegates", "stats", id)
-        #expect(words.lines.contains("last hour  delivered 0, failed 0"), "\(words.text)")
+        #expect(words.lines.contains("attempts in the last hour  delivered 0, failed 0"), "\(words.text)")
         let stats = try await client.run("delegates", "stats", id, "--json")
         #expect(stats.json.first?.text("delegate") == id)
 

@@ -137,7 +137,7 @@ extension Command {
                 examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
                 action: .run(DelegateCommands.attempts)),
             Command(
-                name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate",
+                name: "stats", summary: "show the backlog of a delegate, and the results and latency of its attempts",
                 arguments: [delegateID],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
             Command(
@@ -297,7 +297,12 @@ enum DelegateCommands {
     }
 
     static func stats(_ call: Invocation) throws(CommandError) {
-        try Listing(call).print(try APIClient(call).send("GET", path(call, "stats")))
+        try Listing(call).print(
+            try APIClient(call).send("GET", path(call, "stats")),
+            named: [
+                "last_hour": "attempts in the last hour", "last_day": "attempts in the last day",
+                "hours": "attempts by hour",
+            ])
     }
 
     static func preview(_ call: Invocation) throws(CommandError) {

@@ -14,7 +14,10 @@ extension Command {
 
     static let seek = Command(
         name: "seek", summary: "move the position of a pull delegate: past events are pulled again, or skipped",
-        details: "All leases end. Retries of events before the position are dropped.",
+        details: """
+            All leases end. Retries of events before the position are dropped. The number that is printed counts all events of the
+            app from the position on, also those that the delegate does not select.
+            """,
         arguments: [delegateID],
         flags: [
             Flag(
@@ -55,6 +58,7 @@ private enum LeaseCommands {
         var json = JSONWriter()
         json.object { $0.member("to", position) }
         let answer = try APIClient(call).send("POST", path, body: json.bytes)
-        try Listing(call).print(answer, "Events to pull: \(DelegateCommands.events(answer.json)).")
+        try Listing(call).print(
+            answer, "Moved. Events of the app from there on, of all types: \(DelegateCommands.events(answer.json)).")
     }
 }

@@ -31,9 +31,10 @@ struct Listing {
     }
 
     /// One resource.
-    func print(_ answer: APIClient.Answer) throws(CommandError) {
+    /// - Parameter names: the labels of members whose names would mislead beside a number.
+    func print(_ answer: APIClient.Answer, named names: [String: String] = [:]) throws(CommandError) {
         if isJSON { return answer.body.isEmpty ? () : try Output.line(json: answer.body) }
-        try print(fields: answer.json)
+        try print(fields: answer.json, named: names)
     }
 
     /// A sentence about the action, or the server's JSON.
@@ -43,16 +44,19 @@ struct Listing {
     }
 
     /// The members of an object, one per line, without empty ones. A list of objects takes a line for each.
-    func print(fields object: JSONValue, without hidden: [String] = []) throws(CommandError) {
+    func print(
+        fields object: JSONValue, without hidden: [String] = [], named names: [String: String] = [:]
+    ) throws(CommandError) {
+        func shown(_ key: String) -> String { names[key] ?? key.replacing("_", with: " ").printable() }
         let members = object.members.filter { !hidden.contains($0.key) && !$0.value.saysNothing }
-        let width = members.map(\.key.count).max() ?? 0
+        let width = members.map { shown($0.key).count }.max() ?? 0
         for (key, value) in members {
-            let name = key.replacing("_", with: " ").printable()
+            let name = shown(key)
             let isList = value.kind == .array && value.elements.allSatisfy { $0.kind == .object }
             for (index, text) in (isList ? value.elements.map(\.plainText) : [value.plainText]).enumerated() {
                 let cell = ["status", "state", "outcome"].contains(key) ? Table.Cell(state: text) : Table.Cell(text)
                 let label = index == 0 ? name : ""
-                let gap = String(repeating: " ", count: max(0, width - (index == 0 ? key.count : 0)) + 2)
+                let gap = String(repeating: " ", count: max(0, width - label.count) + 2)
                 try Output.line(label + gap + Table.colored(cell.text, Output.usesColor ? cell.tone : .plain))
             }
         }
