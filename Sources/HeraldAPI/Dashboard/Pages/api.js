@@ -77,10 +77,8 @@ async function sum(read, signal) {
   return { deliveries, isPart: Boolean(cursor) };
 }
 
-const delegate = (id) => `v1/delegates/${encodeURIComponent(id)}`;
-const event = (id) => `v1/events/${encodeURIComponent(id)}`;
-
-const eventType = (name) => `v1/event-types/${encodeURIComponent(name)}`;
+const [delegate, event, eventType, key, app, user] = ["delegates", "events", "event-types", "keys", "apps", "auth"]
+  .map((kind) => (id) => `v1/${kind}/${encodeURIComponent(id)}`);
 
 /// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which omits the service's own.
 export function matches(pattern, type) {
@@ -140,12 +138,12 @@ export const api = {
 
   keys: (filter = {}, app = "default") => get("v1/keys" + query({ limit: 100, ...filter }), undefined, on(app)),
   createKey: (settings) => post("v1/keys", settings),
-  rotateKey: async (id, app) => (await send("POST", `v1/keys/${encodeURIComponent(id)}/rotate`, {}, on(app))).answer,
-  revokeKey: (id) => send("DELETE", `v1/keys/${encodeURIComponent(id)}`),
+  rotateKey: async (id, app) => (await send("POST", key(id) + "/rotate", {}, on(app))).answer,
+  revokeKey: (id) => send("DELETE", key(id)),
   apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
   createApp: (settings) => post("v1/apps", settings),
-  changeApp: (id, patch) => send("PATCH", `v1/apps/${encodeURIComponent(id)}`, patch),
-  deleteApp: (id) => send("DELETE", `v1/apps/${encodeURIComponent(id)}`),
+  changeApp: (id, patch) => send("PATCH", app(id), patch),
+  deleteApp: (id) => send("DELETE", app(id)),
   portalLink: (settings) => post("v1/portal-links", settings),
   audit: (filter = {}) => get("v1/audit" + query({ limit: 100, ...filter })),
   storage: () => get("v1/storage"),
@@ -157,5 +155,5 @@ export const api = {
   changeAll: (action, filter) => post(`v1/deliveries/${action}` + query(filter)),
   countChanges: (action, filter, signal) => sum((cursor) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: true, cursor })), signal),
   appState: () => get("v1/app-state", { state: stored }),
-  authStatus: (user) => get(`v1/auth/${encodeURIComponent(user)}`, { user: stored }),
+  authStatus: (id) => get(user(id), { user: stored }),
 };

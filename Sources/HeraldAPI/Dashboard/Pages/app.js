@@ -8,18 +8,17 @@ import { h, notice } from "./dom.js";
 import { t } from "./texts.js";
 import { whenSignedIn } from "./signin.js";
 
-// Pages are loaded when they are first shown.
+// Pages are loaded when they are first shown: the function `name` of the file of this name.
 const pages = [
-  { path: /^\/$/, place: "#/", title: "Overview", load: async () => (await import("./overview.js")).overview },
-  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates",
-    load: async () => (await import("./delegates.js")).delegates },
-  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", load: async () => (await import("./story.js")).story },
-  { path: /^\/events$/, place: "#/events", title: "Events", load: async () => (await import("./events.js")).events },
-  { path: /^\/deliveries$/, place: "#/deliveries", title: "Deliveries", load: async () => (await import("./deliveries.js")).deliveries },
-  { path: /^\/types(?:\/([^/]+))?$/, place: "#/types", title: "Event types", load: async () => (await import("./types.js")).types },
-  { path: /^\/state$/, place: "#/state", title: "State", load: async () => (await import("./state.js")).state },
-  { path: /^\/post$/, place: "#/post", title: "Publish an event", load: async () => (await import("./post.js")).post },
-  { path: /^\/server(?:\/([^/]+))?$/, place: "#/server", title: "Server", load: async () => (await import("./server.js")).server },
+  { path: /^\/$/, place: "#/", title: "Overview", name: "overview" },
+  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates", name: "delegates" },
+  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", name: "story" },
+  { path: /^\/events$/, place: "#/events", title: "Events", name: "events" },
+  { path: /^\/deliveries$/, place: "#/deliveries", title: "Deliveries", name: "deliveries" },
+  { path: /^\/types(?:\/([^/]+))?$/, place: "#/types", title: "Event types", name: "types" },
+  { path: /^\/state$/, place: "#/state", title: "State", name: "state" },
+  { path: /^\/post$/, place: "#/post", title: "Publish an event", name: "post" },
+  { path: /^\/server(?:\/([^/]+))?$/, place: "#/server", title: "Server", name: "server" },
 ];
 
 const main = document.getElementById("main");
@@ -53,7 +52,7 @@ function route() {
 }
 
 async function fill(page, root, context) {
-  page.show ??= await page.load();
+  page.show ??= (await import(`./${page.name}.js`))[page.name];
   if (!context.signal.aborted) page.show(root, context);
 }
 

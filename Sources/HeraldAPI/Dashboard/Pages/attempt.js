@@ -1,6 +1,6 @@
 // One attempt: an HTTP request, its phases and its response.
 
-import { h, s } from "./dom.js";
+import { h, s, to } from "./dom.js";
 import { t } from "./texts.js";
 import { state, duration, clock, failure } from "./format.js";
 
@@ -13,7 +13,7 @@ export function attempt(each, isLinked) {
     each.replay && h("span.muted", "again")),
   h("div.inside",
     each.detail && h("p.data", each.detail),
-    isLinked && each.event && h("p", h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono small" }, each.event)),
+    isLinked && each.event && h("p", h("a", { href: to("events/", each.event), class: "mono small" }, each.event)),
     each.phases_ms && bar(each),
     h("p.muted.small", [each.peer && t("to {}", each.peer), t(each.reused_connection ? "on an open connection" : "on a new connection"),
       t("{} bytes out, {} in", each.request_bytes, each.response_bytes)].filter(Boolean).join(", ")),

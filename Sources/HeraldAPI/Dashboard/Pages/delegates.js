@@ -2,10 +2,11 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty } from "./dom.js";
+import { h, show, empty, to } from "./dom.js";
+import { choice } from "./form.js";
 import { t } from "./texts.js";
 import { keep } from "./live.js";
-import { pages, table } from "./pages.js";
+import { number, pages, table } from "./pages.js";
 import { state, name, address, count, duration, plural, moment, failure, sentence, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
@@ -28,7 +29,7 @@ export function delegates(root, { parameter, signal }) {
     h("div.filters", { role: "search" }, search, kind, status, sort), sum, list);
 
   function select(id, label, options) {
-    return h("select", { id, "aria-label": label, onchange: () => refresh() }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
+    return choice(Object.entries(options), undefined, { id, "aria-label": label, onchange: () => refresh() });
   }
 
   function draw(rows, next, all = rows) {
@@ -53,13 +54,13 @@ export function delegates(root, { parameter, signal }) {
     const [success, p95, status] = cells(each);
     const metadata = Object.entries(each.metadata ?? {}).map((pair) => pair.join(": ")).join(", ");
     return h("tr",
-      h("td.first", h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, key: each.id, class: "strong data" }, name(each)),
+      h("td.first", h("a", { href: to("delegates/", each.id), key: each.id, class: "strong data" }, name(each)),
         each.url && h("div.sub", address(each.url, 36)), metadata && h("div.sub.muted.data", { title: metadata }, metadata)),
       h("td.mono.clip", { title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", status),
-      h("td.number", { "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
-      h("td.number", { "data-label": "success, 24 h" }, success),
-      h("td.number", { "data-label": "p95" }, p95));
+      number("behind", each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
+      number("success, 24 h", success),
+      number("p95", p95));
   }
 
   // The server searches and sorts: the browser has only the pages that are shown.

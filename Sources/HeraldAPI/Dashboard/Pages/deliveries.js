@@ -3,9 +3,9 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { bulk } from "./bulk.js";
-import { h, show, button } from "./dom.js";
+import { h, show, button, to } from "./dom.js";
 import { errors, filters } from "./filters.js";
-import { pages, table } from "./pages.js";
+import { number, pages, table } from "./pages.js";
 import { state, moment, receiver, count, sentence, failure } from "./format.js";
 import { t } from "./texts.js";
 import { choices, time } from "./times.js";
@@ -35,16 +35,16 @@ export function deliveries(root, { query, signal }) {
   const work = h("div", { role: "status" });
   const list = h("div.list");
   root.append(h("div.head", h("h1", "Deliveries"), actions), bar.element,
-    h("div", delegate && h("p.row", "To ", h("a", { href: `#/delegates/${encodeURIComponent(delegate)}`, class: "mono small" }, delegate),
+    h("div", delegate && h("p.row", "To ", h("a", { href: to("delegates/", delegate), class: "mono small" }, delegate),
       h("button.quiet", { onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
 
   const row = (each) => h("tr",
     h("td", moment(each.ended_at ?? each.last_attempt_at)),
-    h("td.first", each.event ? h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono strong", key: each.event + each.delegate }, each.type) : "deleted",
+    h("td.first", each.event ? h("a", { href: to("events/", each.event), class: "mono strong", key: each.event + each.delegate }, each.type) : "deleted",
       each.subject && h("span.mono.muted", " " + each.subject)),
-    h("td", each.delegate && h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, class: "plain", key: "to" + each.event + each.delegate }, receiver(each, 28))),
+    h("td", each.delegate && h("a", { href: to("delegates/", each.delegate), class: "plain", key: "to" + each.event + each.delegate }, receiver(each, 28))),
     h("td", state(each.state)),
-    h("td.number", { "data-label": "attempts" }, count(each.attempts)),
+    number("attempts", count(each.attempts)),
     h("td.clip", { title: sentence(each.reason) }, failure(each) || sentence(each.reason) || "–"));
 
   // A count with conditions reads many deliveries: it is made once, not with each page.

@@ -52,6 +52,21 @@ function sameChildren(left, right) {
   return [...left.childNodes].every((child, index) => child.isEqualNode(right.childNodes[index]));
 }
 
+/// Marks a field that has an error, or no longer has one.
+export function invalid(input, isInvalid) {
+  if (isInvalid) input.setAttribute("aria-invalid", "true");
+  else input.removeAttribute("aria-invalid");
+}
+
+/// A function that shows an error in place of the content.
+export const fails = (root) => (error) => show(root, h("p.error", { role: "alert" }, error.message));
+
+/// Titles with their values, in a list of the tag `dl`.
+export const pairs = (entries) => entries.map(([title, value]) => h("div", h("dt", title), h("dd", value)));
+
+/// The address of a page, or of a list with a filter: `to("events/", id)`.
+export const to = (page, value) => `#/${page}${encodeURIComponent(value)}`;
+
 const place = document.getElementById("notice");
 
 /// Shows a message for a while, also to screen readers. Elements outside an open dialog are not accessible.

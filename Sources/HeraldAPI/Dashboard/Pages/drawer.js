@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
-import { h, show, notice, confirm, button } from "./dom.js";
+import { h, show, notice, confirm, button, pairs } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence, flow } from "./format.js";
 import { reason, t } from "./texts.js";
@@ -99,13 +99,13 @@ export function drawer(id, changed, signal) {
     const isTold = ["active", "failing"].includes(delegate.status);
     show(head, h("h2.data", name(delegate)), delegate.url && h("p", address(delegate.url, 80)),
       h("p.row", state(delegate.status), delegate.status_reason && h("span", sentence(delegate.status_reason))),
-      numbers && h("dl.numbers", [
+      numbers && h("dl.numbers", pairs([
         ["Behind", backlog(delegate.lag)], ...delegate.flow ? [["Retrying", count(delegate.lag.retrying)],
           ["Limited by", flow(delegate.flow)], ["Refused types", refused(delegate.flow)]] : [],
         ["Given up", numbers.pending.exhausted > 0 ? h("a", { href: `#/deliveries?state=exhausted&delegate=${delegate.id}` }, count(numbers.pending.exhausted)) : "0"],
         ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
-      ].map(([title, value]) => h("div", h("dt", title), h("dd", value)))),
+      ])),
       h("p.muted.mono.small", delegate.id),
       numbers && may("manage") && h("div.actions",
         delegate.flow && button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),

@@ -2,10 +2,11 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, show, empty, button } from "./dom.js";
+import { h, show, empty, button, to } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
+import { table } from "./pages.js";
 import { scheduled } from "./scheduled.js";
 import { t } from "./texts.js";
 import { local } from "./times.js";
@@ -44,9 +45,7 @@ export function events(root, { query, signal }) {
   } }, "Pause");
   const fresh = h("div.fresh", { role: "status" });
   const list = h("div.list");
-  const body = h("tbody");
-  const table = h("table.events",
-    h("thead", h("tr", ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))), body);
+  const rows = table("events", ["Time", "Type", "Subject", "Data"], []);
   const foot = h("div");
   const later = h("section", { "aria-label": "Scheduled" });
   show(list, h("p.calm", "Searching …"));
@@ -129,8 +128,8 @@ export function events(root, { query, signal }) {
       return show(list, isFiltered ? h("p.calm", "No event matches.") : empty("No events yet", "Publish one, from here or from anywhere:",
         may("publish") && curl("v1/events", `--json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`)));
     }
-    if (!table.isConnected) list.replaceChildren(table, foot);
-    arrange(body, (isBusy && !isReading() ? shown.slice(0, first) : shown).flatMap(rowsOf));
+    if (!rows.isConnected) list.replaceChildren(rows, foot);
+    arrange(rows.tBodies[0], (isBusy && !isReading() ? shown.slice(0, first) : shown).flatMap(rowsOf));
     show(foot, older && shown.length < 25 * most && button("older", "Older events", more));
   }
 }
@@ -161,7 +160,7 @@ function rowsOf(each) {
 
 const row = (each) => [h("tr",
   h("td", clock(each.time)),
-  h("td.first", h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", key: each.id }, each.type)),
-  h("td.mono", each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain data", key: "subject" + each.id }, cut(each.subject, 32))),
+  h("td.first", h("a", { href: to("events/", each.id), class: "mono strong", key: each.id }, each.type)),
+  h("td.mono", each.subject && h("a", { href: to("events?subject=", each.subject), class: "plain data", key: "subject" + each.id }, cut(each.subject, 32))),
   h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))),
 each.isGap && h("tr.gap", h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

@@ -1,6 +1,6 @@
 // The flow of events: types on the left, delegates on the right, ribbons with widths by rate.
 
-import { h, s, show } from "./dom.js";
+import { h, s, show, to } from "./dom.js";
 import { t } from "./texts.js";
 import { curve, ribbon } from "./svg.js";
 import { state, tone, name, host, rate, plural, backlog } from "./format.js";
@@ -32,7 +32,7 @@ export function fanout(root, types, delegates, isMore) {
 
 const fold = (all) => (all.length > most ? { shown: all.slice(0, most - 1), rest: all.length - most + 1 } : { shown: all, rest: 0 });
 
-const type = (each) => h("li", h("a", { href: `#/events?type=${encodeURIComponent(each.type)}`, key: each.type },
+const type = (each) => h("li", h("a", { href: to("events?type=", each.type), key: each.type },
   h("span.mono.clip", { title: each.type }, each.type), h("span.muted", `${rate(each.rate)}/s`)));
 
 function delegate(each) {

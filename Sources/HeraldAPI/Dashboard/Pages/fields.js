@@ -1,7 +1,7 @@
 // The settings of a delegate as a form: fields, parsing, and errors.
 
 import { api } from "./api.js";
-import { h } from "./dom.js";
+import { h, invalid } from "./dom.js";
 import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
 import { Recipe } from "./recipe.js";
@@ -22,30 +22,30 @@ const json = { read: (value) => new Stored(value), write: (value) => indented(va
 const choice = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
-/// In the order of the form. `only`: "new" for the registration, "pull" for a delegate that has it.
+/// In the order of the form. `isFirst`: not below "More settings". `only`: "new" for the registration, "pull" for a delegate that has it.
 const fields = [
-  { name: "url", title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
-  { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
-  { name: "description", title: "Description", type: text },
-  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One per line; empty: any.", more: true },
-  { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}', more: true },
-  { name: "format", title: "Format", type: choice("standard", "cloudevents", "cloudevents_binary"), more: true },
-  { name: "ordering", title: "Order", type: choice("none", "subject", "strict"), more: true },
-  { name: "max_in_flight", title: "Requests at once, at most", type: number, hint: "1 to 256; default 32.", more: true },
-  { name: "rate_limit", title: "Requests per second, at most", type: number, hint: "Empty: no limit.", more: true },
-  { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
-  { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default.", more: true },
-  { name: "ack_seconds", title: "Seconds to acknowledge", type: number, hint: "5 to 43200; default 60.", more: true, only: "pull" },
-  { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease.", more: true },
-  { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days.", more: true },
-  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again.", more: true },
-  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line.", more: true },
-  { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
-  { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents"), more: true },
+  { name: "url", isFirst: true, title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
+  { name: "events", isFirst: true, title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
+  { name: "description", isFirst: true, title: "Description", type: text },
+  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One per line; empty: any." },
+  { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}' },
+  { name: "format", title: "Format", type: choice("standard", "cloudevents", "cloudevents_binary") },
+  { name: "ordering", title: "Order", type: choice("none", "subject", "strict") },
+  { name: "max_in_flight", title: "Requests at once, at most", type: number, hint: "1 to 256; default 32." },
+  { name: "rate_limit", title: "Requests per second, at most", type: number, hint: "Empty: no limit." },
+  { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15." },
+  { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default." },
+  { name: "ack_seconds", title: "Seconds to acknowledge", type: number, hint: "5 to 43200; default 60.", only: "pull" },
+  { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease." },
+  { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days." },
+  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again." },
+  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line." },
+  { name: "http_version", title: "HTTP version", type: choice("1.1", "2") },
+  { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents") },
   { name: "request", isRecipe: true },
-  { name: "signature", title: "Signature", type: choice("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", more: true, only: "new" },
-  { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", more: true, only: "new" },
-  { name: "replay_current_state", title: "Send the current state first", type: flag, more: true, only: "new" },
+  { name: "signature", title: "Signature", type: choice("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", only: "new" },
+  { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", only: "new" },
+  { name: "replay_current_state", title: "Send the current state first", type: flag, only: "new" },
 ];
 
 export class Fields {
@@ -61,9 +61,9 @@ export class Fields {
     this.general = h("p.error", { role: "alert", hidden: true });
     this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
     this.more = h("details.more", h("summary", "More settings"),
-      h("div.fields", used.filter((field) => field.more).map((field) => this.#row(field))));
+      h("div.fields", used.filter((field) => !field.isFirst).map((field) => this.#row(field))));
     this.recipe = new Recipe(delegate, () => this.read());
-    this.element = h("div.fields", this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more,
+    this.element = h("div.fields", this.general, used.filter((field) => field.isFirst).map((field) => this.#row(field)), this.more,
       delegate?.kind !== "pull" && this.recipe.element);
     this.element.addEventListener("input", () => {
       clearTimeout(this.#timer);
@@ -118,8 +118,7 @@ export class Fields {
       const value = input.value.trim();
       if (value === "") result[field.name] = this.#delegate ? this.#emptied(field) : undefined;
       else if (field.type === json && mistake(value)) {
-        const { line, column, words: reason } = mistake(value);
-        this.showErrors([{ pointer: "/" + field.name, detail: t("Line {}, column {}: {}.", line, column, t(reason)) }], "", isFinal);
+        this.showErrors([{ pointer: "/" + field.name, detail: mistake(value) }], "", isFinal);
         return null;
       } else result[field.name] = this.#patched(field, field.type.read(value));
     }
@@ -157,11 +156,10 @@ export class Fields {
     for (const [name, input] of this.inputs) {
       const words = texts.get(name);
       this.element.querySelector("#error-" + name).textContent = words?.join("; ") ?? "";
-      if (words) input.setAttribute("aria-invalid", "true");
-      else input.removeAttribute("aria-invalid");
+      invalid(input, words);
     }
-    const invalid = this.recipe.showErrors(errors);
-    const first = [...this.inputs].find(([name]) => texts.has(name))?.[1] ?? invalid;
+    const other = this.recipe.showErrors(errors);
+    const first = [...this.inputs].find(([name]) => texts.has(name))?.[1] ?? other;
     if (!first || !isFinal) return;
     for (const each of [this.more, this.recipe.element]) if (each.contains(first)) each.open = true;
     first.focus();

@@ -1,7 +1,6 @@
 // Small forms in a dialog. Errors of the server appear at their fields.
 
-import { h, notice } from "./dom.js";
-import { t } from "./texts.js";
+import { h, invalid, notice } from "./dom.js";
 import { mistake, Stored } from "./json.js";
 
 /// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, and a hint.
@@ -22,7 +21,7 @@ export const integer = (input) => (input.value.trim() === "" ? null : Number.isF
 export function json(name, input) {
   if (input.value.trim() === "") return undefined;
   const found = mistake(input.value);
-  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: t("Line {}, column {}: {}.", found.line, found.column, t(found.words)) }] });
+  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: found }] });
   return new Stored(input.value);
 }
 
@@ -61,8 +60,7 @@ export function openForm(title, rows, words, submit) {
     for (const { name, input } of rows) {
       const own = texts.filter(([found]) => found?.name === name);
       notes.get(name).textContent = own.map(([, pointer, detail]) => `${pointer === place(name) ? "" : pointer + " "}${detail}`).join("; ");
-      if (own.length > 0) input.setAttribute("aria-invalid", "true");
-      else input.removeAttribute("aria-invalid");
+      invalid(input, own.length > 0);
     }
     const others = texts.filter(([found]) => !found).map(([, pointer, detail]) => `${pointer ?? ""} ${detail}`.trim());
     general.textContent = others.join("; ") || (errors.length === 0 ? message : "");

@@ -1,5 +1,7 @@
 // Reads JSON: the browser's parser rounds large numbers, and reports errors differently or not at all.
 
+import { t } from "./texts.js";
+
 /// A JSON value as the server stores it. A parsed number may be another one: 2^53 + 1 is rounded, and 1e400 becomes infinite.
 export class Stored {
   constructor(text) { this.text = text; }
@@ -49,7 +51,7 @@ export function indented(text) {
   return result;
 }
 
-/// The first error as `{line, column, words}`; `null` if the text is valid JSON.
+/// The first error in words; `null` if the text is valid JSON.
 export function mistake(text) {
   try {
     JSON.parse(text);
@@ -62,7 +64,7 @@ export function mistake(text) {
       reader.fail("the value ends here, but the text continues");
     } catch (words) {
       const before = text.slice(0, reader.place).split("\n");
-      return { line: before.length, column: before.at(-1).length + 1, words };
+      return t("Line {}, column {}: {}.", before.length, before.at(-1).length + 1, t(words));
     }
   }
 }

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { h, s, show } from "./dom.js";
 import { keep } from "./live.js";
 import { state, moment, count } from "./format.js";
-import { table } from "./pages.js";
+import { cell, number, table } from "./pages.js";
 
 const shards = 64;
 const shown = 10;
@@ -29,10 +29,10 @@ const name = (each) => each.name.replace(/^herald, /, "");
 const row = (each, hue) => h("tr",
   h("td.first", h("span.strong", name(each)),
     h("div.sub.mono.muted", each.id, each.is_self && " · shows this page")),
-  h("td.number", { "data-label": "version" }, each.version),
-  h("td", { "data-label": "shards" }, count(each.shards.length), strip(each.shards, hue)),
-  h("td.number", { "data-label": "behind" }, each.lag_events === null ? "–" : count(each.lag_events)),
-  h("td.number", { "data-label": "seen" }, moment(each.seen_at)),
+  number("version", each.version),
+  cell("shards", count(each.shards.length), strip(each.shards, hue)),
+  number("behind", each.lag_events === null ? "–" : count(each.lag_events)),
+  number("seen", moment(each.seen_at)),
   h("td", state(each.present ? "running" : each.left_at ? "stopped" : "gone")));
 
 /// A cell for each shard, those of the node in its colour.
@@ -44,9 +44,9 @@ const cells = (numbers) => numbers.map((number) => `M${number} 0h.8v8h-.8z`).joi
 const history = (moves, all) => moves.length > 0 && [
   h("h3", "What moved"), table("moves", ["When", "Shards", "From", "To"], moves.map((each) => h("tr",
     h("td.first", moment(each.moved_at)),
-    h("td", { "data-label": "shards" }, count(each.shards.length), all.some(({ id }) => id === each.to) && strip(each.shards, hue(each.to, all))),
-    h("td", { "data-label": "from" }, party(each.from, all), h("div.sub.muted", reasons[each.reason])),
-    h("td", { "data-label": "to" }, party(each.to, all)))))];
+    cell("shards", count(each.shards.length), all.some(({ id }) => id === each.to) && strip(each.shards, hue(each.to, all))),
+    cell("from", party(each.from, all), h("div.sub.muted", reasons[each.reason])),
+    cell("to", party(each.to, all)))))];
 
 const reasons = { given: "gave them", lost: "its session had ended" };
 

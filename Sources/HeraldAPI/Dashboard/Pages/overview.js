@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { acting, api, matches } from "./api.js";
-import { h, show, empty, notice, button } from "./dom.js";
+import { h, show, empty, fails, notice, button } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, flow as limit, statuses as order } from "./format.js";
 import { t } from "./texts.js";
@@ -62,7 +62,7 @@ export function overview(root, { signal }) {
     if (webhooks.length === 0) show(picture, teach(types.length > 0));
     else fanout(picture, types, webhooks, delegates.next_cursor !== null);
     show(attention, needs(webhooks.length > 0, ill, late, lost, others, (id, words) => act(id, words, refresh)));
-  }, 3000, signal, (error) => show(picture, h("p.error", error.message)));
+  }, 3000, signal, fails(picture));
 }
 
 /// Active delegates whose oldest event has waited for a minute.

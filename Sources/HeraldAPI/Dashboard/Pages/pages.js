@@ -1,6 +1,6 @@
 // A list that the server returns in pages.
 
-import { h, show, button } from "./dom.js";
+import { h, show, button, fails } from "./dom.js";
 import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
@@ -29,13 +29,17 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
     if (turn !== mine) return;
     [found, next] = [page.data, page.next_cursor];
     redraw();
-  }, milliseconds, signal, (error) => show(root, h("p.error", { role: "alert" }, error.message)));
+  }, milliseconds, signal, fails(root));
   return Object.assign(() => {
     isLonger = false;
     turn += 1;
     refresh();
   }, { isLonger: () => isLonger });
 }
+
+/// Cells with a label, which precedes them on a narrow screen.
+export const cell = (label, ...content) => h("td", { "data-label": label }, content);
+export const number = (label, ...content) => h("td.number", { "data-label": label }, content);
 
 export const table = (name, titles, rows) => h("table", { class: name },
   h("thead", h("tr", titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", rows));

@@ -1,7 +1,7 @@
 // Publishing an event manually, from a template, with a dry run.
 
 import { api } from "./api.js";
-import { h, show } from "./dom.js";
+import { h, invalid, show, to } from "./dom.js";
 import { explained } from "./explained.js";
 import { plural } from "./format.js";
 import { choice } from "./form.js";
@@ -45,13 +45,12 @@ export function post(root, { query }) {
 
   function fail(words) {
     wrong.textContent = words;
-    if (words) input.setAttribute("aria-invalid", "true");
-    else input.removeAttribute("aria-invalid");
+    invalid(input, words);
   }
 
   function check() {
     const found = mistake(input.value);
-    fail(found ? `Line ${found.line}, column ${found.column}: ${found.words}.` : "");
+    fail(found ?? "");
     return found === null;
   }
 
@@ -70,7 +69,7 @@ export function post(root, { query }) {
     event.preventDefault();
     attempt(async () => {
       const posted = await api.post(input.value);
-      location.hash = posted.id ? `#/events/${encodeURIComponent(posted.id)}` : "#/events";
+      location.hash = posted.id ? to("events/", posted.id) : "#/events";
     });
   }
 

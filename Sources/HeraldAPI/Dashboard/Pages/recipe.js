@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, code } from "./dom.js";
+import { h, show, code, invalid } from "./dom.js";
 import { explained } from "./explained.js";
 import { area, choice, line } from "./form.js";
 import { Stored, indented, members, mistake } from "./json.js";
@@ -85,7 +85,7 @@ export class Recipe {
       const text = this.#own.value.trim();
       if (text === this.#stored) return null;
       const found = text && mistake(text);
-      if (found) return { pointer: "/request", detail: t("Line {}, column {}: {}.", found.line, found.column, t(found.words)) };
+      if (found) return { pointer: "/request", detail: found };
       settings.request = text ? this.#patched(text) : this.#stored ? null : undefined;
     } else if (kind === "") {
       if (this.#stored) settings.request = null;
@@ -115,8 +115,7 @@ export class Recipe {
     }
     for (const [input, texts] of found) {
       this.element.querySelector("#error-" + input.id.slice(6)).textContent = texts.join("; ");
-      if (texts.length > 0) input.setAttribute("aria-invalid", "true");
-      else input.removeAttribute("aria-invalid");
+      invalid(input, texts.length > 0);
     }
     return [...found].find(([, texts]) => texts.length > 0)?.[0] ?? null;
   }

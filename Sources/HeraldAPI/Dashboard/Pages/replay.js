@@ -5,12 +5,11 @@ import { api } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
 import { choice, openForm, row } from "./form.js";
 import { keep } from "./live.js";
-import { moment, plural } from "./format.js";
+import { backlog, moment, plural } from "./format.js";
 import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
 const all = "earliest";
-const number = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
 
 /// The leases of a pull delegate, with their age.
 export function leases(id, signal) {
@@ -35,7 +34,7 @@ export function replays(id, signal) {
       const most = Math.max(1, whole.get(each.id) ?? 0, each.events);
       whole.set(each.id, most);
       return h("div.row", h("progress", { max: most, value: most - each.events, "aria-label": "Progress of the replay" }),
-        h("span", t("Replay: {} left, started ", number(each)), moment(each.created_at)),
+        h("span", t("Replay: {} left, started ", backlog(each)), moment(each.created_at)),
         may("manage") && h("button", { key: "end" + each.id, onclick: () => end(each.id) }, "Stop"));
     }));
   }, 2000, signal);
@@ -53,11 +52,11 @@ export function replays(id, signal) {
       const plan = { from: time(from.value) ?? all, only: only.value };
       const counted = await api.replay(id, plan, true);
       if (counted.events === 0) return "No event matches.";
-      if (!await confirm(t("Send {} again?", number(counted)), "Send again")) return null;
+      if (!await confirm(t("Send {} again?", backlog(counted)), "Send again")) return null;
       const made = await api.replay(id, plan, false);
       if (made.id) whole.set(made.id, made.events);
       refresh();
-      return t("{} on the way again.", number(made));
+      return t("{} on the way again.", backlog(made));
     });
   }
   return { element: list, open };

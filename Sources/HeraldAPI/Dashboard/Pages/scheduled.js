@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { confirm, h, notice } from "./dom.js";
+import { confirm, h, notice, to } from "./dom.js";
 import { cut, moment } from "./format.js";
 import { pages, table } from "./pages.js";
 import { t } from "./texts.js";
@@ -17,7 +17,7 @@ export function scheduled(root, subject, signal) {
 
   const row = (each) => h("tr",
     h("td", moment(each.deliver_at)),
-    h("td.first", h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", key: "later" + each.id }, each.type)),
+    h("td.first", h("a", { href: to("events/", each.id), class: "mono strong", key: "later" + each.id }, each.type)),
     h("td.mono", each.subject && cut(each.subject, 32)),
     h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120)),
     h("td", may("publish") && h("button.quiet", { key: "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));

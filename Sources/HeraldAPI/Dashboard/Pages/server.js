@@ -3,12 +3,12 @@
 import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { acting, api } from "./api.js";
-import { h, show, notice, confirm, code, button } from "./dom.js";
+import { h, show, notice, confirm, code, button, fails, pairs } from "./dom.js";
 import { row, line, area, choice, integer, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
 import { nodes } from "./nodes.js";
-import { pages, table } from "./pages.js";
+import { cell, pages, table } from "./pages.js";
 
 const tabs = [["", "Keys", keys], ["apps", "Apps", apps], ["changes", "Changes", changes], ["storage", "Storage", storage]];
 
@@ -63,9 +63,9 @@ async function keys(root, signal) {
   const isOver = (each) => each.expires_at !== null && Date.parse(each.expires_at) <= Date.now();
   const entry = (each) => h("tr",
     h("td.first", h("span.strong.address", title(each)), h("div.sub.mono.muted", each.id)),
-    h("td", { "data-label": "allows" }, each.scopes.join(", ")),
-    h("td", { "data-label": "last used" }, each.last_used_at ? moment(each.last_used_at) : "never"),
-    h("td", { "data-label": "ends" }, each.expires_at ? moment(each.expires_at) : "never"),
+    cell("allows", each.scopes.join(", ")),
+    cell("last used", each.last_used_at ? moment(each.last_used_at) : "never"),
+    cell("ends", each.expires_at ? moment(each.expires_at) : "never"),
     actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
 
   const once = (made) => show(outcome, h("section.secret", { "aria-label": "The key" }, h("h2", made.name || "The new key"),
@@ -106,10 +106,10 @@ function apps(root, signal) {
     older: "Older apps",
     draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", "Actions"], found.map((each) => h("tr",
       h("td.first", h("span.strong", each.name), h("div.sub.mono.muted", each.id)),
-      h("td", { "data-label": "events" }, count(each.stored_events)), h("td", { "data-label": "stored" }, size(each.stored_bytes)),
-      h("td", { "data-label": "limits" }, limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
+      cell("events", count(each.stored_events)), cell("stored", size(each.stored_bytes)),
+      cell("limits", limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
         limit(each.max_stored_bytes, size(each.max_stored_bytes)), [each.max_delegates, each.events_per_second, each.max_stored_bytes].every((value) => value === null) && "none"),
-      h("td", { "data-label": "made" }, moment(each.created_at)),
+      cell("made", moment(each.created_at)),
       actions(button("edit" + each.id, "Change", () => edit(each)), button("link" + each.id, "Dashboard link", () => link(each)),
         each.name !== "default" && button("delete" + each.id, "Delete", () => remove(each), "danger"))))),
   });
@@ -170,7 +170,7 @@ function changes(root, signal) {
       : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr",
         h("td", moment(each.time)), h("td.first.mono.address", each.action), h("td.mono.address", { "data-label": "of" }, subject(each.target)),
         h("td.address", { "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div.sub.mono.muted", each.address)),
-        h("td", { "data-label": "app" }, names.get(each.app) ?? each.app))))),
+        cell("app", names.get(each.app) ?? each.app))))),
   });
 }
 
@@ -189,9 +189,9 @@ function storage(root, signal) {
     const found = await api.storage();
     const removed = found.removed.filter((each) => each.count > 0);
     show(facts, h("p", state(found.works ? "running" : "failed"), found.works ? " Commits succeed." : " Commits fail: nothing is accepted."),
-      h("dl.facts", [["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
+      h("dl.facts", pairs([["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
         ["Last commit", moment(found.last_commit_at)], ["Last checkpoint", moment(found.last_checkpoint_at)], ["Last backup", found.last_backup_at ? moment(found.last_backup_at) : "none"],
-        ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])].map(([title, value]) => h("div", h("dt", title), h("dd", value)))),
+        ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])])),
       removed.length > 0 && [h("h2", "Removed by retention"), h("ul.changes", removed.map((each) => h("li", `${count(each.count)} ${each.what}, by ${each.cause}`)))]);
-  }, 5000, signal, (error) => show(facts, h("p.error", { role: "alert" }, error.message)));
+  }, 5000, signal, fails(facts));
 }

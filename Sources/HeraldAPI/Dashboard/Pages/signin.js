@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { setAccess } from "./access.js";
 import { dress, isPortalPage, windowTitle } from "./appearance.js";
-import { confirm, h, notice } from "./dom.js";
+import { confirm, h, invalid, notice } from "./dom.js";
 import { speak } from "./texts.js";
 
 const main = document.getElementById("main");
@@ -76,7 +76,7 @@ function ask(start) {
       await api.signIn({ key: input.value.trim() });
     } catch (error) {
       wrong.textContent = error.status === 401 ? "This key is unknown or has expired." : error.message;
-      input.setAttribute("aria-invalid", "true");
+      invalid(input, true);
       return input.focus();
     }
     await whenSignedIn(start);

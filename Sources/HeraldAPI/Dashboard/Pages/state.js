@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, s, show, empty } from "./dom.js";
+import { h, s, show, empty, fails, to } from "./dom.js";
 import { t } from "./texts.js";
 import { members } from "./json.js";
 import { follow, keep } from "./live.js";
@@ -18,7 +18,7 @@ export function state(root, { query, signal }) {
       h("form.filters", { role: "search", onsubmit: (event) => {
         event.preventDefault();
         const wanted = user.value.trim();
-        location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
+        location.hash = wanted ? to("state?user=", wanted) : "#/state";
       } }, user, h("button", "Find")), answer, latest));
 
   // Searches for changes may take seconds: the states do not wait for them.
@@ -43,7 +43,7 @@ export function state(root, { query, signal }) {
     const now = await api.appState();
     draw(now, found.get("app_state.changed") ?? []);
     if (now.since) draw(now, await changes("app_state.changed", 100));
-  }, 10_000, signal, (error) => show(current, h("p.error", error.message)));
+  }, 10_000, signal, fails(current));
 
   const refreshUsers = keep(async () => {
     const wanted = query.get("user");
@@ -58,9 +58,9 @@ export function state(root, { query, signal }) {
     const logins = await changes("auth.status_changed", 30);
     show(latest, h("h3", "Latest changes"), logins.length === 0 ? h("p.calm", "None yet.")
       : h("ul.changes", logins.map((each) => h("li",
-        shape(each.data?.value?.status ?? "unknown"), h("a.mono", { href: `#/state?user=${encodeURIComponent(idOf(each))}`, key: each.id }, idOf(each)),
+        shape(each.data?.value?.status ?? "unknown"), h("a.mono", { href: to("state?user=", idOf(each)), key: each.id }, idOf(each)),
         h("span.muted", moment(each.time))))));
-  }, 10_000, signal, (error) => show(answer, h("p.error", error.message)));
+  }, 10_000, signal, fails(answer));
 
   follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), (arrived) => {
     for (const { type } of arrived) stale.add(type);

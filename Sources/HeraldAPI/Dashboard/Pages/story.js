@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, s, show, notice, confirm, button, copyButton } from "./dom.js";
+import { h, s, show, notice, confirm, button, copyButton, pairs, to } from "./dom.js";
 import { follow, keep } from "./live.js";
 import { state, tone, moment, receiver, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
@@ -40,9 +40,9 @@ export function story(root, { parameter: id, signal }) {
       may("manage") && event.deliveries.length > 0 && h("div.row",
         counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
         button("all", "Redeliver to all", () => toAll(counts)))),
-    h("dl.facts", [event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
+    h("dl.facts", pairs([event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: to("events?subject=", event.subject), class: "mono" }, event.subject)],
       ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span.mono.small", String(value))])]
-      .filter(([, value]) => value).map(([title, value]) => h("div", h("dt", title), h("dd", value)))));
+      .filter(([, value]) => value))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
     drawBody(event);
   }, 10_000, signal, (error) => show(head, h("h1", "Event"), h("p.error", { role: "alert" }, error.message)));
@@ -76,7 +76,7 @@ export function story(root, { parameter: id, signal }) {
     show(timeline, heading, h("p.muted", sums.map(([state, sum]) => `${count(sum)} ${t(state)}`).join(", ")), h("div.axis-row", { "aria-hidden": "true" }, h("span"), s("svg", { class: "ticks" },
       marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span")),
     h("ul.rows", event.deliveries.map((each) => h("li.delivery",
-      h("div.who", h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, key: "to" + each.delegate }, receiver(each, 24))),
+      h("div.who", h("a", { href: to("delegates/", each.delegate), key: "to" + each.delegate }, receiver(each, 24))),
       lane(each, posted, x, marks),
       h("div.end", state(each.state), may("manage") && h("button.quiet", { key: "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url ?? each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
       h("div.tale", tale(each), each.history.length > 0 && h("ol.attempts", each.history.map((one) => attempt(one, false))))))),

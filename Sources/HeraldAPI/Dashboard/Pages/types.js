@@ -2,19 +2,19 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, notice, confirm, button } from "./dom.js";
+import { h, show, empty, notice, confirm, button, to } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
 import { count, moment, pretty } from "./format.js";
 import { t } from "./texts.js";
-import { pages, table } from "./pages.js";
+import { number, pages, table } from "./pages.js";
 import { activity } from "./activity.js";
 import { outcome } from "./post.js";
 
 const checks = { off: "not checked", report: "reported if it does not match", enforce: "refused if it does not match" };
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
-const place = (type) => `#/types/${encodeURIComponent(type)}`;
+const place = (type) => to("types/", type);
 
 export function types(root, { parameter, signal }) {
   if (parameter) return description(root, parameter, signal);
@@ -25,7 +25,7 @@ export function types(root, { parameter, signal }) {
     may("manage") && h("button.primary", { onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);
   const volume = (type) => {
     const found = volumes.get(type);
-    return h("td.number", { "data-label": "events, 24 h" }, found ? count(found.events) : "0");
+    return number("events, 24 h", found ? count(found.events) : "0");
   };
   pages(list, signal, {
     read: async (cursor) => {
@@ -35,8 +35,8 @@ export function types(root, { parameter, signal }) {
       // Only if all described types are on this page.
       const found = cursor || page.next_cursor ? [] : [...volumes.values()].filter((each) => !known.has(each.type));
       show(others, found.length > 0 && [h("h2", { id: "others" }, "Published without a description"), table("types", ["Type", "Events, 24 h", "Attempts that failed"], found.map((each) => h("tr",
-        h("td.first", h("a.mono.strong", { href: `#/events?type=${encodeURIComponent(each.type)}`, key: "other" + each.type }, each.type)),
-        h("td.number", { "data-label": "events, 24 h" }, count(each.events)), h("td.number", { "data-label": "failed" }, count(each.failed)))))]);
+        h("td.first", h("a.mono.strong", { href: to("events?type=", each.type), key: "other" + each.type }, each.type)),
+        number("events, 24 h", count(each.events)), number("failed", count(each.failed)))))]);
       return page;
     },
     older: "More types",
@@ -60,8 +60,8 @@ function description(root, type, signal) {
     const has = (value) => value.text !== "null";
     show(head, found.description && h("p.address", found.description),
       h("p.muted", has(found.schema) ? t("Data is {}.", t(checks[found.check])) : "It has no schema.", " Changed ", moment(found.updated_at), "."),
-      h("div.actions", h("a.button", { href: `#/events?type=${encodeURIComponent(type)}` }, "Its latest events"),
-        may("publish") && h("a.button", { href: `#/post?type=${encodeURIComponent(type)}` }, has(found.example) ? "Publish the example" : "Publish one"),
+      h("div.actions", h("a.button", { href: to("events?type=", type) }, "Its latest events"),
+        may("publish") && h("a.button", { href: to("post?type=", type) }, has(found.example) ? "Publish the example" : "Publish one"),
         may("manage") && [button("edit", "Edit", () => edit(found, etag, refresh)),
           button("remove", "Delete the description", () => remove(type, etag), "danger")]),
       h("h2", "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p.calm", "None."),
