@@ -19,26 +19,23 @@ export function activity(signal, filter, hasEvents = true) {
     refresh();
   } }, words));
   const element = h("section.activity", { "aria-label": "Over time" }, h("div.row", { role: "group", "aria-label": "Period" }, buttons), charts);
-  const over = new AbortController();
   const refresh = keep(async () => {
     const [, interval, span] = periods[period];
     const { data } = await api.activity({ ...filter, interval, since: new Date(Date.now() - span).toISOString() });
     show(charts, hasEvents && chart("Events", data, [["events", "flow"]], span, plural(sum(data, "events"), "event")),
       chart("Attempts", data, [["delivered", "good"], ["failed", "bad"]], span, success(data)));
-  }, 20_000, AbortSignal.any([signal, over.signal]), (error) => {
-    if (error.status !== 403) return show(charts, h("p.error", error.message));
-    over.abort();
-    return element.remove();
-  });
+  }, 20_000, signal, (error) => (error.status === 403 ? element.remove() : show(charts, h("p.error", error.message))));
   return element;
 }
 
 const sum = (data, key) => data.reduce((total, each) => total + each[key], 0);
 
+const percent = (delivered, failed) => count(Math.floor((1000 * delivered) / (delivered + failed)) / 10);
+
 function success(data) {
   const [delivered, failed] = [sum(data, "delivered"), sum(data, "failed")];
   if (delivered + failed === 0) return "No attempt";
-  return t("{} % of {} succeeded", count(Math.floor((1000 * delivered) / (delivered + failed)) / 10), plural(delivered + failed, "attempt"));
+  return t("{} % of {} succeeded", percent(delivered, failed), plural(delivered + failed, "attempt"));
 }
 
 const chart = (title, data, series, span, words) => h("figure.chart", h("figcaption", title, h("span.value", words)),
@@ -64,6 +61,6 @@ function bars(data, series, width, height, label) {
 export function spark(hours) {
   const [delivered, failed] = [sum(hours, "delivered"), sum(hours, "failed")];
   if (delivered + failed === 0) return "–";
-  const words = `${count(Math.floor((1000 * delivered) / (delivered + failed)) / 10)} %`;
+  const words = `${percent(delivered, failed)} %`;
   return h("span.spark", bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
 }

@@ -115,13 +115,13 @@ export function drawer(id, changed, signal) {
         delegate.flow && button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }
 
+  const tried = (action) => action().catch((error) => show(outcome, h("p.error", error.message)));
+
   async function act(action, words) {
-    try {
+    await tried(async () => {
       await action(id);
       notice(words);
-    } catch (error) {
-      show(outcome, h("p.error", error.message));
-    }
+    });
     refresh();
     changed();
   }
@@ -131,22 +131,14 @@ export function drawer(id, changed, signal) {
     refresh();
   }
 
-  async function test() {
+  function test() {
     show(outcome, h("p.calm", "Sending herald.test …"));
-    try {
-      show(outcome, h("h3", "Result of the test"), h("ol.attempts", attempt(await api.test(id), false)));
-    } catch (error) {
-      show(outcome, h("p.error", error.message));
-    }
+    tried(async () => show(outcome, h("h3", "Result of the test"), h("ol.attempts", attempt(await api.test(id), false))));
   }
 
   async function rotate() {
     if (!await confirm("Create a new secret? The old one also signs for one more day.", "Rotate")) return;
-    try {
-      show(outcome, h("h3", "The new secret"), secret(await api.rotate(id)));
-    } catch (error) {
-      show(outcome, h("p.error", error.message));
-    }
+    tried(async () => show(outcome, h("h3", "The new secret"), secret(await api.rotate(id))));
   }
 
   async function remove(title) {

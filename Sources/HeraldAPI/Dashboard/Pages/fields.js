@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { h, invalid } from "./dom.js";
+import { field as row } from "./form.js";
 import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
 import { Recipe } from "./recipe.js";
@@ -86,7 +87,7 @@ export class Fields {
   }
 
   #input(field) {
-    const properties = { id: "field-" + field.name, name: field.name, "aria-describedby": `hint-${field.name} error-${field.name}`, "aria-required": field.required && "true" };
+    const properties = { id: "field-" + field.name, name: field.name, "aria-required": field.required && "true" };
     const input = field.type.options
       ? h("select", properties, field.type.options.map((option) => h("option", { value: option }, option)))
       : field.rows ? h("textarea", { ...properties, rows: field.rows, spellcheck: "false" })
@@ -100,8 +101,7 @@ export class Fields {
   #row(field) {
     const isHidden = this.#delegate && field.name === "headers" && this.#delegate.header_names.length > 0;
     const hint = isHidden ? t("Set: {}. Name one to replace it; “Name:” alone removes it.", this.#delegate.header_names.join(", ")) : field.hint;
-    return h("div.field", h("label", { for: "field-" + field.name }, field.title), this.inputs.get(field.name),
-      h("p.hint", { id: "hint-" + field.name }, hint), h("p.error", { id: "error-" + field.name }));
+    return row(this.inputs.get(field.name), field.title, hint);
   }
 
   /// The values of the form: all fields that are filled in, or, for an existing delegate, the changed ones; an empty

@@ -25,20 +25,23 @@ export function json(name, input) {
   return new Stored(input.value);
 }
 
+/// A field of a form, with its title, a hint, and the element of its error. The id of the input begins with `field-`.
+export function field(input, title, hint, look = "field") {
+  const name = input.id.slice(6);
+  input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
+  return h("div", { class: look }, h("label", { for: input.id }, title), input,
+    h("p.hint", { id: "hint-" + name }, hint), h("p.error", { id: "error-" + name }));
+}
+
 const place = (name) => "/" + name.replaceAll("-", "/");
 
 /// Opens a form. `submit` sends it; the dialog closes when that has succeeded, and the text that it returns is shown.
 export function openForm(title, rows, words, submit) {
   const general = h("p.error", { role: "alert" });
-  const notes = new Map(rows.map(({ name }) => [name, h("p.error", { id: "error-" + name })]));
-  for (const { name, input } of rows) {
-    input.id = "field-" + name;
-    input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
-  }
+  for (const { name, input } of rows) input.id = "field-" + name;
   const dialog = h("dialog.form", { "aria-labelledby": "form-title", onclose: () => dialog.remove() },
     h("h2", { id: "form-title" }, title),
-    h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ name, title: label, input, hint }) =>
-      h("div.field", h("label", { for: input.id }, label), input, h("p.hint", { id: "hint-" + name }, hint), notes.get(name)))),
+    h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ title: label, input, hint }) => field(input, label, hint))),
     h("div.actions", h("button.primary", words), h("button", { onclick: () => dialog.close() }, "Cancel"))));
   document.body.append(dialog);
   dialog.showModal();
@@ -59,7 +62,7 @@ export function openForm(title, rows, words, submit) {
     const texts = errors.map(({ pointer, detail }) => [rows.find(({ name }) => `${pointer}/`.startsWith(place(name) + "/")), pointer, detail]);
     for (const { name, input } of rows) {
       const own = texts.filter(([found]) => found?.name === name);
-      notes.get(name).textContent = own.map(([, pointer, detail]) => `${pointer === place(name) ? "" : pointer + " "}${detail}`).join("; ");
+      dialog.querySelector("#error-" + name).textContent = own.map(([, pointer, detail]) => `${pointer === place(name) ? "" : pointer + " "}${detail}`).join("; ");
       invalid(input, own.length > 0);
     }
     const others = texts.filter(([found]) => !found).map(([, pointer, detail]) => `${pointer ?? ""} ${detail}`.trim());

@@ -7,11 +7,11 @@ import { digits, reason, t } from "./texts.js";
 /// Each state has a shape, a color and a word.
 const states = {
   active: ["●", "good"], delivered: ["●", "good"], succeeded: ["●", "good"], logged_in: ["●", "good"],
-  running: ["●", "good"],
+  running: ["●", "good"], matching: ["●", "good"],
   retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
   failing: ["▲", "bad"], exhausted: ["▲", "bad"], failed: ["▲", "bad"],
   behind: ["◐", "wait"], paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
-  logged_out: ["✕", "rest"], stopped: ["✕", "rest"], unknown: ["○", "rest"],
+  logged_out: ["✕", "rest"], stopped: ["✕", "rest"], "not matching": ["✕", "rest"], unknown: ["○", "rest"],
 };
 
 /// The statuses of delegates; what needs attention comes first.
@@ -98,10 +98,7 @@ export function cut(text, length) {
 }
 
 /// The name of a delegate: its description, or else the host of its URL.
-export function name(delegate) {
-  if (delegate.description) return delegate.description;
-  return delegate.url ? host(delegate.url) : delegate.id;
-}
+export const name = ({ description, url, id }) => description || (url ? host(url) : id);
 
 export function host(url) {
   try {

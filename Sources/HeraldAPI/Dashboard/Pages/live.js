@@ -80,17 +80,19 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
 }
 
 /// Runs `task` now and `milliseconds` after each end, while the page is visible, until `signal` is aborted. Errors are
-/// passed to `failed`, except a lost connection. Returns a function that runs it sooner: now, or after
-/// the current run.
+/// passed to `failed`, except a lost connection; a refusal (403) ends it. Returns a function that runs it sooner: now, or
+/// after the current run.
 export function keep(task, milliseconds, signal, failed = () => {}) {
   let timer = null;
   let isRunning = false;
   let again = false;
+  let isRefused = false;
   async function run() {
     clearTimeout(timer);
     again = isRunning;
     if (isRunning || signal.aborted || document.hidden) return;
     isRunning = true;
+    isRefused = false;
     try {
       await task();
       tell(false);
@@ -98,9 +100,10 @@ export function keep(task, milliseconds, signal, failed = () => {}) {
       if (signal.aborted) return;
       if (error.status === 0) tell(true);
       else failed(error);
+      isRefused = error.status === 403;
     } finally {
       isRunning = false;
-      if (!signal.aborted) timer = setTimeout(run, again ? 250 : milliseconds);
+      if (!signal.aborted && !isRefused) timer = setTimeout(run, again ? 250 : milliseconds);
     }
   }
   document.addEventListener("visibilitychange", run, { signal });

@@ -25,16 +25,11 @@ export function overview(root, { signal }) {
   nodes(sharing, signal);
 
   // The metrics concern the whole server: they are not available to users of a single app.
-  const numbers = new AbortController();
   keep(async () => {
     const [text, { data }] = await Promise.all([api.metrics(), api.nodes()]);
     history.add(text, data.filter((each) => each.present).map((each) => each.id));
     charts.show(history.points);
-  }, 2000, AbortSignal.any([signal, numbers.signal]), (error) => {
-    if (error.status !== 403) return;
-    charts.element.remove();
-    numbers.abort();
-  });
+  }, 2000, signal, (error) => error.status === 403 && charts.element.remove());
 
   // Apps are isolated: the trouble of each other one is a line.
   let others = [];
@@ -77,9 +72,8 @@ async function behind() {
 
 /// The types of the latest events, most frequent first, with their rates per second.
 function flow(events) {
-  const oldest = events.length > 0 ? Date.parse(events.at(-1).time) : 0;
-  const newest = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) : 0;
-  const seconds = Math.max(1, (newest - oldest) / 1000);
+  const milliseconds = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) - Date.parse(events.at(-1).time) : 0;
+  const seconds = Math.max(1, milliseconds / 1000);
   const types = new Map();
   for (const { type, time, id } of events) {
     const entry = types.get(type) ?? { type, count: 0, latest: time, id };

@@ -4,7 +4,7 @@ import { may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, code, invalid } from "./dom.js";
 import { explained } from "./explained.js";
-import { area, choice, line } from "./form.js";
+import { area, choice, field as row, line } from "./form.js";
 import { Stored, indented, members, mistake } from "./json.js";
 import { t } from "./texts.js";
 
@@ -30,13 +30,8 @@ const groups = {
   "Signatures of providers": { github: ["GitHub", []], stripe: ["Stripe", []], svix: ["Svix", []] },
 };
 const presets = Object.assign({}, ...Object.values(groups));
+const wide = "field wide";
 const isBelow = (pointer, place) => `${pointer}/`.startsWith(place + "/");
-
-function row(input, title, hint, isWide) {
-  const name = input.id.slice(6);
-  input.setAttribute("aria-describedby", `hint-${name} error-${name}`);
-  return h("div", { class: isWide ? "field wide" : "field" }, h("label", { for: input.id }, title), input, h("p.hint", { id: "hint-" + name }, hint), h("p.error", { id: "error-" + name }));
-}
 
 export class Recipe {
   #delegate;
@@ -62,7 +57,7 @@ export class Recipe {
     this.#own = area(this.#stored);
     this.#own.id = "field-recipe";
     this.element = h("details.more", h("summary", "Request and preview"), h("div.fields",
-      row(this.#kind, "Request recipe", "Makes the body, headers and signature that a receiver expects.", true),
+      row(this.#kind, "Request recipe", "Makes the body, headers and signature that a receiver expects.", wide),
       this.#fields, may("manage") && this.#preview()));
     this.#choose();
   }
@@ -73,8 +68,8 @@ export class Recipe {
     const isOwn = this.#kind.value === "own";
     show(this.#answer);
     this.#fields.hidden = !isOwn && fields.length === 0;
-    this.#fields.replaceChildren(...[...this.#inputs].map(([each, input]) => row(input, each.title, each.hint, each.name === "message")),
-      ...isOwn ? [row(this.#own, "Recipe, as JSON", '{"method": "PUT", "body": {"text": "{{ data.amount }}"}}', true)] : []);
+    this.#fields.replaceChildren(...[...this.#inputs].map(([each, input]) => row(input, each.title, each.hint, each.name === "message" ? wide : undefined)),
+      ...isOwn ? [row(this.#own, "Recipe, as JSON", '{"method": "PUT", "body": {"text": "{{ data.amount }}"}}', wide)] : []);
   }
 
   /// Adds the recipe to the settings, if it was changed.

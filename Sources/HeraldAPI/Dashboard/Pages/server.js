@@ -27,6 +27,9 @@ function parts(root, words, action) {
   return { outcome, list };
 }
 
+const secret = (label, title, words, text) => h("section.secret", { "aria-label": label }, h("h2", title),
+  h("p", h("strong", "This is shown once."), words), code(text));
+
 const actions = (...buttons) => h("td", h("div.row", buttons));
 
 async function attempt(action, then) {
@@ -68,8 +71,7 @@ async function keys(root, signal) {
     cell("ends", each.expires_at ? moment(each.expires_at) : "never"),
     actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
 
-  const once = (made) => show(outcome, h("section.secret", { "aria-label": "The key" }, h("h2", made.name || "The new key"),
-    h("p", h("strong", "This is shown once."), " Keep it where programs keep their secrets."), code(made.key)));
+  const once = (made) => show(outcome, secret("The key", made.name || "The new key", " Keep it where programs keep their secrets.", made.key));
 
   function create() {
     const [name, allows, ends] = [line(), choice(scopes), choice(lifetimes)];
@@ -144,8 +146,7 @@ function apps(root, signal) {
   async function link(app) {
     await attempt(async () => {
       const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 });
-      show(outcome, h("section.secret", { "aria-label": "The link" }, h("h2", `The dashboard of ${app.name}`),
-        h("p", h("strong", "This is shown once."), " Who has the link can manage the delegates of this app for 24 hours."), code(new URL(made.url.replace(/^\//, ""), document.baseURI).href)));
+      show(outcome, secret("The link", `The dashboard of ${app.name}`, " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
     }, again);
   }
 

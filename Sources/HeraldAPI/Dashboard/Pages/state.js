@@ -35,7 +35,7 @@ export function state(root, { query, signal }) {
     return found.get(type);
   }
   const draw = (now, history) => show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p.large.mono", words(now.state.text)),
-      h("p.muted", "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, key: "by" }, "this event"), "."),
+      since(now, "by"),
       strip(history)] : empty("No app state yet", "An app reports its state with an event:",
       may("publish") && curl("v1/app-state", "-X PUT", `--json '{"state": {"data_retrieval": "success"}}'`)));
 
@@ -50,7 +50,7 @@ export function state(root, { query, signal }) {
     if (wanted) {
       const status = await api.authStatus(wanted);
       show(answer, h("div.card", h("div.row", shape(status.status), h("strong.mono", status.user_id)),
-        status.since ? h("p.muted", "Since ", moment(status.since), ", by ", h("a", { href: `#/events/${status.event_id}`, key: "auth-by" }, "this event"), ".")
+        status.since ? since(status, "auth-by")
           : h("p.muted", "There is no event about this user."),
         status.user && status.user.text !== "null" && h("pre", { tabindex: 0 }, pretty(status.user))));
     }
@@ -68,6 +68,8 @@ export function state(root, { query, signal }) {
     refreshUsers();
   }, signal, () => {}, eventShape);
 }
+
+const since = (each, key) => h("p.muted", "Since ", moment(each.since), ", by ", h("a", { href: `#/events/${each.event_id}`, key }, "this event"), ".");
 
 const plain = (text) => (text?.startsWith('"') ? JSON.parse(text) : text);
 const member = (text, name) => members(text ?? "")?.find(([each]) => each === name)?.[1].text;
