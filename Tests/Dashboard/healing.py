@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from browser import Browser, call
 
@@ -69,14 +70,34 @@ def a_restart_is_said_once_and_heals(page, server):
             .observe(document.getElementById('notice'), { childList: true })""")
     server.kill()
     page.see("The connection to the server is lost.")
+    # Longer than other messages.
+    time.sleep(6)
+    assert "The connection to the server is lost." in page.text("#notice"), page.text("body")
+    page.check_accessibility()
     server.start()
     post(page, "after.restart")
     page.wait(lambda: "after.restart" in page.text("tbody"))
-    page.see("Connected again.")
+    page.wait(lambda: "Connected again." in page.script("return window.said"))
+    page.wait(lambda: page.text("#notice") == "")
     rows = [row.split()[1] for row in page.texts("tbody tr")]
     assert rows[:3] == ["after.restart", "while.reading", "filler.event"] and len(rows) == 63, rows
     said = [words for words in page.script("return window.said") if words]
     assert said == ["The connection to the server is lost. Trying again.", "Connected again."], said
+
+
+def a_page_that_cannot_load_loads_when_the_server_is_back(page, server):
+    """The first time, the browser has no code of the page; the second time, it has no content."""
+    for place, refusal, words in (("deliveries", "This page can't be loaded.", "No delivery waits or has failed."),
+                                  ("deliveries?state=exhausted", "The server can't be reached.", "No delivery matches.")):
+        server.kill()
+        page.see("The connection to the server is lost.")
+        page.script(f"location.hash = '#/{place}'")
+        page.wait(lambda refusal=refusal: refusal in page.text("main") and page.texts("h1") == ["Deliveries"])
+        page.see("The connection to the server is lost.")
+        page.check_accessibility()
+        server.start()
+        page.wait(lambda words=words: words in page.text("main") and page.texts("h1") == ["Deliveries"])
+        page.wait(lambda: page.text("#notice") == "")
 
 
 def only_what_is_looked_at_is_followed(page):
@@ -138,6 +159,7 @@ if __name__ == "__main__":
             try:
                 the_tail_is_live(browser)
                 a_restart_is_said_once_and_heals(browser, server)
+                a_page_that_cannot_load_loads_when_the_server_is_back(browser, server)
                 only_what_is_looked_at_is_followed(browser)
                 the_story_goes_on_by_itself(browser)
                 the_state_follows_at_once(browser)

@@ -29,13 +29,15 @@ async function send(method, path, body, headers = {}, shape = undefined) {
     options.body = typeof body === "string" ? body : write(body);
     options.headers["Content-Type"] = "application/json";
   }
-  let response;
+  let response, text;
   try {
     response = await fetch(path, options);
-  } catch (error) {
+    text = await response.text();
+  } catch {
+    dispatchEvent(new CustomEvent("reached", { detail: false }));
     throw new Problem({ detail: "The server can't be reached." }, 0);
   }
-  const text = await response.text();
+  dispatchEvent(new CustomEvent("reached", { detail: true }));
   const isJSON = response.headers.get("Content-Type")?.includes("json");
   let answer = text;
   try {

@@ -2,9 +2,10 @@
 // aborted.
 
 import { may } from "./access.js";
-import { actOn, acting, api } from "./api.js";
+import { actOn, acting, api, Problem } from "./api.js";
 import { windowTitle } from "./appearance.js";
-import { h, notice } from "./dom.js";
+import { button, h, notice } from "./dom.js";
+import "./live.js";
 import { t } from "./texts.js";
 import { whenSignedIn } from "./signin.js";
 
@@ -52,8 +53,21 @@ function route() {
 }
 
 async function fill(page, root, context) {
-  page.show ??= (await import(`./${page.name}.js`))[page.name];
-  if (!context.signal.aborted) page.show(root, context);
+  try {
+    page.show ??= (await import(`./${page.name}.js`))[page.name];
+    if (!context.signal.aborted) await page.show(root, context);
+  } catch (error) {
+    if (!context.signal.aborted) unloaded(root, page.title, error, context.signal);
+  }
+}
+
+/// Instead of a page that can't be loaded. A browser may not load a module again that has failed: the document is loaded.
+function unloaded(root, title, error, signal) {
+  root.replaceChildren(h("h1", title), h("p.error", { role: "alert" }, error instanceof Problem ? error.message : "This page can't be loaded."),
+    button("reload", "Try again", () => location.reload()));
+  addEventListener("connected", () => location.reload(), { signal });
+  // Whether the server is away.
+  api.session().catch(() => {});
 }
 
 function decode(text) {
@@ -151,7 +165,8 @@ document.addEventListener("keydown", (event) => {
 
 addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
-  if (event.reason?.name !== "AbortError") notice(event.reason?.message ?? "Something went wrong.");
+  // A lost connection is shown already.
+  if (event.reason?.name !== "AbortError" && event.reason?.status !== 0) notice(event.reason?.message ?? "Something went wrong.");
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
@@ -161,4 +176,4 @@ whenSignedIn(() => {
   setTheme(stored.get() ?? "system");
   addEventListener("hashchange", route);
   route();
-});
+}).catch((error) => unloaded(main, "Herald", error));

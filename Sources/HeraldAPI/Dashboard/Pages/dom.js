@@ -68,13 +68,29 @@ export const pairs = (entries) => entries.map(([title, value]) => h("div", h("dt
 export const to = (page, value) => `#/${page}${encodeURIComponent(value)}`;
 
 const place = document.getElementById("notice");
+let [timer, lasting] = [null, ""];
 
-/// Shows a message for a while, also to screen readers. Elements outside an open dialog are not accessible.
+/// Shows a message for a while, also to screen readers.
 export function notice(text) {
-  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(place);
-  place.textContent = t(text);
-  clearTimeout(notice.timer);
-  notice.timer = setTimeout(() => { place.textContent = ""; }, 5000);
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    timer = null;
+    put(lasting);
+  }, 5000);
+  put(t(text));
+}
+
+/// Shows a message whenever there is no other, until it is called with an empty text.
+export function remain(text) {
+  lasting = t(text);
+  if (!timer) put(lasting);
+}
+
+/// Elements outside an open dialog are not accessible. A screen reader reads the same text only once.
+function put(text) {
+  const parent = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
+  if (place.parentNode !== parent) parent.append(place);
+  if (place.textContent !== text) place.textContent = text;
 }
 
 export function copyButton(text, what = "Copy") {

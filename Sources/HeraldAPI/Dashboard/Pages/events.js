@@ -107,8 +107,11 @@ export function events(root, { query, signal }) {
   addEventListener("scroll", () => isReading() && calm(), { signal, passive: true });
 
   const failed = (error) => show(list, h("p.error", { role: "alert" }, error.errors?.[0]?.detail ?? error.message));
-  if (!isLive) poll().catch((error) => signal.aborted || failed(error));
-  else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
+  const search = () => poll().catch((error) => signal.aborted || failed(error));
+  if (!isLive) {
+    search();
+    addEventListener("connected", search, { signal });
+  } else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older }, signal);

@@ -1,20 +1,31 @@
 // Keeps a visible page up to date.
 
-import { acting } from "./api.js";
-import { notice } from "./dom.js";
+import { acting, api } from "./api.js";
+import { notice, remain } from "./dom.js";
 import { read } from "./json.js";
 
 let isLost = false;
+let probing = null;
 /// Milliseconds in which entries of a stream are collected; longer after many, which no reader can follow.
 const [pause, longPause, many] = [100, 400, 20];
 
-/// Reports once that the server is unreachable, and once that it is back.
+const lostWords = "The connection to the server is lost. Trying again.";
+
+/// Shows that the server is unreachable until a request succeeds, and then once that it is back.
 function tell(lost) {
+  remain(lost ? lostWords : "");
   if (lost === isLost) return;
   isLost = lost;
   document.documentElement.toggleAttribute("data-lost", lost);
-  notice(lost ? "The connection to the server is lost. Trying again." : "Connected again.");
+  notice(lost ? lostWords : "Connected again.");
+  clearTimeout(probing);
+  if (lost) probing = setTimeout(probe, 2000);
+  else dispatchEvent(new Event("connected"));
 }
+addEventListener("reached", ({ detail }) => tell(!detail));
+
+/// Some pages send no request by themselves.
+const probe = () => isLost && api.session().catch(() => {}).then(() => { probing = setTimeout(probe, 2000); });
 
 /// Reads a live stream while the page is visible, until `signal` is aborted. `start` loads the existing entries and
 /// returns the stream's parameters. When the connection breaks, the browser resumes it; if that is impossible, `start`
@@ -45,8 +56,7 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
       source = new EventSource(`${path}?${new URLSearchParams(query)}`);
     } catch (error) {
       if (isOver()) return;
-      if (error.status === 0) tell(true);
-      else failed(error);
+      if (error.status !== 0) failed(error);
       timer = setTimeout(open, 2000);
       return;
     }
@@ -65,7 +75,7 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
     };
     source.onerror = () => {
       const isRefused = source.readyState === EventSource.CLOSED;
-      tell(!isRefused);
+      if (!isRefused) tell(true);
       if (!isRefused && timer) return;
       clearTimeout(timer);
       // After a long time there may be too many missed entries to show.
@@ -79,14 +89,15 @@ export function follow(path, start, take, signal, failed = () => {}, shape = und
   open();
 }
 
-/// Runs `task` now and `milliseconds` after each end, while the page is visible, until `signal` is aborted. Errors are
-/// passed to `failed`, except a lost connection; a refusal (403) ends it. Returns a function that runs it sooner: now, or
-/// after the current run.
+/// Runs `task` now, `milliseconds` after each end, and when the server is back, while the page is visible, until `signal` is
+/// aborted. Errors are passed to `failed`, except a lost connection after a run that succeeded; a refusal (403) ends it.
+/// Returns a function that runs it sooner: now, or after the current run.
 export function keep(task, milliseconds, signal, failed = () => {}) {
   let timer = null;
   let isRunning = false;
   let again = false;
   let isRefused = false;
+  let hasContent = false;
   async function run() {
     clearTimeout(timer);
     again = isRunning;
@@ -95,11 +106,10 @@ export function keep(task, milliseconds, signal, failed = () => {}) {
     isRefused = false;
     try {
       await task();
-      tell(false);
+      hasContent = true;
     } catch (error) {
       if (signal.aborted) return;
-      if (error.status === 0) tell(true);
-      else failed(error);
+      if (error.status !== 0 || !hasContent) failed(error);
       isRefused = error.status === 403;
     } finally {
       isRunning = false;
@@ -107,6 +117,7 @@ export function keep(task, milliseconds, signal, failed = () => {}) {
     }
   }
   document.addEventListener("visibilitychange", run, { signal });
+  addEventListener("connected", run, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
   run();
   return run;

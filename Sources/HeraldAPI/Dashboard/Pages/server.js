@@ -17,7 +17,7 @@ export function server(root, { parameter, signal }) {
   const body = h("section", { "aria-label": title });
   root.append(h("h1", "Server"), h("div.tabs", { role: "navigation", "aria-label": "Parts of the server" },
     tabs.map(([path, words]) => h("a", { href: "#/server" + (path && "/" + path), "aria-current": words === title && "page" }, words))), body);
-  fill(body, signal);
+  return fill(body, signal);
 }
 
 /// The button of a list, the element for what is shown once, and the list.

@@ -60,7 +60,7 @@ export function state(root, { query, signal }) {
       : h("ul.changes", logins.map((each) => h("li",
         shape(each.data?.value?.status ?? "unknown"), h("a.mono", { href: to("state?user=", idOf(each)), key: each.id }, idOf(each)),
         h("span.muted", moment(each.time))))));
-  }, 10_000, signal, fails(answer));
+  }, 10_000, signal, fails(latest));
 
   follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), (arrived) => {
     for (const { type } of arrived) stale.add(type);
