@@ -21,7 +21,7 @@ export function attempt(each, isLinked) {
 }
 
 function bar({ phases_ms: times, duration_ms: total }) {
-  const parts = [...phases.map((phase) => [phase, times[phase] ?? 0])];
+  const parts = phases.map((phase) => [phase, times[phase] ?? 0]);
   parts.push(["rest", Math.max(0, total - parts.reduce((sum, [, time]) => sum + time, 0))]);
   const whole = Math.max(1e-6, parts.reduce((sum, [, time]) => sum + time, 0));
   let place = 0;

@@ -52,8 +52,11 @@ export function deliveries(root, { query, signal }) {
   async function sum() {
     if (wanted === "delivered" || (isCounted && isNarrow)) return;
     isCounted = true;
-    const sum = await Promise.all((wanted ? [wanted] : stored).map((each) => api.countAll({ ...filter(), state: each }, signal)));
-    show(sums, sum.map((each, index) => [index > 0 && ", ", `${each.isPart ? t("more than {}", count(each.deliveries)) : count(each.deliveries)} ${t((wanted ? [wanted] : stored)[index])}`]));
+    const parts = await Promise.all((wanted ? [wanted] : stored).map(async (state) => {
+      const { deliveries, isPart } = await api.countAll({ ...filter(), state }, signal);
+      return `${isPart ? t("more than {}", count(deliveries)) : count(deliveries)} ${t(state)}`;
+    }));
+    show(sums, parts.join(", "));
   }
 
   const refresh = pages(list, signal, {

@@ -9,7 +9,6 @@ import { backlog, moment, plural } from "./format.js";
 import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
-const all = "earliest";
 
 /// The leases of a pull delegate, with their age.
 export function leases(id, signal) {
@@ -49,7 +48,7 @@ export function replays(id, signal) {
     const from = choice(Object.entries({ ...choices("", "Published"), "": "All events of the log" }), "24h");
     const only = choice([["all", "All that match, also delivered ones"], ["failed", "Only deliveries that failed"]], "all");
     openForm("Send past events again", [row("from", "Events", from), row("only", "Which", only)], "Count", async () => {
-      const plan = { from: time(from.value) ?? all, only: only.value };
+      const plan = { from: time(from.value) ?? "earliest", only: only.value };
       const counted = await api.replay(id, plan, true);
       if (counted.events === 0) return "No event matches.";
       if (!await confirm(t("Send {} again?", backlog(counted)), "Send again")) return null;

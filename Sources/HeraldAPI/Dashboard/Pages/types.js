@@ -64,8 +64,10 @@ function description(root, type, signal) {
         may("publish") && h("a.button", { href: to("post?type=", type) }, has(found.example) ? "Publish the example" : "Publish one"),
         may("manage") && [button("edit", "Edit", () => edit(found, etag, refresh)),
           button("remove", "Delete the description", () => remove(type, etag), "danger")]),
-      h("h2", "Example"), has(found.example) ? h("pre", { tabindex: 0 }, pretty(found.example)) : h("p.calm", "None."),
-      h("h2", "Schema"), has(found.schema) ? h("pre", { tabindex: 0 }, pretty(found.schema)) : h("p.calm", "None."));
+      ["Example", "Schema"].map((title) => {
+        const value = found[title.toLowerCase()];
+        return [h("h2", title), has(value) ? h("pre", { tabindex: 0 }, pretty(value)) : h("p.calm", "None.")];
+      }));
     // A dry run says which delegates would receive the event, and why not.
     if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
   }, 10_000, signal, (error) => show(head, h("p.error", { role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
