@@ -133,6 +133,16 @@ def its_story_is_told(page):
     page.wait(lambda: len(page.all("circle.mark.good")) == 3 and len(page.all("path.mark.bad")) >= 2)
 
 
+def an_erased_event_says_so(page):
+    event = call(page.server, "POST", "/v1/events", {"type": "order.erased", "subject": "order:erased"})["id"]
+    page.open("#/events/" + event)
+    page.wait(lambda: len(page.all(".delivery")) == 2)
+    call(page.server, "DELETE", "/v1/subjects?subject=order:erased")
+    page.open("#/events")
+    page.open("#/events/" + event)
+    page.see("None: the event was erased.")
+
+
 def the_tail_does_not_jump(page):
     page.keys("ge")
     page.see("order.paid")
@@ -432,7 +442,7 @@ if __name__ == "__main__":
         for step in (
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
-            the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
+            an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
             every_page_fits, a_pull_delegate_shows_its_leases, a_delegate_is_removed, nothing_went_wrong_meanwhile,
