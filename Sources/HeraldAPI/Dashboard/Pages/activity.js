@@ -15,7 +15,7 @@ export function activity(signal, filter, hasEvents = true) {
   const charts = h("div.charts.two");
   const buttons = Object.entries(periods).map(([key, [words]]) => h("button.quiet", { "aria-pressed": String(key === period), onclick: () => {
     period = key;
-    buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(Object.keys(periods)[index] === key)));
+    buttons.forEach((each, index) => { each.ariaPressed = String(Object.keys(periods)[index] === key); });
     refresh();
   } }, words));
   const element = h("section.activity", { "aria-label": "Over time" }, h("div.row", { role: "group", "aria-label": "Period" }, buttons), charts);

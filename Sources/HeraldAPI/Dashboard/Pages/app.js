@@ -36,8 +36,7 @@ function route() {
   for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
   for (const link of document.querySelectorAll("nav a")) {
     const isCurrent = link.getAttribute("href") === page?.place;
-    if (!isCurrent) link.removeAttribute("aria-current");
-    else link.setAttribute("aria-current", "page");
+    link.ariaCurrent = isCurrent ? "page" : null;
     // On a phone the row of links is longer than the screen.
     if (isCurrent) link.scrollIntoView({ block: "nearest", inline: "nearest" });
   }

@@ -53,10 +53,7 @@ function sameChildren(left, right) {
 }
 
 /// Marks a field that has an error, or no longer has one.
-export function invalid(input, isInvalid) {
-  if (isInvalid) input.setAttribute("aria-invalid", "true");
-  else input.removeAttribute("aria-invalid");
-}
+export const invalid = (input, isInvalid) => { input.ariaInvalid = isInvalid ? "true" : null; };
 
 /// A function that shows an error in place of the content.
 export const fails = (root) => (error) => show(root, h("p.error", { role: "alert" }, error.message));

@@ -4,7 +4,7 @@ import { may } from "./access.js";
 import { api, matches } from "./api.js";
 import { h, show, notice, confirm, button, pairs } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, moment, duration, count, plural, backlog, sentence, flow } from "./format.js";
+import { state, name, address, moment, duration, count, plural, backlog, sentence, flow, linked } from "./format.js";
 import { reason, t } from "./texts.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
@@ -102,7 +102,7 @@ export function drawer(id, changed, signal) {
       numbers && h("dl.numbers", pairs([
         ["Behind", backlog(delegate.lag)], ...delegate.flow ? [["Retrying", count(delegate.lag.retrying)],
           ["Limited by", flow(delegate.flow)], ["Refused types", refused(delegate.flow)]] : [],
-        ["Given up", numbers.pending.exhausted > 0 ? h("a", { href: `#/deliveries?state=exhausted&delegate=${delegate.id}` }, count(numbers.pending.exhausted)) : "0"],
+        ["Given up", linked("exhausted", id, numbers.pending.exhausted)],
         ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ])),
@@ -167,8 +167,7 @@ export function drawer(id, changed, signal) {
         changed();
         refresh();
       } catch (error) {
-        if (error.status === 412) edited.showErrors([], meanwhile);
-        else edited.showErrors(error.errors ?? [], error.message);
+        edited.showErrors(error.errors ?? [], error.status === 412 ? meanwhile : error.message);
       }
     } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div.actions", h("button.primary", "Save")));
     const open = [...settings.querySelectorAll("details")].map((each) => each.open);

@@ -39,7 +39,7 @@ export function events(root, { query, signal }) {
   ]);
   const pause = h("button", { "aria-pressed": "false", onclick: () => {
     isPaused = !isPaused;
-    pause.setAttribute("aria-pressed", String(isPaused));
+    pause.ariaPressed = String(isPaused);
     pause.textContent = isPaused ? "❚❚ Paused" : "Pause";
     if (!isPaused) release();
   } }, "Pause");

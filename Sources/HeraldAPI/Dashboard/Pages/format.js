@@ -108,6 +108,10 @@ export function host(url) {
   }
 }
 
+/// The number of deliveries of a delegate in a state, as a link to them.
+export const linked = (state, id, number, words = count(number)) =>
+  (number > 0 ? h("a", { href: `#/deliveries?state=${state}&delegate=${id}`, key: state + id }, words) : words);
+
 /// The receiver of a delivery: its description and address.
 export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url ?? each.delegate, length));
 

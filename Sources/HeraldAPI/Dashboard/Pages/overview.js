@@ -4,7 +4,7 @@ import { curl, may } from "./access.js";
 import { acting, api, matches } from "./api.js";
 import { h, show, empty, fails, notice, button } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, count, duration, sentence, plural, backlog, failure, flow as limit, statuses as order } from "./format.js";
+import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, flow as limit, statuses as order } from "./format.js";
 import { t } from "./texts.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
@@ -106,7 +106,7 @@ const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" }
   h("div.row", state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery", "deliveries"))),
     h("a.button", { href: "#/deliveries?state=exhausted", key: "exhausted" }, "Show them")),
   h("ul.changes", lost.data.slice(0, 10).map((each) => h("li",
-    h("a", { href: `#/deliveries?state=exhausted&delegate=${each.delegate}`, key: "lost" + each.delegate }, t("{} to {}", count(each.deliveries), name(each))),
+    linked("exhausted", each.delegate, each.deliveries, t("{} to {}", count(each.deliveries), name(each))),
     h("span.muted", failure(each) && t("last: {}", t(failure(each))))))),
   lost.delegates > 10 && h("p.muted", t("and to {} more", plural(lost.delegates - 10, "delegate"))));
 
