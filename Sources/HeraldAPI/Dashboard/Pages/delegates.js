@@ -7,7 +7,7 @@ import { choice } from "./form.js";
 import { t } from "./texts.js";
 import { keep } from "./live.js";
 import { number, pages, table } from "./pages.js";
-import { state, name, address, count, duration, plural, moment, failure, sentence, statuses as states } from "./format.js";
+import { state, name, address, count, duration, plural, moment, failure, sentence, linked, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
@@ -58,7 +58,8 @@ export function delegates(root, { parameter, signal }) {
         each.url && h("div.sub", address(each.url, 36)), metadata && h("div.sub.muted.data", { title: metadata }, metadata)),
       h("td.mono.clip", { title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", status),
-      number("behind", each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
+      number("behind", each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–",
+        each.lag?.retrying > 0 && h("div.sub", linked("retrying", each.id, each.lag.retrying, plural(each.lag.retrying, "retry", "retries")))),
       number("success, 24 h", success),
       number("p95", p95));
   }

@@ -41,7 +41,8 @@ function delegate(each) {
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
   return h("li", h("a", { href: `#/delegates/${each.id}`, key: each.id },
     h("span.clip.data", { title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
-    h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag)) : "up to date")));
+    h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag))
+      : each.lag.retrying > 0 ? plural(each.lag.retrying, "retry", "retries") : "up to date")));
 }
 
 const hub = (delegates, total, isMore) => h("div.hub",
