@@ -22,7 +22,7 @@ export const german = {
   // Overview
   "Needs attention": "Braucht Aufmerksamkeit", "Nothing: every delegate receives its events.": "Nichts: Jeder Empfänger erhält seine Ereignisse.", "Nothing yet.": "Noch nichts.", "Event flow": "Fluss der Ereignisse",
   "All delegates, failing first": "Alle Empfänger, fehlschlagende zuerst", "{} given up": "{} aufgegeben", "Show them": "Anzeigen", "{} to {}": "{} an {}", "last: {}": "zuletzt: {}", "and to {} more": "und an {} weitere",
-  "The oldest event has waited for {}.": "Das älteste Ereignis wartet seit {}.", "For {}. ": "Seit {}. ", "{} behind, {} waiting.": "{} im Rückstand, {} ausstehend.", "Probe now": "Jetzt prüfen", "Resume": "Fortsetzen", "Details": "Einzelheiten", "Probing now.": "Wird geprüft.", "Resumed.": "Fortgesetzt.",
+  "The oldest event has waited for {}.": "Das älteste Ereignis wartet seit {}.", "For {}. ": "Seit {}. ", "Probe now": "Jetzt prüfen", "Resume": "Fortsetzen", "Details": "Einzelheiten", "Probing now.": "Wird geprüft.", "Resumed.": "Fortgesetzt.",
   "No webhooks yet": "Noch keine Webhooks", "Events arrive, but no webhook is registered": "Ereignisse kommen an, aber kein Webhook ist eingetragen",
   "Register a webhook: the URL of a program that needs the events. From then on Herald sends it every event that it subscribes to.": "Tragen Sie einen Webhook ein: die URL eines Programms, das die Ereignisse braucht. Es erhält dann jedes Ereignis, das es abonniert.",
   "Register the URL of a program that needs the events. `herald receiver` is one to try things out.": "Tragen Sie die URL eines Programms ein, das die Ereignisse braucht.",
