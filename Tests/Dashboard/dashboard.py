@@ -335,10 +335,19 @@ def the_overview_shows_the_flow(page):
 
 def who_is_behind_needs_attention(page):
     made = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/slow", "events": ["slow.*"], "rate_limit": 0.1, "description": "Slow"})["id"]
-    call(page.server, "POST", "/v1/events", [{"type": "slow.one", "time": "2026-01-01T00:00:00Z"}] * 3)
+    call(page.server, "POST", "/v1/events", [{"type": "slow.one", "time": "2026-01-01T00:00:00Z"}] * 30)
     page.open("#/")
     page.wait(lambda: any("The oldest event has waited for" in each and "Slow" in each and "its rate limit" in each for each in page.texts(".cards .card")))
     page.check_accessibility()
+    page.open("#/delegates/" + made)
+    page.tap("dialog .numbers a[href*=pending]")
+    page.wait(lambda: {each.split()[-1] for each in page.texts("tbody td .state")} == {"pending"} and "slow.one" in page.text("tbody"))
+    assert page.attribute("#state", "value") == "pending" and page.texts("th")[-1] == "Reason"
+    page.check_accessibility()
+    # Without a delegate the server does not list them.
+    page.click("To all")
+    page.wait(lambda: page.hash() == "#/deliveries")
+    page.wait(lambda: "pending" not in page.texts("#state option"))
     call(page.server, "DELETE", "/v1/delegates/" + made)
 
 

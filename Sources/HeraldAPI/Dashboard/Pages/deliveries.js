@@ -11,13 +11,14 @@ import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
 const pageSize = 100;
-const states = ["exhausted", "retrying", "dropped", "delivered"];
-const stored = states.slice(0, 3);
+const stored = ["exhausted", "retrying", "dropped"];
 
 export function deliveries(root, { query, signal }) {
-  const wanted = states.includes(query.get("state")) ? query.get("state") : "";
   const delegate = query.get("delegate");
-  const canFail = wanted !== "delivered";
+  // The server lists pending deliveries of one delegate only.
+  const states = [...stored, "delivered", ...delegate ? ["pending"] : []];
+  const wanted = states.includes(query.get("state")) ? query.get("state") : "";
+  const canFail = !wanted || stored.includes(wanted);
   // One time for the list, the count before a change, and the change.
   const since = time(query.get("since"));
   const filter = () => ({ state: wanted, delegate, type: query.get("type"), subject: query.get("subject"), error: canFail ? query.get("error") : null,
@@ -36,7 +37,7 @@ export function deliveries(root, { query, signal }) {
   const list = h("div.list");
   root.append(h("div.head", h("h1", "Deliveries"), actions), bar.element,
     h("div", delegate && h("p.row", "To ", h("a", { href: to("delegates/", delegate), class: "mono small" }, delegate),
-      h("button.quiet", { onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
+      h("button.quiet", { onclick: () => bar.go({ delegate: null, ...wanted === "pending" && { state: null } }) }, "To all"))), work, sums, list);
 
   const row = (each) => h("tr",
     h("td", moment(each.ended_at ?? each.last_attempt_at)),
@@ -50,7 +51,7 @@ export function deliveries(root, { query, signal }) {
   // A count with conditions reads many deliveries: it is made once, not with each page.
   let isCounted = false;
   async function sum() {
-    if (wanted === "delivered" || (isCounted && isNarrow)) return;
+    if (!canFail || (isCounted && isNarrow)) return;
     isCounted = true;
     const parts = await Promise.all((wanted ? [wanted] : stored).map(async (state) => {
       const { deliveries, isPart } = await api.countAll({ ...filter(), state }, signal);
@@ -68,7 +69,7 @@ export function deliveries(root, { query, signal }) {
     older: "Older deliveries",
     milliseconds: 5000,
     draw: (found) => (found.length === 0 ? h("p.calm", isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
-      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : "Response"], found.map(row))),
+      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : wanted === "pending" ? "Reason" : "Response"], found.map(row))),
   });
 
   // The server wants a condition: all deliveries are never meant by accident.

@@ -100,7 +100,7 @@ export function drawer(id, changed, signal) {
     show(head, h("h2.data", name(delegate)), delegate.url && h("p", address(delegate.url, 80)),
       h("p.row", state(delegate.status), delegate.status_reason && h("span", sentence(delegate.status_reason))),
       numbers && h("dl.numbers", pairs([
-        ["Behind", backlog(delegate.lag)], ...delegate.flow ? [["Retrying", linked("retrying", id, delegate.lag.retrying)],
+        ["Behind", linked("pending", id, delegate.flow && delegate.lag.events, backlog(delegate.lag))], ...delegate.flow ? [["Retrying", linked("retrying", id, delegate.lag.retrying)],
           ["Limited by", flow(delegate.flow)], ["Refused types", refused(delegate.flow)]] : [],
         ["Given up", linked("exhausted", id, numbers.pending.exhausted)],
         ["Attempts that succeeded, last hour", count(numbers.last_hour.delivered)], ["Attempts that failed, last hour", count(numbers.last_hour.failed)],

@@ -81,7 +81,7 @@ export const german = {
   "Scheduled": "Geplant", "Later events": "Spätere Ereignisse", "Cancel the event": "Ereignis absagen", "Cancel {}? It is not published.": "{} absagen? Es wird nicht gesendet.", "Cancelled.": "Abgesagt.",
   // Deliveries
   "All that wait or failed": "Alle wartenden und fehlgeschlagenen", "Failed since": "Fehlgeschlagen seit", "Accepted since": "Angenommen seit", "Last error": "Letzter Fehler", "Type or pattern": "Typ oder Muster", "Type: order.*": "Typ: order.*", "To ": "An ", "To all": "An alle",
-  "Older deliveries": "Ältere Zustellungen", "No delivery matches.": "Keine Zustellung passt.", "No delivery waits or has failed.": "Keine Zustellung wartet oder ist fehlgeschlagen.", "When": "Wann", "Response": "Antwort", "deleted": "gelöscht", "Redeliver all": "Alle erneut zustellen",
+  "Older deliveries": "Ältere Zustellungen", "No delivery matches.": "Keine Zustellung passt.", "No delivery waits or has failed.": "Keine Zustellung wartet oder ist fehlgeschlagen.", "When": "Wann", "Response": "Antwort", "Reason": "Grund", "deleted": "gelöscht", "Redeliver all": "Alle erneut zustellen",
   "Cancel all": "Alle abbrechen", "Counting …": "Wird gezählt …", "Redeliver {}?": "{} erneut zustellen?", "Cancel {}?": "{} abbrechen?", "Progress": "Fortschritt", "{} of {} cancelled": "{} von {} abgebrochen", "{} of {} on the way again": "{} von {} erneut unterwegs", "; stopped": "; beendet",
   // Types and state
   "Describe a type": "Typ beschreiben", "Events, 24 h": "Ereignisse, 24 h", "events, 24 h": "Ereignisse, 24 h", "Published without a description": "Ohne Beschreibung gesendet", "Attempts that failed": "Fehlgeschlagene Versuche", "More types": "Weitere Typen", "Changed": "Geändert", "no schema": "kein Schema",
