@@ -127,6 +127,9 @@ def all_pages_show_another_app(page):
     page.check_accessibility()
     page.click("Show")
     page.wait(lambda: page.attribute("#acting", "value") == "shop" and "1 delivery given up" in page.texts("h3"))
+    # Also after the page was loaded again.
+    page.driver.refresh()
+    page.wait(lambda: page.attribute("#acting", "value") == "shop" and "1 delivery given up" in page.texts("h3"))
     page.keys("ge")
     page.wait(lambda: page.texts("tbody td:nth-child(2)").count("shop.opened") == 1)
     publish()

@@ -77,6 +77,16 @@ function decode(text) {
   }
 }
 
+/// A choice of the user, and a new one if it is given. Without storage, it lasts as long as the page.
+function stored(storage, key, value) {
+  try {
+    if (value) self[storage].setItem(key, value);
+    return self[storage].getItem(key);
+  } catch {
+    return null;
+  }
+}
+
 // MARK: Apps
 
 const apps = document.getElementById("acting");
@@ -85,14 +95,17 @@ const apps = document.getElementById("acting");
 async function offerApps() {
   if (!may("admin")) return;
   const names = new Set(["default", ...(await api.apps()).data.map((each) => each.name)]);
-  if (acting && !names.has(acting)) return choose(null);
+  if (acting && !names.has(acting)) return choose("default");
   apps.hidden = names.size < 2;
   apps.replaceChildren(...[...names].map((name) => h("option.data", { value: name, selected: name === (acting ?? "default") }, `App: ${name}`)));
 }
 
+const act = (app) => actOn(app === "default" ? null : app);
+
 /// Shows the same page of another app.
 function choose(app) {
-  actOn(app === "default" ? null : app);
+  act(app);
+  stored("sessionStorage", "app", app);
   current.controller.abort();
   const place = current.page?.place ?? "#/";
   current = null;
@@ -108,22 +121,19 @@ const themes = ["system", "light", "dark"];
 const themeButton = document.getElementById("theme");
 
 function setTheme(theme) {
-  const isKnown = themes.includes(theme) && theme !== "system";
-  if (isKnown) document.documentElement.dataset.theme = theme;
+  const known = { light: "☀ Light", dark: "☾ Dark" }[theme];
+  if (known) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  const words = { light: "☀ Light", dark: "☾ Dark" }[theme] ?? "◑ Auto";
-  themeButton.textContent = t(words);
-  themeButton.setAttribute("aria-label", t("Colours: {}. Change", t(words).slice(2)));
+  const words = t(known ?? "◑ Auto");
+  themeButton.textContent = words;
+  themeButton.ariaLabel = t("Colours: {}. Change", words.slice(2));
 }
 
-// Without storage, the choice lasts as long as the page.
-const stored = { get: () => { try { return localStorage.getItem("theme"); } catch { return null; } },
-  set: (theme) => { try { localStorage.setItem("theme", theme); } catch { /* As said. */ } } };
-setTheme(stored.get() ?? "system");
+setTheme(stored("localStorage", "theme"));
 themeButton.addEventListener("click", () => {
   const next = themes[(themes.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % themes.length];
   setTheme(next);
-  stored.set(next);
+  stored("localStorage", "theme", next);
 });
 
 // MARK: Keyboard
@@ -172,7 +182,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 whenSignedIn(() => {
-  setTheme(stored.get() ?? "system");
+  setTheme(stored("localStorage", "theme"));
+  if (may("admin")) act(stored("sessionStorage", "app"));
   addEventListener("hashchange", route);
   route();
 }).catch((error) => unloaded(main, "Herald", error));

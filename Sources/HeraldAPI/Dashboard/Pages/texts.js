@@ -3,15 +3,15 @@
 let table = {};
 /// A reason of the server, in the same language.
 export let reason = (text) => text;
-let language = "en";
-let numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const formatOf = (language) => new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+let numbers = formatOf("en");
 
 /// Loads the table of a language. Texts that were shown before stay as they are.
 export async function speak(wanted) {
   if (wanted !== "de") return;
   ({ german: table, reason } = await import("./german.js"));
-  language = document.documentElement.lang = wanted;
-  numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+  document.documentElement.lang = wanted;
+  numbers = formatOf(wanted);
   for (const each of document.querySelectorAll("nav span, .skip, #sign-out")) each.textContent = t(each.textContent);
 }
 

@@ -23,10 +23,7 @@ export function types(root, { parameter, signal }) {
   let volumes = new Map();
   root.append(h("div.head", h("h1", "Event types"),
     may("manage") && h("button.primary", { onclick: () => edit(null, null, (type) => { location.hash = place(type); }) }, "Describe a type")), list, others);
-  const volume = (type) => {
-    const found = volumes.get(type);
-    return number("events, 24 h", found ? count(found.events) : "0");
-  };
+  const volume = (type) => number("events, 24 h", count(volumes.get(type)?.events ?? 0));
   pages(list, signal, {
     read: async (cursor) => {
       const [page, active] = await Promise.all([api.types({ cursor }), api.activityByType({})]);
