@@ -35,7 +35,7 @@ export class Charts {
         const step = { ArrowLeft: -0.02, ArrowRight: 0.02 }[event.key];
         if (!step) return;
         event.preventDefault();
-        this.#move(Math.min(1, Math.max(0, (this.#cursor ?? 1) + step)));
+        this.#move((this.#cursor ?? 1) + step);
       },
     }, this.#parts.map((part) => part.element));
   }
@@ -49,11 +49,11 @@ export class Charts {
     const graph = event.target.closest("figure")?.querySelector("svg");
     if (!graph) return;
     const { left, width: wide } = graph.getBoundingClientRect();
-    this.#move(Math.min(1, Math.max(0, (event.clientX - left) / wide)));
+    this.#move((event.clientX - left) / wide);
   }
 
   #move(cursor) {
-    this.#cursor = cursor;
+    this.#cursor = cursor === null ? null : Math.min(1, Math.max(0, cursor));
     this.#draw();
   }
 

@@ -7,7 +7,7 @@ import { choice } from "./form.js";
 import { t } from "./texts.js";
 import { keep } from "./live.js";
 import { number, pages, table } from "./pages.js";
-import { state, name, address, count, duration, plural, moment, failure, sentence, linked, statuses as states } from "./format.js";
+import { state, name, address, count, duration, plural, moment, failure, sentence, retries, statuses as states } from "./format.js";
 import { spark } from "./activity.js";
 import { drawer, registration } from "./drawer.js";
 
@@ -59,7 +59,7 @@ export function delegates(root, { parameter, signal }) {
       h("td.mono.clip", { title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", status),
       number("behind", each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–",
-        each.lag?.retrying > 0 && h("div.sub", linked("retrying", each.id, each.lag.retrying, plural(each.lag.retrying, "retry", "retries")))),
+        each.lag?.retrying > 0 && h("div.sub", retries(each))),
       number("success, 24 h", success),
       number("p95", p95));
   }

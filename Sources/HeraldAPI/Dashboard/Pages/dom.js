@@ -55,7 +55,7 @@ function sameChildren(left, right) {
 /// Marks a field that has an error, or no longer has one.
 export const invalid = (input, isInvalid) => { input.ariaInvalid = isInvalid ? "true" : null; };
 
-/// A function that shows an error in place of the content.
+/// A function that shows an error instead of the content.
 export const fails = (root) => (error) => show(root, h("p.error", { role: "alert" }, error.message));
 
 /// Titles with their values, in a list of the tag `dl`.

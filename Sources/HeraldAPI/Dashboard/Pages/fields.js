@@ -8,7 +8,7 @@ import { Stored, indented, mistake } from "./json.js";
 import { Recipe } from "./recipe.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
-const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: (list) => list.join("\n") };
+const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: words.write };
 const pairs = {
   read: (text) => Object.fromEntries(lines.read(text).map((each) => {
     const colon = each.indexOf(":");

@@ -112,6 +112,8 @@ export function host(url) {
 export const linked = (state, id, number, words = count(number)) =>
   (number > 0 ? h("a", { href: `#/deliveries?state=${state}&delegate=${id}`, key: state + id }, words) : words);
 
+export const retries = ({ id, lag }) => linked("retrying", id, lag.retrying, plural(lag.retrying, "retry", "retries"));
+
 /// The receiver of a delivery: its description and address.
 export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url ?? each.delegate, length));
 

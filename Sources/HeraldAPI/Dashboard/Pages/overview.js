@@ -4,7 +4,7 @@ import { curl, may } from "./access.js";
 import { acting, api, matches } from "./api.js";
 import { h, show, empty, fails, notice, button } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, flow as limit, statuses as order } from "./format.js";
+import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, retries, flow as limit, statuses as order } from "./format.js";
 import { t } from "./texts.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
@@ -75,8 +75,8 @@ function flow(events) {
   const milliseconds = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) - Date.parse(events.at(-1).time) : 0;
   const seconds = Math.max(1, milliseconds / 1000);
   const types = new Map();
-  for (const { type, time, id } of events) {
-    const entry = types.get(type) ?? { type, count: 0, latest: time, id };
+  for (const { type, id } of events) {
+    const entry = types.get(type) ?? { type, count: 0, id };
     entry.count += 1;
     types.set(type, entry);
   }
@@ -115,7 +115,7 @@ const card = (each, act) => h("li.card",
     address(each.url, 32)),
   h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", t("Last error"), ": ", t(failure(each.last)), "."]),
   h("p.muted", each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",
-    t("{} behind", backlog(each.lag)), ", ", linked("retrying", each.id, each.lag.retrying, plural(each.lag.retrying, "retry", "retries")), ".",
+    t("{} behind", backlog(each.lag)), ", ", retries(each), ".",
     each.seconds && each.flow.limited_by && [" ", t("Limited by"), ": ", limit(each.flow), "."]),
   h("div.actions",
     may("manage") && !each.seconds && button("try" + each.id, each.status === "failing" ? "Probe now" : "Resume",

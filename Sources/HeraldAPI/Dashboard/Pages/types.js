@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, notice, confirm, button, to } from "./dom.js";
+import { h, show, empty, notice, confirm, button, fails, to } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
@@ -67,7 +67,7 @@ function description(root, type, signal) {
       }));
     // A dry run says which delegates would receive the event, and why not.
     if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
-  }, 10_000, signal, (error) => show(head, h("p.error", { role: "alert" }, error.status === 404 ? "This event type has no description." : error.message)));
+  }, 10_000, signal, (error) => fails(head)(error.status === 404 ? { message: "This event type has no description." } : error));
 }
 
 function edit(found, etag, then) {
