@@ -188,6 +188,20 @@ def a_frame_does_not_show_the_session_of_a_key(page, elsewhere):
     page.driver.switch_to.default_content()
 
 
+def without_a_session_the_language_is_the_browsers(page, _):
+    page.open("about:blank")
+    page.open("#/")
+    page.tap("#sign-out")
+    page.see("Access key")
+    page.driver.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": page.script("return navigator.userAgent"), "acceptLanguage": "de-DE"})
+    page.open("about:blank")
+    page.open("?portal=shop#/portal/of-nobody")
+    page.see("Öffnen Sie diese Seite mit einem neuen Link.")
+    page.see("Dieser Link ist abgelaufen.")
+    assert page.script("return document.documentElement.lang") == "de"
+    page.check_accessibility()
+
+
 if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         browser.key = sys.argv[2]
@@ -195,6 +209,7 @@ if __name__ == "__main__":
         for step in (
             an_app_is_dressed, its_users_see_its_name_color_and_language, no_text_of_the_pages_is_left_in_english, its_pages_are_accessible,
             what_the_server_refuses_is_said_in_its_language, only_pages_that_it_names_may_frame_it, a_frame_does_not_show_the_session_of_a_key,
+            without_a_session_the_language_is_the_browsers,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser, other)

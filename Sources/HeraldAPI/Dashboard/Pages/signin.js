@@ -11,6 +11,7 @@ const signOut = document.getElementById("sign-out");
 
 /// Calls `start` once the user has access, with or without a key.
 export async function whenSignedIn(start) {
+  let refusal = null;
   const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
   if (link) {
     // Removes the token from the URL and the history of the browser.
@@ -18,18 +19,18 @@ export async function whenSignedIn(start) {
     try {
       if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });
     } catch (error) {
-      notice(error.status === 401 ? "This link has expired. Request a new one." : error.message);
+      refusal = error.status === 401 ? "This link has expired. Request a new one." : error.message;
     }
   }
   const session = await api.session();
   // A page of another origin may show this page in a frame: then it shows nothing but the session of a link. Who follows
   // links has no key.
-  if (top !== self ? !session.portal : (link || isPortalPage()) && session.key_required && !session.signed_in) {
-    return main.replaceChildren(h("p.page", "Open this page with a new link."));
-  }
+  const isClosed = top !== self ? !session.portal : (link || isPortalPage()) && session.key_required && !session.signed_in;
+  await speak(isClosed ? navigator.language.slice(0, 2) : session.appearance?.language);
+  if (refusal) notice(refusal);
+  if (isClosed) return main.replaceChildren(h("p.page", "Open this page with a new link."));
   if (session.key_required && !session.signed_in) return ask(start);
   dress(session.appearance);
-  await speak(session.appearance?.language);
   signOut.hidden = !session.signed_in;
   setAccess(session);
   start();
