@@ -28,7 +28,7 @@ export async function whenSignedIn(start) {
   const isClosed = top !== self ? !session.portal : (link || isPortalPage()) && session.key_required && !session.signed_in;
   await speak(isClosed ? navigator.language.slice(0, 2) : session.appearance?.language);
   if (refusal) notice(refusal);
-  if (isClosed) return main.replaceChildren(h("p.page", "Open this page with a new link."));
+  if (isClosed) return main.replaceChildren(h("h1.page", "Open this page with a new link."));
   if (session.key_required && !session.signed_in) return ask(start);
   dress(session.appearance);
   signOut.hidden = !session.signed_in;
