@@ -134,7 +134,7 @@ struct ClientConfigurationTests {
     @Test(
         "a file that is wrong is refused before anything is done",
         arguments: [
-            ("{", "is not JSON"), ("[]", "must be an object"), (#"{"webhooks": []}"#, "must be an object"),
+            ("{", "is not JSON"), ("[]", "must be an object"), (#"{"webhooks": []}"#, "webhooks is not a member"),
             (#"{"delegates": {}}"#, "must be an array"), (#"{"delegates": [{"rate_limit": 1}]}"#, "\"url\""),
             (#"{"delegates": [{"url": "https://a.example/", "secret": "x"}]}"#, "\"secret\""),
             (#"{"delegates": [{"url": "https://a.example/"}, {"url": "https://a.example/"}]}"#, "twice"),

@@ -68,8 +68,10 @@ private enum ConfigurationCommands {
             throw CommandError(description: "\(path) is not JSON: \(error).", exitCode: ExitCode.data)
         }
         let names = ConfigurationKind.all.map(\.name)
-        guard document.root.kind == .object, document.root.members.allSatisfy({ names.contains($0.key) }) else {
-            throw ConfigurationKind.wrong("it must be an object with some of " + names.joined(separator: ", "))
+        let unknown = document.root.members.first { !names.contains($0.key) }
+        guard document.root.kind == .object, unknown == nil else {
+            let cause = unknown.map { "\($0.key) is not a member of it; " } ?? ""
+            throw ConfigurationKind.wrong("\(cause)it must be an object with some of " + names.joined(separator: ", "))
         }
         // The whole file is checked before anything is done.
         var desired: [(ConfigurationKind, [(key: String, value: JSONValue)])] = []
