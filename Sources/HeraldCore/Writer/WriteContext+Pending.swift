@@ -54,14 +54,7 @@ extension WriteContext {
             case .isNew(let named): event = named
             }
             let hasOthers = pendingCount(of: event.app, plan).events > 0 || scheduled.events > 0
-            if hasOthers, var first = try transaction.pending(app: event.app, id: event.id) {
-                if !first.event.hasSource(of: event) {
-                    event = event.qualified()
-                    guard let other = try transaction.pending(app: event.app, id: event.id) else {
-                        return try add(event, at: dueAt, &scheduled, transaction)
-                    }
-                    first = other
-                }
+            if hasOthers, let first = try earlierScheduled(&event, transaction) {
                 let differences =
                     first.event.differences(from: draft) + (first.dueAt == dueAt ? [] : ["/deliver_at"])
                 return PublishedEvent(
@@ -69,6 +62,17 @@ extension WriteContext {
             }
         }
         return try add(event, at: dueAt, &scheduled, transaction)
+    }
+
+    /// The scheduled event with the source and id of this one. If the id is that of another source, the event gets one that
+    /// names its own (see ``EventID``).
+    func earlierScheduled(
+        _ event: inout Event, _ transaction: any StoreTransaction
+    ) throws(StoreError) -> PendingEvent? {
+        guard let first = try transaction.pending(app: event.app, id: event.id) else { return nil }
+        if first.event.hasSource(of: event) { return first }
+        event = event.qualified()
+        return try transaction.pending(app: event.app, id: event.id)
     }
 
     private func add(

@@ -125,10 +125,8 @@ extension WriteContext {
     ) throws(StoreError) -> Bool {
         guard draft.mayExist else { return false }
         try append(transaction, &plan)
-        guard case .isNew(let event) = try search(draft.event, transaction) else { return true }
-        guard isScheduled, let first = try transaction.pending(app: event.app, id: event.id) else { return false }
-        if first.event.hasSource(of: event) { return true }
-        return try transaction.pending(app: event.app, id: event.qualified().id) != nil
+        guard case .isNew(var event) = try search(draft.event, transaction) else { return true }
+        return isScheduled ? try earlierScheduled(&event, transaction) != nil : false
     }
 
     /// Why an app may not store more, including the bytes that this transaction adds.
