@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from herald import HERE, Failure, Folder, Herald, Ledger, Load, compare_log, processes, wait_for
+from herald import HERE, Failure, Folder, Herald, Ledger, Load, compare_logs, processes, wait_for
 from kill import repeat
 from postgres import Postgres, free_port
 from puller import ACK_SECONDS, is_deadly
@@ -207,7 +207,7 @@ def settle(database, nodes, crowds, ledger, ids, outcome):
     wait_for("everything is acknowledged, or its attempts are used up", is_done, 600 if outcome.is_full else 60, 0.5)
     for crowd in crowds:
         crowd.stop()
-    log = compare_log(nodes[0], ledger, outcome, "the log")
+    log = compare_logs(nodes, ledger, outcome, "the log")
     for node in nodes:
         if node.stop() != 0:
             outcome.fail("a node did not end with status 0")

@@ -7,8 +7,8 @@ import socket
 import threading
 import time
 
-from herald import Failure, Folder, Ledger, compare_log, wait_for
-from nodes import NODES, Nodes, wait_until_same
+from herald import Failure, Folder, Ledger, compare_logs, wait_for
+from nodes import NODES, Nodes
 from postgres import Postgres
 
 QUICK, FULL, UNIT = 2, 100, "nodes that die under streams"
@@ -119,8 +119,7 @@ def attack(database, count, seed, outcome):
             break
     for load in nodes.loads:
         load.stop()
-    wait_until_same(nodes.servers)
-    events = compare_log(nodes.servers[0], ledger, outcome, "after it")
+    events = compare_logs(nodes.servers, ledger, outcome, "after it")
     log = [event["id"] for event in events if not event["type"].startswith("herald.")]
     try:
         wait_for("the streams have everything", lambda: all(client.received[-1:] == log[-1:] for client in clients), 20, 0.1)
