@@ -250,7 +250,8 @@ def waiting(bench):
 
 
 def possible_waits():
-    """How many pulls the server lets wait here: as many as half of its connections, of which it has one for three descriptors."""
+    """How many pulls of one app the server lets wait here: three quarters of half of its connections, of which it has one for
+    three descriptors."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         hard = max(hard, 8 * WAITING)
@@ -258,4 +259,4 @@ def possible_waits():
     except (ValueError, OSError):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return min(WAITING, hard // 6 - 100)
+    return min(WAITING, hard // 8 - 100)
