@@ -75,7 +75,7 @@ extension SharedTransaction {
         try change(.log(.addMark), [.integer(mark.sequence), .integer(mark.time)])
     }
 
-    package func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
+    package func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) -> Int {
         try change(.log(.removeExpiredAnswers), [.integer(now), .integer(Int64(limit))])
     }
 

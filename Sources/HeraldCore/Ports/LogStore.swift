@@ -21,8 +21,9 @@ package protocol LogTransaction: AnyObject {
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer?
     /// Adds or replaces. Times are milliseconds since 1970 UTC.
     func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) throws(StoreError)
-    /// Deletes responses that expired before `now`: at most `limit`, so that the transaction stays short.
-    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError)
+    /// Deletes responses that have expired at `now`: at most `limit`, so that the transaction stays short.
+    /// - Returns: the number of them.
+    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) -> Int
     /// Marks ascend, by position and by time.
     func addMark(_ mark: LogMark) throws(StoreError)
     /// Deletes events of a range, the oldest first, with their deliveries that have a row, and the marks that are no

@@ -1,13 +1,17 @@
 import HeraldRuntime
 
-/// The periodic maintenance of the store. The writer adds it to the first transaction after each interval. Publishing
-/// does not depend on it.
+/// The periodic maintenance of the store. The writer adds it to the first transaction after each interval. While there are more
+/// expired responses than one removes, the interval is a pause, and does not wait for submissions. Publishing does not depend
+/// on it.
 struct Housekeeping: StoreCommand {
     /// Nanoseconds between two.
     static let interval: Int64 = 1_000_000_000
+    /// Nanoseconds between two while there are more expired responses: the writers of other processes get their turn.
+    static let pause: Int64 = 10_000_000
     /// Milliseconds after which a step of the clock counts for marks.
     private static let steps: Int64 = 600_000
-    /// The maximum number of stored responses that one removes.
+    /// The maximum number of expired responses that one removes, besides as many as its transaction may store. So removal keeps
+    /// up with 50,000 requests per second, and with a writer whose transactions take longer than the pause.
     private static let maxAnswers = 500
 
     private let lastMark: LogMark
@@ -26,7 +30,8 @@ struct Housekeeping: StoreCommand {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let lifetime = context.ages.now(forAge: IdempotencyKey.lifetime)
-        try transaction.removeExpiredAnswers(now: lifetime, limit: Self.maxAnswers)
+        let limit = Self.maxAnswers + plan.posted.count + plan.answers.count
+        plan.hasExpiredAnswers = try transaction.removeExpiredAnswers(now: lifetime, limit: limit) == limit
         plan.nextAuditTrim = try transaction.trimAudit(from: nextAuditTrim)
         plan.filledBlocks = filledBlocks
         // The log is marked as it grows, before and after what this transaction appends, so that events can be found by the

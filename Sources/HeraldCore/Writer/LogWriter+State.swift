@@ -8,6 +8,8 @@ extension LogWriter {
         var lastMark: LogMark
         /// The id of the entry with which the audit log is counted next. It has no more entries than its last id.
         var nextAuditTrim = AuditEntry.limit + AuditEntry.slack
+        /// There may be more expired responses than the last housekeeping has removed.
+        var hasExpiredAnswers = false
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
         var firstOpenBlock: Int64
@@ -40,6 +42,9 @@ extension LogWriter {
         func plan(isRepeated: Bool = false) -> WritePlan {
             WritePlan(erased: erased, nextDelegateKey: nextDelegateKey, isRepeated: isRepeated)
         }
+
+        /// Whether housekeeping does not wait for submissions.
+        var removesAnswers: Bool { hasExpiredAnswers && cluster.runsMaintenance }
 
         /// The blocks that are full and not stored yet.
         var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: log.position + 1) }

@@ -90,7 +90,7 @@ package final class LogWriter: Sendable {
         followOthers(&state)
         if state.cluster.hasFoundSubmissions() { hooks.submitted() }
         state.cluster.shareDelegates()
-        if batch.isEmpty {
+        if batch.isEmpty && !(state.removesAnswers && clock.monotonic() >= state.nextHousekeeping) {
             copyLogOfErasures(&state)
         } else {
             write(batch, &state)
@@ -104,6 +104,7 @@ package final class LogWriter: Sendable {
         var time = Int64(min(Self.checkMilliseconds, state.cluster.interval))
         if !state.answersOfErasures.isEmpty { time = min(time, max(0, state.nextErasingCopy - now) / 1_000_000 + 1) }
         if now < state.steps.next { time = min(time, (state.steps.next - now) / 1_000_000 + 1) }
+        if state.removesAnswers { time = min(time, max(0, state.nextHousekeeping - now) / 1_000_000 + 1) }
         if state.cluster.runsMaintenance, let wait = committed.pending.wait(clock.wall(), now) {
             time = min(time, wait)
         }
@@ -207,11 +208,16 @@ package final class LogWriter: Sendable {
         do {
             commit = try self.commit(&batch, &state, &plan)
         } catch {
+            // Housekeeping that has failed waits for submissions.
+            state.hasExpiredAnswers = false
             fail(batch, error)
             return
         }
         let ended = clock.monotonic()
-        if keepsHouse { state.nextHousekeeping = ended + Housekeeping.interval }
+        if keepsHouse {
+            state.hasExpiredAnswers = plan.hasExpiredAnswers
+            state.nextHousekeeping = ended + (plan.hasExpiredAnswers ? Housekeeping.pause : Housekeeping.interval)
+        }
         record(plan, nanoseconds: ended - started)
         state.pace.committed(plan.events.count, started..<max(started, ended))
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }

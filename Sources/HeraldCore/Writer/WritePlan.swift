@@ -15,6 +15,8 @@ package struct WritePlan {
     var mark: LogMark?
     /// The id of the entry with which the audit log is counted next.
     var nextAuditTrim: Int64?
+    /// There may be more expired responses than this transaction has removed.
+    var hasExpiredAnswers = false
     /// The bytes that this transaction adds for apps with a storage limit.
     var added: [AppKey: Int64] = [:]
     /// The counts of scheduled events that this transaction has changed.

@@ -28,4 +28,69 @@ struct HousekeepingTests {
         world.register()
         #expect(world.contents.marks.count == 8)
     }
+
+    @Test("removal of expired responses keeps up with more than 500 requests per second")
+    func expiredUnderLoad() throws {
+        let world = try World(memory: Self.memory(expired: 1_500))
+        for _ in 1...3 {
+            world.publish()
+            world.clock.advance(seconds: 0.02)
+        }
+        #expect(world.contents.answers.isEmpty, "each transaction removes 501")
+    }
+
+    @Test("a transaction with many requests removes more expired responses than it can store")
+    func expiredInLargeTransaction() throws {
+        let world = try World(memory: Self.memory(expired: 1_200))
+        for number in 1...700 {
+            let event = Event(id: "many\(number)", type: "a.x", subject: nil, time: world.clock.wall, data: Array("{}".utf8))
+            world.process.publish([EventDraft(event: event, mayExist: false)]) { _ in }
+        }
+        world.run()
+        #expect(world.contents.answers.isEmpty && world.contents.events.count == 700)
+    }
+
+    @Test("a writer without requests removes the rest of the expired responses, and then nothing more")
+    func expiredWithoutLoad() throws {
+        let world = try World(memory: Self.memory(expired: 3_000))
+        world.publish()
+        #expect(!world.contents.answers.isEmpty)
+        for _ in 1...6 {
+            world.clock.advance(seconds: 0.02)
+            world.catchUp()
+        }
+        #expect(world.contents.answers.isEmpty)
+        let transactions = world.store.kinds.items.count
+        world.clock.advance(seconds: 0.02)
+        world.catchUp()
+        #expect(world.store.kinds.items.count == transactions)
+    }
+
+    @Test("a failed removal of expired responses is repeated with the next request, and not before")
+    func expiredAndFailing() throws {
+        let world = try World(memory: Self.memory(expired: 3_000))
+        world.publish()
+        let left = world.contents.answers.count
+        world.store.fail(.full)
+        world.clock.advance(seconds: 0.02)
+        world.catchUp()
+        let transactions = world.store.kinds.items.count
+        world.clock.advance(seconds: 0.02)
+        world.catchUp()
+        #expect(world.store.kinds.items.count == transactions && world.contents.answers.count == left)
+        world.clock.advance(seconds: 1.1)
+        world.publish()
+        #expect(world.contents.answers.count < left)
+    }
+
+    private static func memory(expired count: Int) throws -> MemoryStore {
+        let memory = MemoryStore()
+        let answer = StoredAnswer(fingerprint: [], status: 204, headers: [], body: [])
+        try memory.transaction { (transaction) throws(StoreError) in
+            for number in 1...count {
+                try transaction.setAnswer(answer, app: .default, key: "k\(number)", expiresAt: 1)
+            }
+        }
+        return memory
+    }
 }

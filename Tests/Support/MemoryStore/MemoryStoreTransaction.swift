@@ -121,10 +121,13 @@ extension MemoryTransaction {
         apply { $0.answers[name] = (answer, expiresAt) }
     }
 
-    func removeExpiredAnswers(now: Int64, limit: Int) {
-        apply { contents in
-            let expired = contents.answers.lazy.filter { $0.value.expiresAt <= now }.prefix(limit).map(\.key)
-            for name in Array(expired) { contents.answers[name] = nil }
+    func removeExpiredAnswers(now: Int64, limit: Int) -> Int {
+        let hasExpired = store.read { contents in contents.answers.values.contains { $0.expiresAt <= now } }
+        guard hasExpired else { return 0 }
+        return change { contents in
+            let expired = Array(contents.answers.lazy.filter { $0.value.expiresAt <= now }.prefix(limit).map(\.key))
+            for name in expired { contents.answers[name] = nil }
+            return expired.count
         }
     }
 
