@@ -162,7 +162,7 @@ extension Transaction {
             }.map { ($0.text(0), $0.bytes(1)) }
             var named: [String] = []
             for (key, body) in page
-            where subject.isNamed(in: try writer.sealer.open(body, .answer(app, key: key))) { named.append(key) }
+            where subject.mayBeNamed(in: body, .answer(app, key: key), writer.sealer) { named.append(key) }
             try run(Self.removeAnswers) { parameters in
                 parameters.add(app.rawValue)
                 parameters.add(named) { $0 }

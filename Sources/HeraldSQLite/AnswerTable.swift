@@ -5,7 +5,7 @@ import HeraldStore
 /// contain a secret.
 struct AnswerTable {
     private let columnSealer: ColumnSealer
-    private let find, set, page, pageOfApp, removeOfApp: Statement
+    private let find, set, page, pageOfApp, remove: Statement
 
     /// The maximum number of rows in memory while all are visited.
     private static let pageSize = 256
@@ -21,8 +21,8 @@ struct AnswerTable {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """)
         page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
-        pageOfApp = try prepare("SELECT key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
-        removeOfApp = try prepare("DELETE FROM answers WHERE app = ?1 AND key = ?2")
+        pageOfApp = try prepare("SELECT rowid, key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
+        remove = try prepare("DELETE FROM answers WHERE rowid = ?1")
     }
 
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
@@ -45,7 +45,7 @@ struct AnswerTable {
     /// The maximum number of bytes of responses that are searched at once; the last one may exceed it.
     private static let pageBytes = 256 << 10
 
-    /// Searches at most `limit` responses behind a key, and removes those that name the subject.
+    /// Searches at most `limit` responses behind a key, and removes those that name the subject or that no request can get.
     /// - Returns: the number of rows removed, and the key behind which the search continues; `nil` if it is complete.
     func removeThose(
         of app: AppKey, naming subject: ErasedSubject, after key: String, limit: Int
@@ -58,19 +58,19 @@ struct AnswerTable {
             var bytes = 0
             let hasRoom = { bytes < Self.pageBytes }
             let rows = try pageOfApp.rows(while: hasRoom) { row in
-                let body = row.bytes(1)
+                let body = row.bytes(2)
                 bytes += body.count
-                return (key: row.text(0), body: body)
+                return (id: row.integer(0), key: try? row.key(1, "key of a response"), body: body)
             }
-            guard let end = rows.last?.key else { return (removed, nil) }
-            for row in rows
-            where subject.isNamed(in: try columnSealer.open(row.body, .answer(app, key: row.key))) {
-                removeOfApp.bind(1, app.rawValue)
-                removeOfApp.bind(2, row.key)
-                try removeOfApp.run()
+            if rows.isEmpty { return (removed, nil) }
+            for row in rows {
+                // No request has a key that is not UTF-8.
+                if let key = row.key, !subject.mayBeNamed(in: row.body, .answer(app, key: key), columnSealer) { continue }
+                remove.bind(1, row.id)
+                try remove.run()
                 removed += 1
             }
-            last = end
+            last = rows.compactMap { $0.key }.last ?? last
             // Many bytes cost as much as many responses.
             left -= bytes < Self.pageBytes ? rows.count : left
         }

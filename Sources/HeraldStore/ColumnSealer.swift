@@ -107,3 +107,12 @@ extension ColumnSealer {
         }
     }
 }
+
+extension ErasedSubject {
+    /// Whether a stored response may name the subject: one that does not open can't be shown to lack it.
+    package func mayBeNamed(
+        in sealed: [UInt8], _ place: ColumnSealer.AssociatedData, _ sealer: ColumnSealer
+    ) -> Bool {
+        (try? sealer.open(sealed, place)).map { isNamed(in: $0) } ?? true
+    }
+}

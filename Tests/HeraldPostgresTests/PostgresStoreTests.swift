@@ -217,6 +217,25 @@ struct PostgresOpeningTests {
         try database.open(sealer: try key(1)).close()
     }
 
+    @Test("an erasure removes a response that does not open")
+    func erasedResponses() throws {
+        let database = try TestDatabase()
+        let key = Sealer(try MasterKey(text: Base64.encode([UInt8](repeating: 1, count: 32))))
+        let store = try database.open(sealer: key)
+        defer { store.close() }
+        let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: Array("body".utf8))
+        try store.transaction { transaction throws(StoreError) in
+            for name in ["k1", "k2"] { try transaction.setAnswer(answer, app: .default, key: name, expiresAt: .max) }
+        }
+        let table = "answers"
+        try database.sql("UPDATE herald.\(table) SET body = '\\x00' WHERE key = 'k1'")
+        try store.transaction { transaction throws(StoreError) in
+            #expect(try transaction.eraseSubject("user:42", app: .default).answers == 1)
+            #expect(try transaction.answer(app: .default, key: "k1", now: 0) == nil)
+            #expect(try transaction.answer(app: .default, key: "k2", now: 0) == answer)
+        }
+    }
+
     @Test("a newer schema is refused, unless it says that this release can use it")
     func newer() throws {
         let database = try TestDatabase()

@@ -184,6 +184,25 @@ struct SealingTests {
         }
     }
 
+    @Test("an erasure removes a response that does not open, and one whose key is not UTF-8")
+    func erasedResponses() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        defer { store.close() }
+        try fill(store)
+        let connection = try #require(store.writer?.connection)
+        let table = "answers"
+        try connection.execute("UPDATE \(table) SET body = x'00' WHERE key = 'k5'")
+        try connection.execute("UPDATE \(table) SET key = CAST(x'6b80' AS TEXT) WHERE key = 'k7'")
+        try connection.execute("UPDATE \(table) SET key = CAST(x'6bff' AS TEXT) WHERE key = 'k9'")
+        for removed in [3, 0] {
+            try store.transaction { (transaction) throws(StoreError) in
+                #expect(try transaction.eraseSubject("user:42", app: .default).answers == removed)
+                #expect(try transaction.answer(app: .default, key: "k5", now: 1) == nil)
+                #expect(try transaction.answer(app: .default, key: "k6", now: 1) == answer)
+            }
+        }
+    }
+
     @Test("many delegates are read in the order of their keys, and one that does not open is found among them")
     func many() throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))

@@ -51,7 +51,7 @@ package protocol LogTransaction: AnyObject {
     /// - Parameter limit: about the maximum number of rows that are changed, ≥ 2. The result has the events that are left.
     func erase(_ events: [LogPosition], limit: Int) throws(StoreError) -> Erasure
     /// Erases the data of a subject outside the log: the auth status of its user, and responses stored for idempotency
-    /// keys that name it (`ErasedSubject`).
+    /// keys that name it (`ErasedSubject`), or that do not open.
     /// - Parameters:
     ///   - key: the idempotency key behind which responses are searched; empty for the first call.
     ///   - limit: the maximum number of responses that are searched. The result has the key behind which the search continues.
