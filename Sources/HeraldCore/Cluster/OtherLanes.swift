@@ -59,7 +59,8 @@ final class OtherLanes: Sendable {
         let isTaken = readers.submit(app: nil) { [self] reader in
             defer { done() }
             defer { isBusy.store(false, ordering: .releasing) }
-            guard let progress = try? reader.get().progress() else { return }
+            // A failure leaves what the last read has found.
+            guard let progress = readers.found(reader, { reader throws(StoreError) in try reader.progress() }) else { return }
             let isAlone = shards.held == .all
             let entries = entries(isAlone ? progress.lanes.filter { isPull($0.delegate) } : progress.lanes)
             found.withLock { found in

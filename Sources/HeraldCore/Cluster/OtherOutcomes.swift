@@ -57,7 +57,10 @@ final class OtherOutcomes: EventDelegate {
             let isTaken = readers.submit(app: event.app) { [self] reader in
                 var missing = missing
                 // One that fails is as one that finds nothing.
-                for attempt in (try? reader.get().attempts(event: position)) ?? [] where attempt.record.number == 1 {
+                let attempts = readers.found(reader) { reader throws(StoreError) in
+                    try reader.attempts(event: position)
+                }
+                for attempt in attempts ?? [] where attempt.record.number == 1 {
                     guard let delegate = missing.removeValue(forKey: attempt.record.delegate) else { continue }
                     watch.report(.init(delegate: delegate, event: event, outcome: CallbackOutcome(attempt.record)))
                 }

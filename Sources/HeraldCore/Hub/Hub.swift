@@ -87,7 +87,8 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
-        readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
+        let health = StorageHealth()
+        readers = try ReaderPool(store: store, threads: max(1, configuration.readers), health: health, clock: clock)
         let attemptRoom = AttemptRoom()
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, committed: committed, attemptRoom: attemptRoom,
@@ -111,7 +112,7 @@ public final class Hub: Sendable {
             })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
-            attempts: attemptRoom, tracer: tracer,
+            attempts: attemptRoom, health: health, tracer: tracer,
             hooks: .init(
                 changed: observer.apply,
                 followed: { [rates] in rates.follow($0.events) }, published: volumes.count, submitted: submissions.run,
@@ -172,18 +173,18 @@ public final class Hub: Sendable {
             node.refresh()
         }
         return DeliveryLoop.Services(
-            readPage: { [readers, pageBytes, clock, storage] after, answer in
+            readPage: { [readers, pageBytes] after, answer in
                 let taken = readers.submit(app: nil) { reader in
-                    let page = storage.found(reader, clock) { reader throws(StoreError) in
+                    let page = readers.found(reader) { reader throws(StoreError) in
                         try reader.events(after: after, limit: PageCache.eventsPerPage, maxBytes: pageBytes)
                     }
                     answer(page)
                 }
                 if !taken { answer(nil) }
             },
-            readRows: { [readers, clock, storage] query, answer in
+            readRows: { [readers] query, answer in
                 let taken = readers.submit(app: nil) { reader in
-                    answer(storage.found(reader, clock) { reader throws(StoreError) in try reader.rows(query) })
+                    answer(readers.found(reader) { reader throws(StoreError) in try reader.rows(query) })
                 }
                 if !taken { answer(nil) }
             },
@@ -354,7 +355,7 @@ public final class Hub: Sendable {
     func found<Value>(
         _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
     ) -> Value? {
-        storage.found(reader, clock, body)
+        readers.found(reader, body)
     }
 
     /// Reports the error of a request if it is a row that can't be read. Any thread.

@@ -107,11 +107,16 @@ final class RetentionTask: EventDelegate {
         var planner = state.withLock { $0.planner }
         let recorded = attemptRoom.recorded
         guard
-            let step = try? planner.next(
-                .init(
-                    reader: reader.get(), selection: { [committed] in committed.registry.delegate(key: $0)?.selection },
-                    stored: committed.usage.total, now: clock.monotonic() / 1_000_000,
-                    end: { [ages] in ages.now(forAge: $0) - $0 }))
+            let step = readers.found(
+                reader,
+                { reader throws(StoreError) in
+                    try planner.next(
+                        .init(
+                            reader: reader,
+                            selection: { [committed] in committed.registry.delegate(key: $0)?.selection },
+                            stored: committed.usage.total, now: clock.monotonic() / 1_000_000,
+                            end: { [ages] in ages.now(forAge: $0) - $0 }))
+                })
         else { return ended() }
         state.withLock { [planner] in $0.planner = planner }
         if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }
@@ -134,9 +139,13 @@ final class RetentionTask: EventDelegate {
         // For the filters of all delegates together. Once it is exhausted, all of them match: the numbers are upper bounds.
         var budget = WorkBudget()
         let parts = committed.registry.pulls.compactMap { delegate -> PullTrim.Part? in
-            guard let reader = try? reader.get(), let lane = try? reader.lane(of: delegate.key) else { return nil }
-            let rows = StoredRowsQuery(delegate: delegate.key, part: .events(0...ending.through), limit: 1)
-            guard lane.cursor < ending.through || (try? reader.rows(rows).isEmpty) == false else { return nil }
+            let found = readers.found(reader) { reader throws(StoreError) -> LanePosition? in
+                guard let lane = try reader.lane(of: delegate.key) else { return nil }
+                let rows = StoredRowsQuery(delegate: delegate.key, part: .events(0...ending.through), limit: 1)
+                if lane.cursor >= ending.through, try reader.rows(rows).isEmpty { return nil }
+                return lane
+            }
+            guard let lane = found.flatMap({ $0 }) else { return nil }
             let unread = ending.gone.filter { $0.sequence > lane.position }
             return PullTrim.Part(
                 delegate: delegate.key, wanted: Self.wanted(unread, by: delegate.selection, &budget))

@@ -34,7 +34,7 @@ package final class LogWriter: Sendable {
     }
 
     let counters = WriterCounters()
-    let health = StorageHealth()
+    let health: StorageHealth
     let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
@@ -48,13 +48,14 @@ package final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         committed: CommittedState, ids: ULIDGenerator, clock: Clock, attempts: AttemptRoom = AttemptRoom(),
-        tracer: (any Tracer)? = nil, hooks: Hooks
+        health: StorageHealth = StorageHealth(), tracer: (any Tracer)? = nil, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
         self.delegates = delegates
         context = WriteContext(committed, ids: ids, clock: clock, intake: intake, tracer: tracer)
         self.attempts = attempts
+        self.health = health
         self.hooks = hooks
     }
 

@@ -22,12 +22,21 @@ final class ReaderPool: Sendable {
     static let maxWaiting = 1_000
 
     private let store: any EventStore
+    private let health: StorageHealth
+    private let clock: Clock
     private let queue = Mutex(Queue())
     private let tickets: Semaphore
     private let threads = Mutex<[Thread]>([])
 
-    init(store: any EventStore, threads count: Int) throws(SystemError) {
+    /// - Parameters:
+    ///   - health: gets the rows that can't be read.
+    ///   - clock: the clock of these reports.
+    init(
+        store: any EventStore, threads count: Int, health: StorageHealth = StorageHealth(), clock: Clock = .system
+    ) throws(SystemError) {
         self.store = store
+        self.health = health
+        self.clock = clock
         tickets = try Semaphore()
         for number in 1...count {
             let thread = try Thread(name: "store-read-\(number)") { [self] in run() }
@@ -45,6 +54,14 @@ final class ReaderPool: Sendable {
         }
         if taken { tickets.signal() }
         return taken
+    }
+
+    /// Reads in a job, and reports a row that can't be read.
+    /// - Returns: `nil` if the read fails.
+    func found<Value>(
+        _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
+    ) -> Value? {
+        health.found(reader, clock, body)
     }
 
     /// The number of reads that wait for a thread.

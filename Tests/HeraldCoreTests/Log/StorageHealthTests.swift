@@ -102,6 +102,33 @@ struct StorageHealthTests {
         #expect(read == 7 && refused == nil && book.all == ["unreadable"])
     }
 
+    /// Returns the reports while every read fails at a row that can't be read.
+    private func reports(_ read: (ReaderPool, CommittedState) throws -> Void) async throws -> [String] {
+        let (health, book, store) = (StorageHealth(), Book(), RefusingStore())
+        health.observers.addDelegate(book)
+        store.readError.withLock { $0 = .unreadable(reason: "a list in it is malformed") }
+        let readers = try ReaderPool(store: store, threads: 1, health: health)
+        try read(readers, CommittedState(try store.recover()))
+        await offPool { readers.stop() }
+        return book.all
+    }
+
+    @Test("the retention and the reads of other nodes' lanes report a row that cannot be read")
+    func unreadableTasks() async throws {
+        let intake = try Intake(maxEvents: 9, maxBytes: 999)
+        let ofRetention = try await reports { readers, committed in
+            RetentionTask(
+                Retention(), readers: readers, intake: intake, committed: committed, attemptRoom: AttemptRoom(),
+                clock: .system, send: { _ in }
+            ).runWhenDue()
+        }
+        #expect(ofRetention == ["unreadable"])
+        let ofLanes = try await reports { readers, committed in
+            OtherLanes(shards: ShardCounts([]), committed: committed, readers: readers).refresh()
+        }
+        #expect(ofLanes == ["unreadable"])
+    }
+
     @Test("it is tried once a second while it fails and nothing is written, and not otherwise")
     func probes() {
         commit(1)

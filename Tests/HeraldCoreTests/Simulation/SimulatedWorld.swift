@@ -12,6 +12,8 @@ final class RefusingStore: EventStore {
     private let refuses = Atomic<Bool>(false)
     private let transactions = Atomic<Int>(0)
     private let failures = Mutex<[StoreError]>([])
+    /// Why no reader can be made.
+    let readError = Mutex<StoreError?>(nil)
     /// Called in each transaction.
     let duringTransaction = Mutex<(@Sendable () -> Void)?>(nil)
     /// The kinds of the transactions, in their order.
@@ -67,6 +69,7 @@ final class RefusingStore: EventStore {
 
     func makeReader() throws(StoreError) -> any StoreReader {
         if isRefusing { throw .inputOutput(reason: "told to") }
+        if let error = readError.withLock({ $0 }) { throw error }
         return memory.makeReader()
     }
     func health() throws(StoreError) { if isRefusing { throw .full } }
