@@ -120,7 +120,9 @@ enum ChangeList {
     ) throws(StoreError) -> (rows: ChangedRows, ends: StoreEnds) {
         let ends = try StoreEnds(rows[1].first)
         var found = ChangedRows()
-        found.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
+        found.delegates = try rows[2].map { row throws(StoreError) in
+            try WebhookDelegate(row, sealer, isForgiving: true)
+        }
         found.keys = try rows[3].map { row throws(StoreError) in try APIKey(row) }
         found.sessions = try rows[4].map { row throws(StoreError) in try Session(row) }
         found.apps = try rows[5].map { row throws(StoreError) in try App(row) }

@@ -12,7 +12,9 @@ extension Writer {
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
         recovery.first = try rows[1].first?.natural(0, "position") ?? 1
-        recovery.delegates = try rows[2].map { row throws(StoreError) in try WebhookDelegate(row, sealer) }
+        recovery.delegates = try rows[2].map { row throws(StoreError) in
+            try WebhookDelegate(row, sealer, isForgiving: true)
+        }
         recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
         recovery.appStates = try rows[4].map { AppStateVersion($0) }
         recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeSummary(row) }

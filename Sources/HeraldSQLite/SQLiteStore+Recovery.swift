@@ -70,7 +70,7 @@ extension SQLiteStore {
             """)
         rows.bind(1, keys.lowerBound)
         rows.bind(2, keys.upperBound)
-        return try rows.rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
+        return try rows.rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer, isForgiving: true) }
     }
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.

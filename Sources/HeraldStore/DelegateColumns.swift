@@ -59,6 +59,8 @@ package enum DelegateColumns {
 private struct SettingColumn: Sendable {
     let column: any TableColumn<WebhookDelegate>
     let read: @Sendable (StoredRow<WebhookDelegate>, inout WebhookSettings) throws(StoreError) -> Void
+    /// For a value that can't be read: where the default would change what is sent, the rules refuse what it sets.
+    let lose: @Sendable (inout WebhookSettings) -> Void
 
     init(_ field: WebhookField) {
         switch field.kind {
@@ -67,10 +69,11 @@ private struct SettingColumn: Sendable {
         case .optionalNumber(let access, _): self.init(field, .optionalReal, access)
         case .text(let access, _): self.init(field, .text, access, wiped: .text(""))
         case .choice(let choice):
-            self.init(DelegateColumns.Of(field.name, .text) { choice.get($0.settings) }) {
-                settings, word throws(StoreError) in
-                if !choice.set(&settings, word) { _ = try known(String?.none, field.name, word) }
-            }
+            self.init(
+                DelegateColumns.Of(field.name, .text) { choice.get($0.settings) },
+                { settings, word throws(StoreError) in
+                    if !choice.set(&settings, word) { _ = try known(String?.none, field.name, word) }
+                })
         case .special(let special): self.init(special)
         }
     }
@@ -85,23 +88,28 @@ private struct SettingColumn: Sendable {
     private init(_ field: WebhookField.Special) {
         typealias Columns = DelegateColumns
         switch field {
-        case .url: self.init(Columns.url) { $0.url = $1 }
-        case .events: self.init(Columns.events) { $0.events = $1 }
-        case .subjects: self.init(Columns.subjects) { $0.subjects = $1 }
-        case .filter: self.init(Columns.filter) { $0.filter = $1 }
-        case .metadata: self.init(Columns.metadata) { $0.metadata = $1 }
-        case .headers: self.init(Columns.headers) { $0.headers = $1 }
-        case .retrySchedule: self.init(Columns.retrySchedule) { $0.retrySchedule = $1 }
-        case .tls: self.init(Columns.tls) { $0.tls = $1.map { TLSSettings($0) } ?? TLSSettings() }
-        case .request: self.init(Columns.request) { $0.request = $1 }
+        case .url: self.init(Columns.url, { $0.url = $1 }, lose: { $0.url = "unreadable" })
+        case .events: self.init(Columns.events, { $0.events = $1 }, lose: { $0.events = [] })
+        case .subjects: self.init(Columns.subjects, { $0.subjects = $1 }, lose: { $0.events = [] })
+        case .filter: self.init(Columns.filter, { $0.filter = $1 }, lose: { $0.events = [] })
+        case .metadata: self.init(Columns.metadata, { $0.metadata = $1 })
+        case .headers: self.init(Columns.headers, { $0.headers = $1 }, lose: { $0.headers = [KeyValue("", "")] })
+        case .retrySchedule: self.init(Columns.retrySchedule, { $0.retrySchedule = $1 })
+        case .tls:
+            self.init(
+                Columns.tls, { $0.tls = $1.map { TLSSettings($0) } ?? TLSSettings() },
+                lose: { $0.tls = TLSSettings(clientCertificate: "unreadable") })
+        case .request: self.init(Columns.request, { $0.request = $1 }, lose: { $0.request = Recipe(stored: []) })
         }
     }
 
     private init<Value>(
         _ column: Column<WebhookDelegate, Value>,
-        _ set: @escaping @Sendable (inout WebhookSettings, Value) throws(StoreError) -> Void
+        _ set: @escaping @Sendable (inout WebhookSettings, Value) throws(StoreError) -> Void,
+        lose: @escaping @Sendable (inout WebhookSettings) -> Void = { _ in }
     ) {
         self.column = column
+        self.lose = lose
         read = { row, settings throws(StoreError) in try set(&settings, try row(column)) }
     }
 }
@@ -109,12 +117,40 @@ private struct SettingColumn: Sendable {
 extension WebhookDelegate {
     package static let columns = DelegateColumns.table.list
 
-    package convenience init(_ statement: some ResultRow, _ columnSealer: ColumnSealer) throws(StoreError) {
+    /// - Parameter isForgiving: values that can't be read disable the delegate, whose reason names them.
+    package convenience init(
+        _ statement: some ResultRow, _ columnSealer: ColumnSealer, isForgiving: Bool = false
+    ) throws(StoreError) {
         typealias Columns = DelegateColumns
         let row = Columns.table.row(statement, columnSealer)
+        var lost: [String] = []
+        func read(_ column: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+            do throws(StoreError) {
+                try body()
+            } catch {
+                guard isForgiving, case .unreadable = error else { throw error }
+                lost.append(column)
+            }
+        }
+        var settings = WebhookSettings(url: "")
+        for setting in Columns.settings {
+            try read(setting.column.name) { () throws(StoreError) in try setting.read(row, &settings) }
+        }
+        var status = Status.disabled
+        var secrets: [DelegateSecret] = []
+        try read(Columns.status.name) { () throws(StoreError) in status = try row(Columns.status) }
+        try read(Columns.secrets.name) { () throws(StoreError) in secrets = try DelegateSecret.all(row) }
+        var reason = try row(Columns.statusReason)
+        if !lost.isEmpty {
+            for setting in Columns.settings
+            where lost.contains(setting.column.name) && settings.kind.hasField(setting.column.name) {
+                setting.lose(&settings)
+            }
+            status = .disabled
+            reason = Reason.unreadable(lost.joined(separator: ", "))
+        }
         let state = State(
-            settings: try WebhookSettings(row), status: try row(Columns.status),
-            statusReason: try row(Columns.statusReason), secrets: try DelegateSecret.all(row),
+            settings: settings, status: status, statusReason: reason, secrets: secrets,
             expiresAt: try row(Columns.expiresAt), failingSince: try row(Columns.failingSince))
         self.init(
             app: AppKey(rawValue: try row(Columns.app)), key: try row(Columns.key), id: try row(Columns.id),
@@ -137,13 +173,6 @@ extension WebhookDelegate {
         }
         var settings = WebhookSettings(url: "")
         for setting in Columns.settings where setting.column.seal == nil { try setting.read(row, &settings) }
-    }
-}
-
-extension WebhookSettings {
-    fileprivate init(_ row: StoredRow<WebhookDelegate>) throws(StoreError) {
-        self.init(url: "")
-        for setting in DelegateColumns.settings { try setting.read(row, &self) }
     }
 }
 

@@ -56,6 +56,49 @@ struct SealingTests {
         #expect(try await run(folder, environment).end == .exited(73))
     }
 
+    @Test(
+        "a delegate whose secret and header do not open is not called; set again, it continues where it stopped",
+        .enabled(if: TestStore.isFolder))
+    func damagedValues() async throws {
+        let folder = TemporaryFolder()
+        let environment = ["HERALD_MASTER_KEY": Self.key]
+        let herald = try await HeraldProcess.start(folder: folder, environment: environment)
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/whole"))
+        let headers = #""headers": {"authorization": "Bearer Zerberus"}"#
+        let id = try await herald.register(receiver.url("/damaged"), headers).id
+        try await herald.stop()
+        let code = """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1])
+            db.execute("UPDATE delegates SET secrets = x'00', headers = 'AAAA' WHERE id = ?", [sys.argv[2]])
+            db.commit()
+            db.close()
+            """
+        let (end, text) = try await ChildProcess.run("python3", ["-c", code, folder.path + "/data/herald.db", id])
+        #expect(end == .exited(0), "\(text)")
+
+        let next = try await HeraldProcess.start(folder: folder, environment: environment)
+        let path = "/v1/delegates/\(id)"
+        let found = try await next.get(path)
+        let reason = "stored values of it can't be read; set them again, then POST …/resume: headers, secrets"
+        #expect(found.string("status") == "disabled" && found.string("status_reason") == reason, "\(found.text)")
+        let lines = next.log("delegate disabled: stored values of it cannot be read")
+        #expect(lines.map { $0["delegate"]?.string } == [id])
+        _ = try await next.publish()
+        #expect(await receiver.requests(1).map(\.path) == ["/whole"])
+
+        #expect(try await next.send("POST", path + "/resume").status == 422)
+        #expect(try await next.send("POST", path + "/secret/rotate").status == 200)
+        #expect(try await next.send("POST", path + "/resume").status == 422)
+        #expect(try await next.send("PATCH", path, "{\(headers)}").status == 200)
+        #expect(try await next.send("POST", path + "/resume").status == 200)
+        let repaired = await receiver.requests(2).first { $0.path == "/damaged" }
+        #expect(repaired?.header("authorization") == "Bearer Zerberus")
+        #expect(repaired?.header("webhook-signature") != nil)
+    }
+
     @Test("rewrap takes the old key and the new one from files", .enabled(if: TestStore.isFolder))
     func files() async throws {
         let folder = TemporaryFolder()

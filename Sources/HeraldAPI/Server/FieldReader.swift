@@ -84,6 +84,8 @@ struct FieldReader {
         guard value.kind == .object else { return wrong(pointer, "must be an object of strings") }
         // Removals count, too. Each pair is compared with all others, which would take seconds for thousands.
         guard value.count <= 2 * max else { return wrong(pointer, "must have at most \(max) members") }
+        // It stands for pairs that can't be read in the database.
+        pairs.removeAll { $0.key.isEmpty }
         var given: Set<String> = []
         for (key, member) in value.members {
             let place = JSONPointer.child(pointer, key)

@@ -146,8 +146,9 @@ extension WebhookRules {
     ) throws(RegistryWrite.InvalidSettings) {
         let old = state
         try change(&state, now)
-        // Existing settings may be older than a rule. They stay valid until they are changed.
-        var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
+        // Existing settings may be older than a rule. They stay valid until they are changed, unless they could not be read.
+        let isSetAgain = old.isUnreadable && !state.isUnreadable
+        var errors = state.settings == old.settings && !isSetAgain ? [] : problems(of: &state.settings)
         if state.settings.kind != old.settings.kind {
             errors.append(Self.kindHasChanged)
         }

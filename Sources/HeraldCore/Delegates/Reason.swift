@@ -11,6 +11,8 @@ package enum Reason: String, CaseIterable {
     case gone = "its receiver responded with 410; POST …/resume starts it again"
     case respondedGone = "the receiver responded with the status 410"
     case disabledByReceiver = "the receiver requested it by the header webhook-delivery: disable"
+    /// The names of the settings.
+    case unreadable = "stored values of it can't be read; set them again, then POST …/resume: {}"
     /// The seconds, and the last failure.
     case failedTooLong = "it failed for {} s (disable_after_seconds); the last time: {}"
 

@@ -6,7 +6,7 @@ package final class WebhookDelegate: Sendable {
     /// The mutable state of a delegate.
     package struct State: Equatable, Sendable {
         package var settings: WebhookSettings
-        /// The keys that sign each callback, newest first. Never empty.
+        /// The keys that sign each callback, newest first. Empty only if they can't be read.
         package var secrets: [DelegateSecret]
         package private(set) var lifecycle: DelegateLifecycle
 
@@ -31,6 +31,8 @@ package final class WebhookDelegate: Sendable {
         package var status: Status { lifecycle.status }
         /// Why it is neither active nor paused.
         package var statusReason: String? { lifecycle.reason }
+        /// Whether it is disabled, because stored values of it can't be read. Values that the rules refuse stand for them.
+        package var isUnreadable: Bool { status == .disabled && statusReason?.hasPrefix(Reason.unreadable("")) == true }
         /// When the lease ends; milliseconds since 1970 UTC.
         package var expiresAt: Int64? { lifecycle.expiresAt }
         /// When it started failing; milliseconds since 1970 UTC.

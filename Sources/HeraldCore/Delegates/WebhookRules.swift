@@ -67,6 +67,7 @@ package struct WebhookRules: Sendable {
             case .choice, .special: break
             }
         }
+        check(settings.request?.text.isEmpty != true, "/request", "must have at least one member")
         check(
             settings.retrySchedule.count <= maxRetries, "/retry_schedule",
             "must be at most \(maxRetries) delays in seconds")

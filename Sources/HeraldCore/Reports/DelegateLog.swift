@@ -19,6 +19,18 @@ package final class DelegateLog: EventDelegate, RegistryDelegate {
         self.write = write
     }
 
+    /// Reports the delegates that are disabled, because stored values of them can't be read. Called once, after the start.
+    package func started(_ registry: Registry) {
+        for delegate in registry.all where delegate.state.isUnreadable {
+            write(.error, "delegate disabled: stored values of it cannot be read") {
+                [
+                    "delegate": delegate.id, "url": delegate.settings.shownURL,
+                    "reason": delegate.state.statusReason,
+                ]
+            }
+        }
+    }
+
     // MARK: RegistryDelegate
 
     package func registryChanged(_ change: Registry.Change) {

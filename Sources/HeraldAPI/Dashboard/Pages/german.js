@@ -122,6 +122,7 @@ const reasons = {
   "its receiver responded with 410; POST …/resume starts it again": "das Programm hat mit 410 geantwortet; „Fortsetzen“ beginnt von Neuem",
   "the receiver responded with the status 410": "das Programm hat mit dem Status 410 geantwortet",
   "the receiver requested it by the header webhook-delivery: disable": "das Programm hat es mit dem Header webhook-delivery: disable verlangt",
+  "stored values of it can't be read; set them again, then POST …/resume: {}": "gespeicherte Werte sind nicht lesbar; setzen Sie sie neu, dann „Fortsetzen“: {}",
   "it failed for {} s (disable_after_seconds); the last time: {}": "{} s lang schlug alles fehl (disable_after_seconds); zuletzt: {}",
   "the address was not verified: {}; resume it to try again": "die Adresse wurde nicht bestätigt: {}; „Fortsetzen“ versucht es erneut",
   "the address was not verified: {}": "die Adresse wurde nicht bestätigt: {}",
