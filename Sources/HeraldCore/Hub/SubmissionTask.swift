@@ -58,18 +58,14 @@ package final class SubmissionTask: Sendable {
     }
 
     private func take(_ reader: Result<any StoreReader, StoreError>) {
-        do throws(StoreError) {
-            let reader = try reader.get()
-            let found = try reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes)
-            if found.isEmpty { return ended(found: 0) }
-            let entries = try checked(found, reader)
-            let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
-                self?.ended(found: isCommitted ? entries.count : 0)
-            }
-            if intake.submit(write) != nil { ended(found: 0) }
-        } catch {
-            ended(found: 0)
+        let checked = readers.found(reader) { reader throws(StoreError) in
+            try self.checked(reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader)
         }
+        guard let entries = checked, !entries.isEmpty else { return ended(found: 0) }
+        let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
+            self?.ended(found: isCommitted ? entries.count : 0)
+        }
+        if intake.submit(write) != nil { ended(found: 0) }
     }
 
     /// Validates events, at most as many as the work of one request allows.

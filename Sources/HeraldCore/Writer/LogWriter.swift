@@ -151,6 +151,7 @@ package final class LogWriter: Sendable {
             follow([], &state)
         } catch {
             failure = error
+            health.requestFailed(error, at: clock.monotonic())
             state.lost(error, hooks)
         }
     }
@@ -393,6 +394,7 @@ package final class LogWriter: Sendable {
                 })
         } catch {
             // They are committed.
+            health.requestFailed(error, at: clock.monotonic())
             state.lost(error, hooks)
         }
     }

@@ -94,6 +94,7 @@ extension LogWriter {
                 pending.set(next: try state.reader.get().nextPending())
             } catch {
                 state.reader.close()
+                health.requestFailed(error, at: now)
                 return pending.failed(at: now)
             }
         }

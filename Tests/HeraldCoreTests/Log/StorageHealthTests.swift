@@ -113,7 +113,7 @@ struct StorageHealthTests {
         return book.all
     }
 
-    @Test("the retention and the reads of other nodes' lanes report a row that cannot be read")
+    @Test("the retention, other nodes' lanes and events published with SQL report a row that cannot be read")
     func unreadableTasks() async throws {
         let intake = try Intake(maxEvents: 9, maxBytes: 999)
         let ofRetention = try await reports { readers, committed in
@@ -127,6 +127,12 @@ struct StorageHealthTests {
             OtherLanes(shards: ShardCounts([]), committed: committed, readers: readers).refresh()
         }
         #expect(ofLanes == ["unreadable"])
+        let ofSubmissions = try await reports { readers, _ in
+            SubmissionTask(
+                readers: readers, intake: intake, clock: .system, isResponsible: { true }, after: { _, _ in }
+            ).run()
+        }
+        #expect(ofSubmissions == ["unreadable"])
     }
 
     @Test("it is tried once a second while it fails and nothing is written, and not otherwise")
