@@ -131,7 +131,7 @@ extension AccessWrite: RequestCommand {
                 return .lastAdminKey
             }
             try plan.remove(key, transaction)
-            try plan.end(context.committed.sessions.all.filter { $0.key == id }, transaction)
+            try plan.end(context.committed.sessions.sessions(ofKey: id), transaction)
             try context.record(provenance, key.app, target: key.id, transaction)
             return .revoked(key)
         case .open(let session):

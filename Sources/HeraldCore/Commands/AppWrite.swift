@@ -139,7 +139,7 @@ extension AppWrite: RequestCommand {
         _ plan: inout WritePlan
     ) throws(StoreError) {
         for entry in context.committed.keys.list(app.key) { try plan.remove(entry.key, transaction) }
-        try plan.end(context.committed.sessions.all.filter { $0.app == app.key }, transaction)
+        try plan.end(context.committed.sessions.sessions(of: app.key), transaction)
         let delegates = context.committed.registry.list(app.key, limit: Self.objectsOfStep)
         for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }

@@ -6,6 +6,8 @@ package struct TimerQueue<Payload> {
 
     package var nextDue: Int64? { heap.first?.due }
     package var count: Int { heap.count }
+    /// In no order.
+    var payloads: [Payload] { heap.map { $0.payload } }
 
     package mutating func insert(_ payload: Payload, due: Int64) {
         heap.append((due, payload))

@@ -18,6 +18,18 @@ struct SessionShares {
 
     func count(of app: AppKey) -> Int { apps.count(of: app) }
 
+    /// The sessions of a key, which may be for any app. A session that was replaced may occur twice.
+    func sessions(ofKey key: String) -> [Session] {
+        keys.keys.flatMap { sessions(of: Owner(app: $0, key: key)) }
+    }
+
+    /// The sessions of an app. A session that was replaced may occur twice.
+    func sessions(of app: AppKey) -> [Session] {
+        keys[app]?.all.flatMap { sessions(of: Owner(app: app, key: $0)) } ?? []
+    }
+
+    private func sessions(of owner: Owner) -> [Session] { endsOfOwners[owner]?.all(sessions) ?? [] }
+
     /// Adds or replaces.
     /// - Returns: whether it is new.
     mutating func set(_ session: Session) -> Bool {
@@ -76,6 +88,11 @@ private struct SessionEnds {
         if queue.count > 2 * count + 16 { queue.removeAll { sessions[$0.digest] != $0 } }
     }
 
+    /// In no order.
+    func all(_ sessions: [[UInt8]: Session]) -> [Session] {
+        queue.payloads.filter { sessions[$0.digest] == $0 }
+    }
+
     /// The sessions that end first, until a time. They stay in the queue.
     mutating func first(_ limit: Int, until time: Int64, _ sessions: [[UInt8]: Session]) -> [Session] {
         var found: [Session] = []
@@ -93,6 +110,9 @@ struct ShareCounts<Name: Hashable> {
     /// The names by their counts.
     private var names: [Int: Set<Name>] = [:]
     private var most = 0
+
+    /// The names that have some.
+    var all: Dictionary<Name, Int>.Keys { counts.keys }
 
     func count(of name: Name) -> Int { counts[name] ?? 0 }
 

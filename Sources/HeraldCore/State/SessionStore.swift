@@ -46,9 +46,14 @@ package final class SessionStore: Sendable {
     /// Keeps a session that the store could not accept, until the process ends. Any thread.
     package func keepInMemory(_ session: Session) { add(session, limit: 2 * limit) }
 
-    var all: [Session] {
-        let (sessions, links) = state.withLock { ($0.sessions.sessions, $0.links.sessions) }
-        return Array(sessions.values) + Array(links.values)
+    /// The sessions and links of a key, which may be for any app.
+    func sessions(ofKey key: String) -> [Session] {
+        state.withLock { $0.sessions.sessions(ofKey: key) + $0.links.sessions(ofKey: key) }
+    }
+
+    /// The sessions and links of an app.
+    func sessions(of app: AppKey) -> [Session] {
+        state.withLock { $0.sessions.sessions(of: app) + $0.links.sessions(of: app) }
     }
 
     /// The sessions to end before a new one is opened: expired ones, and one more if the limit is reached. Changes nothing.

@@ -95,6 +95,18 @@ struct SessionStoreTests {
         #expect(!mayOpen(AppKey(rawValue: 3)), "there are 100")
     }
 
+    @Test("the sessions and links of a key, or of an app, are found without those of others")
+    func found() {
+        let sessions = small()
+        sessions.set(session(1, key: "key_1", expiresAt: 1))
+        sessions.set(session(2, other, key: "key_1", kind: .link, expiresAt: 2))
+        sessions.set(session(3, other, key: "key_2", kind: .portalSession, expiresAt: 3))
+        sessions.set(session(4, key: "key_2", expiresAt: 4))
+        #expect(Set(sessions.sessions(ofKey: "key_1").map(\.digest)) == [[0, 1], [0, 2]])
+        #expect(Set(sessions.sessions(of: other).map(\.digest)) == [[0, 2], [0, 3]])
+        #expect(sessions.sessions(ofKey: "key_3").isEmpty && sessions.sessions(of: AppKey(rawValue: 3)).isEmpty)
+    }
+
     @Test(
         "the shares are those of the sessions, after any changes",
         arguments: SeededRandom.seeds(variable: "HERALD_SESSION_SEED", count: 4))
@@ -114,6 +126,12 @@ struct SessionStoreTests {
             }
             let all = shares.sessions.values
             let apps = Dictionary(grouping: all) { $0.app }
+            for number in 1...3 {
+                let (app, key) = (AppKey(rawValue: Int64(number)), "key_\(number)")
+                #expect(Set(shares.sessions(of: app).map(\.digest)) == Set((apps[app] ?? []).map(\.digest)))
+                let ofKey = all.filter { $0.key == key }
+                #expect(Set(shares.sessions(ofKey: key).map(\.digest)) == Set(ofKey.map(\.digest)))
+            }
             let most = apps.values.map(\.count).max()
             let found = shares.displaced(by: session(99, expiresAt: 0))
             #expect(found.flatMap { apps[$0.app]?.count } == most)
