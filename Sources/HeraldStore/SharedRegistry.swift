@@ -105,15 +105,28 @@ extension SharedTransaction {
     package func trimAudit(from id: Int64) throws(StoreError) -> Int64 {
         let last = try first(.registry(.lastAudit)) { $0.figure(0) } ?? 0
         guard last >= id else { return id }
-        let counts = try rows(.registry(.countAudit), []) {
-            AuditTrim.Share(app: AppKey(rawValue: $0.integer(0)), entries: $0.figure(1))
+        let removed = try trim(
+            to: AuditEntry.limit, .registry(.countAudit), ofApp: .registry(.trimAuditOfApp),
+            oldest: .registry(.trimAudit))
+        return removed.next(after: last, slack: AuditEntry.slack)
+    }
+
+    /// Removes the rows of a table beyond its limit.
+    /// - Parameters:
+    ///   - counts: counts the rows of each app.
+    ///   - ofApp: removes the oldest rows of app ?1: ?2 of them.
+    ///   - oldest: removes the oldest rows of all apps: ?1 of them.
+    @discardableResult
+    func trim(
+        to limit: Int64, _ counts: SharedStatement, ofApp: SharedStatement, oldest: SharedStatement
+    ) throws(StoreError) -> TableTrim {
+        let shares = try rows(counts, []) {
+            TableTrim.Share(app: AppKey(rawValue: $0.integer(0)), rows: $0.figure(1))
         }
-        let trim = AuditTrim(counts)
-        for share in trim.shares {
-            try record(.registry(.trimAuditOfApp), [.integer(share.app.rawValue), .integer(share.entries)])
-        }
-        if trim.oldest > 0 { try record(.registry(.trimAudit), [.integer(trim.oldest)]) }
-        return trim.next(after: last)
+        let trim = TableTrim(shares, limit: limit)
+        for share in trim.shares { try record(ofApp, [.integer(share.app.rawValue), .integer(share.rows)]) }
+        if trim.oldest > 0 { try record(oldest, [.integer(trim.oldest)]) }
+        return trim
     }
 }
 

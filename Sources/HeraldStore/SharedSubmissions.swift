@@ -2,7 +2,7 @@ package import HeraldCore
 
 /// Shared statements of refused events.
 package enum RefusalStatement: Int, CaseIterable, Sendable {
-    case add, trim, list, removeAbout, removeOfApp
+    case add, count, trim, list, removeAbout, removeOfApp
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -11,10 +11,9 @@ package enum RefusalStatement: Int, CaseIterable, Sendable {
             INSERT INTO pending_refused (\(RefusedEvent.columns))
             VALUES ((SELECT coalesce(max(key), 0) + 1 FROM pending_refused), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """
+        case .count: "SELECT app, count(*) FROM pending_refused GROUP BY app"
         case .trim:
-            """
-            DELETE FROM pending_refused WHERE key <= (SELECT max(key) FROM pending_refused) - \(RefusedEvent.maxCount)
-            """
+            "DELETE FROM pending_refused WHERE key IN (SELECT key FROM pending_refused ORDER BY key LIMIT ?1)"
         case .list:
             """
             SELECT \(RefusedEvent.columns) FROM pending_refused WHERE app = ?1 AND key < ?2 ORDER BY key DESC LIMIT ?3
@@ -25,7 +24,10 @@ package enum RefusalStatement: Int, CaseIterable, Sendable {
                 (SELECT key FROM pending_refused WHERE app = ?1 AND subject = ?2 LIMIT ?3)
             """
         case .removeOfApp:
-            "DELETE FROM pending_refused WHERE key IN (SELECT key FROM pending_refused WHERE app = ?1 LIMIT ?2)"
+            """
+            DELETE FROM pending_refused WHERE key IN
+                (SELECT key FROM pending_refused WHERE app = ?1 ORDER BY key LIMIT ?2)
+            """
         }
     }
 }
@@ -53,7 +55,11 @@ extension SharedTransaction {
                 submission.subject.map { .text($0) } ?? .null, .integer(submission.time), .blob(submission.data),
                 submission.deliverAt.map { .integer($0) } ?? .null, .text(event.reason), .integer(event.refusedAt),
             ])
-        try record(.refusal(.trim), [])
+    }
+
+    package func trimRefused() throws(StoreError) {
+        try trim(
+            to: RefusedEvent.limit, .refusal(.count), ofApp: .refusal(.removeOfApp), oldest: .refusal(.trim))
     }
 
     package func removeRefused(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int {

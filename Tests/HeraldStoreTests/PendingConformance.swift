@@ -214,4 +214,26 @@ struct PendingConformance {
         #expect(try fixture.store.makeReader().refused(.default, before: .max, limit: 9).isEmpty)
         #expect(try fixture.store.makeReader().refused(other, before: .max, limit: 9).map(\.submission.id) == ["c"])
     }
+
+    @Test(
+        "beyond the limit of refused events the app with most loses its oldest, and no other app",
+        arguments: StoreKind.allCases)
+    func refusedLimit(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for number in 1...RefusedEvent.limit + 3 {
+                let submission = Submission(
+                    key: 0, app: number <= 2 ? other : .default, id: "\(number)", type: "a.b", subject: nil, time: 5,
+                    data: [0], deliverAt: nil)
+                try transaction.addRefused(RefusedEvent(submission, reason: "", refusedAt: 9))
+            }
+        }
+        for _ in 1...2 {
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.trimRefused() }
+            let reader = try fixture.store.makeReader()
+            #expect(try reader.refused(other, before: .max, limit: 9).map(\.submission.id) == ["2", "1"])
+            let kept = try reader.refused(.default, before: .max, limit: .max).map(\.submission.id)
+            #expect(kept.count == Int(RefusedEvent.limit) - 2 && kept.last == "6")
+        }
+    }
 }

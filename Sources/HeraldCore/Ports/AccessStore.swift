@@ -16,7 +16,7 @@ package protocol AccessTransaction: AnyObject {
     func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
     /// Adds an entry to the audit log.
     func addAudit(_ entry: AuditEntry) throws(StoreError)
-    /// Removes entries of the audit log beyond `AuditEntry.limit` (`AuditTrim`), once an entry has this id or a larger one.
+    /// Removes entries of the audit log beyond `AuditEntry.limit` (`TableTrim`), once an entry has this id or a larger one.
     /// - Returns: the id for the next call.
     func trimAudit(from id: Int64) throws(StoreError) -> Int64
 }

@@ -39,8 +39,10 @@ package struct RefusedEvent: Sendable {
         self.refusedAt = refusedAt
     }
 
-    /// The maximum number of kept events. The oldest are removed.
-    package static let maxCount = 10_000
+    /// The events that are kept.
+    package static let limit: Int64 = 10_000
+    /// The number of events beyond the limit before some are removed: counting reads all of them.
+    package static let slack = 500
 }
 
 /// The port for events from SQL inside a transaction. Deciding transactions only.
@@ -51,8 +53,10 @@ package protocol SubmissionTransaction: AnyObject {
     /// Removes events from SQL about a subject, or of an app.
     /// - Returns: the number of removed events.
     func removeSubmissions(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int
-    /// Keeps an event with a new key, and removes the oldest ones beyond `RefusedEvent.maxCount`.
+    /// Keeps an event with a new key.
     func addRefused(_ event: RefusedEvent) throws(StoreError)
+    /// Removes refused events beyond `RefusedEvent.limit` (`TableTrim`).
+    func trimRefused() throws(StoreError)
     /// Removes refused events about a subject, or of an app.
     /// - Returns: the number of removed events.
     func removeRefused(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int

@@ -92,6 +92,9 @@ extension WriteContext {
     ) throws(StoreError) {
         let event = RefusedEvent(submission, reason: reason, refusedAt: time)
         try transaction.addRefused(event)
+        // Also the first one since the start, since the process before may have kept some beyond the limit.
+        if (committed.refused.count + plan.refused) % RefusedEvent.slack == 0 { try transaction.trimRefused() }
+        plan.refused += 1
         plan.effects.append(.refused(event))
     }
 

@@ -17,6 +17,8 @@ package struct WritePlan {
     var nextAuditTrim: Int64?
     /// There may be more expired responses than this transaction has removed.
     var hasExpiredAnswers = false
+    /// The number of committed events that this transaction refuses.
+    var refused = 0
     /// The bytes that this transaction adds for apps with a storage limit.
     var added: [AppKey: Int64] = [:]
     /// The counts of scheduled events that this transaction has changed.

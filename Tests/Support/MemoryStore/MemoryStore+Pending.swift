@@ -129,6 +129,8 @@ extension MemoryTransaction {
         }
     }
 
+    func trimRefused() { change { $0.trimRefused() } }
+
     func removeRefused(about subject: String?, app: AppKey, limit: Int) -> Int {
         change { contents in
             let found = contents.refused.lazy.map(\.submission)

@@ -198,15 +198,10 @@ package struct MemoryContents {
 
     package mutating func trimAudit(from id: Int64) -> Int64 {
         guard lastAuditID >= id else { return id }
-        let counts = Dictionary(grouping: audit) { $0.entry.app }
-        let trim = AuditTrim(counts.map { AuditTrim.Share(app: $0.key, entries: Int64($0.value.count)) })
-        for share in trim.shares {
-            let lost = Set(audit.lazy.filter { $0.entry.app == share.app }.prefix(Int(share.entries)).map(\.id))
-            audit.removeAll { lost.contains($0.id) }
-        }
-        audit.removeFirst(Int(trim.oldest))
-        return trim.next(after: lastAuditID)
+        return trim(&audit, to: AuditEntry.limit) { $0.entry.app }.next(after: lastAuditID, slack: AuditEntry.slack)
     }
+
+    package mutating func trimRefused() { _ = trim(&refused, to: RefusedEvent.limit) { $0.submission.app } }
 
     package mutating func set(_ app: App) {
         apps[app.key] = app
@@ -355,4 +350,19 @@ extension DeliveryQuery {
     fileprivate func isNext(_ delivery: WaitingDelivery) -> Bool {
         before.map { (delivery.event, delivery.delegate) < ($0.event, $0.delegate) } ?? true
     }
+}
+
+/// Removes the rows of a table beyond its limit.
+private func trim<Row>(_ table: inout [Row], to limit: Int64, app: (Row) -> AppKey) -> TableTrim {
+    let counts = Dictionary(grouping: table, by: app)
+    let trim = TableTrim(
+        counts.map { TableTrim.Share(app: $0.key, rows: Int64($0.value.count)) }, limit: limit)
+    var lost = Dictionary(trim.shares.map { ($0.app, $0.rows) }) { $1 }
+    table.removeAll { row in
+        guard let rest = lost[app(row)], rest > 0 else { return false }
+        lost[app(row)] = rest - 1
+        return true
+    }
+    table.removeFirst(Int(trim.oldest))
+    return trim
 }
