@@ -20,6 +20,7 @@ extension Schema {
         ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
             autovacuum_vacuum_insert_scale_factor = 0, autovacuum_analyze_scale_factor = 0,
             autovacuum_analyze_threshold = 100000);
+        CREATE INDEX submissions_of_apps ON submissions (app, key);
         -- Those that are not valid, with the reason.
         CREATE TABLE pending_refused (
             key        bigint PRIMARY KEY,

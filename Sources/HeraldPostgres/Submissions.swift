@@ -5,13 +5,25 @@ import HeraldStore
 enum SubmissionQueries {
     static let columns = "key, app, id, type, subject, time, data, deliver_at"
 
-    /// At most $1, and no more once their data has $2 bytes.
+    /// The oldest of each app, then the second ones, and so on: at most $1, and no more once their data has $2 bytes.
     static let list = Statement(
         """
+        WITH RECURSIVE waiting AS (
+            SELECT min(app) AS app FROM submissions
+            UNION ALL
+            SELECT (SELECT min(s.app) FROM submissions s WHERE s.app > waiting.app) FROM waiting
+            WHERE waiting.app IS NOT NULL
+        ), turns AS (
+            SELECT found.key, found.turn FROM waiting CROSS JOIN LATERAL (
+                SELECT oldest.key, row_number() OVER (ORDER BY oldest.key) AS turn FROM (
+                    SELECT s.key FROM submissions s WHERE s.app = waiting.app ORDER BY s.key LIMIT $1) AS oldest
+            ) AS found
+            ORDER BY found.turn, found.key LIMIT $1
+        )
         SELECT \(columns) FROM (
-            SELECT *, sum(octet_length(data)) OVER (ORDER BY key ROWS UNBOUNDED PRECEDING) - octet_length(data)
-                AS bytes_before FROM (SELECT * FROM submissions ORDER BY key LIMIT $1) AS oldest) AS sized
-        WHERE bytes_before < $2::bigint ORDER BY key
+            SELECT s.*, turns.turn, sum(octet_length(s.data)) OVER (ORDER BY turns.turn, s.key ROWS UNBOUNDED PRECEDING)
+                - octet_length(s.data) AS bytes_before FROM turns JOIN submissions s ON s.key = turns.key) AS sized
+        WHERE bytes_before < $2::bigint ORDER BY turn, key
         """)
     static let remove = Statement(
         """

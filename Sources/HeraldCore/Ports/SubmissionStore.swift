@@ -64,7 +64,8 @@ package protocol SubmissionTransaction: AnyObject {
 
 /// Reads events from SQL.
 package protocol SubmissionReader: AnyObject {
-    /// The events that wait, the oldest first: at least one if there are any, and no more once their data exceeds `maxBytes`.
+    /// The oldest event of each app that waits, then the second ones, and so on: at least one if there are any, and no more once
+    /// their data exceeds `maxBytes`.
     func submissions(limit: Int, maxBytes: Int) throws(StoreError) -> [Submission]
     /// The refused events of an app, newest first, with smaller keys than `key`.
     func refused(_ app: AppKey, before key: Int64, limit: Int) throws(StoreError) -> [RefusedEvent]

@@ -254,6 +254,25 @@ struct PendingTests {
         await second.stop()
     }
 
+    @Test("when an event is refused, the app with most refused events loses those beyond the limit")
+    func refusedLimit() async throws {
+        try memory.transaction { (transaction) throws(StoreError) in
+            for number in 1...RefusedEvent.limit + 3 {
+                let submission = Submission(
+                    key: 0, app: number == 1 ? AppKey(rawValue: 2) : .default, id: "\(number)", type: "a.b",
+                    subject: nil, time: 5, data: [0], deliverAt: nil)
+                try transaction.addRefused(RefusedEvent(submission, reason: "", refusedAt: 9))
+            }
+            try transaction.addPending(Event(id: "bad").damaged(), dueAt: clock.wall)
+            try transaction.setPendingCount(PendingCount(app: .default, events: 1, bytes: 1))
+        }
+        let bench = try bench()
+        try await eventually("it is refused") { memory.read { $0.refused.last?.submission.id } == "bad" }
+        let kept = memory.read { $0.refused.map(\.submission.id) }
+        #expect(kept.count == Int(RefusedEvent.limit) && kept.prefix(2) == ["1", "6"])
+        await bench.stop()
+    }
+
     @Test("the store is searched when an event is due, and not before")
     func idle() async throws {
         let bench = try bench()

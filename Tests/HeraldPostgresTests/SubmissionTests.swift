@@ -1,0 +1,51 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+@Suite("Events from SQL in a PostgreSQL database")
+struct SubmissionTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
+    /// - Parameter apps: the app of each event, in the order of their commits.
+    private func submit(_ apps: String) throws {
+        try database.sql(
+            """
+            INSERT INTO herald.submissions (app, id, type, time, data)
+            SELECT app, app || '.' || row_number() OVER (PARTITION BY app ORDER BY number), 'a', 0, 'null'::bytea
+            FROM (\(apps)) AS apps (app, number) ORDER BY number
+            """)
+    }
+
+    @Test("apps take turns, each in the order of its events, however many one app has")
+    func turns() throws {
+        let store = try database.open()
+        defer { store.close() }
+        try submit("SELECT 1, n FROM generate_series(1, 2000) AS n")
+        try submit("VALUES (3, 1), (2, 2), (3, 3)")
+        let reader = try store.makeReader()
+        func read(_ limit: Int, maxBytes: Int = 9_999) throws -> [String] {
+            try reader.submissions(limit: limit, maxBytes: maxBytes).map(\.id)
+        }
+        #expect(try read(7) == ["1.1", "3.1", "2.1", "1.2", "3.2", "1.3", "1.4"])
+        #expect(try read(2) == ["1.1", "3.1"])
+        #expect(try read(7, maxBytes: 9) == ["1.1", "3.1", "2.1"], "the data of each has 4 bytes")
+        #expect(try read(7, maxBytes: 1) == ["1.1"])
+        let all = try reader.submissions(limit: 500, maxBytes: 9_999)
+        #expect(all.count == 500 && Set(all.map(\.key)).count == 500)
+        try store.transaction(.deciding) { transaction throws(StoreError) in
+            _ = try transaction.removeSubmissions(all.map(\.key))
+        }
+        #expect(try read(2) == ["1.498", "1.499"])
+    }
+
+    @Test("where nothing waits, nothing is read")
+    func none() throws {
+        let store = try database.open()
+        defer { store.close() }
+        #expect(try store.makeReader().submissions(limit: 7, maxBytes: 9_999).isEmpty)
+    }
+}
