@@ -58,8 +58,9 @@ package final class SubmissionTask: Sendable {
     }
 
     private func take(_ reader: Result<any StoreReader, StoreError>) {
+        let check = state.withLock { $0.check }
         let checked = readers.found(reader) { reader throws(StoreError) in
-            try self.checked(reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader)
+            try Self.checked(reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader, check)
         }
         guard let entries = checked, !entries.isEmpty else { return ended(found: 0) }
         let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
@@ -68,27 +69,29 @@ package final class SubmissionTask: Sendable {
         if intake.submit(write) != nil { ended(found: 0) }
     }
 
-    /// Validates events, at most as many as the work of one request allows.
-    private func checked(
-        _ found: [Submission], _ reader: any StoreReader
-    ) throws(StoreError) -> [(Submission, SubmissionWrite.Entry)] {
-        let check = state.withLock { $0.check }
-        var budget = WorkBudget()
-        var entries: [(Submission, SubmissionWrite.Entry)] = []
+    /// Validates events, of each app at most as many as the work of one request allows.
+    static func checked(
+        _ found: [Submission], _ reader: any StoreReader, _ check: Check?
+    ) throws(StoreError) -> [(submission: Submission, entry: SubmissionWrite.Entry)] {
+        var budgets: [AppKey: WorkBudget] = [:]
+        var entries: [(submission: Submission, entry: SubmissionWrite.Entry)] = []
         for submission in found {
+            let before = budgets[submission.app]
+            if before?.isSpent == true { continue }
             var entry = Self.entry(submission)
             if let check, case .valid(let draft) = entry, let document = try? JSONDocument(parsing: submission.data) {
+                var budget = before ?? WorkBudget()
                 let problems = try check(draft, document.root, reader, &budget)
+                budgets[submission.app] = budget
                 if budget.isSpent {
-                    // The next call begins with this event.
-                    if !entries.isEmpty { break }
+                    // The next call checks this event first.
+                    if before != nil { continue }
                     entry = .refused(HubError.budgetExceeded.description)
                 } else if !problems.isEmpty {
                     entry = .refused(problems.text)
                 }
             }
             entries.append((submission, entry))
-            if budget.isSpent { break }
         }
         return entries
     }
