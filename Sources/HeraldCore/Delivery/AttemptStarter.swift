@@ -301,7 +301,7 @@ final class AttemptStarter {
             }
             guard let event = log.event(at: source.sequence) else {
                 // The lane is queued again when the page arrives.
-                log.read(source.sequence, for: lane.key)
+                log.read(source.sequence, for: lane.key, of: lane.delegate.app)
                 return false
             }
             guard hasBytes(event, source.sequence, lane) else {

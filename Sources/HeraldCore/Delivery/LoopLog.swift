@@ -96,8 +96,9 @@ final class LoopLog {
     }
 
     /// Requests the page that contains an event for a lane, which `keep` returns when the page has arrived.
-    func read(_ sequence: LogPosition, for key: DelegateKey) {
-        if let after = pages.want(sequence, for: key) { readPage(after) }
+    /// - Parameter app: `nil` for lanes of several apps.
+    func read(_ sequence: LogPosition, for key: DelegateKey, of app: AppKey?) {
+        if let after = pages.want(sequence, for: key, of: app) { readPage(after) }
     }
 
     func readAgain(after: LogPosition) { readPage(after) }

@@ -21,7 +21,8 @@ struct LogPageCache<Page: LogPage> {
     /// end.
     private var waiters: [LogPosition: Waiters] = [:]
     private var reading: Set<LogPosition> = []
-    private var queued = FIFO<LogPosition>()
+    /// Positions to be read later, in the turns of the apps; `nil`: for several apps.
+    private var queued = TurnQueue<AppKey?, LogPosition>()
 
     /// In order of arrival, without duplicates.
     private struct Waiters {
@@ -63,16 +64,16 @@ struct LogPageCache<Page: LogPage> {
         bytes = 0
     }
 
-    /// Records that a lane needs the event at `sequence`.
+    /// Records that a lane of an app needs the event at `sequence`.
     /// - Returns: the position after which to read now, if a read must start.
-    mutating func want(_ sequence: LogPosition, for delegate: DelegateKey) -> LogPosition? {
+    mutating func want(_ sequence: LogPosition, for delegate: DelegateKey, of app: AppKey?) -> LogPosition? {
         let after = sequence - 1
         // The position is being read, or is queued, as long as a delegate waits for it.
         let isRequested = waiters[after] != nil
         waiters[after, default: Waiters()].append(delegate)
         if isRequested || reading.contains(after) { return nil }
         if reading.count >= Self.maxReads {
-            queued.append(after)
+            queued.append(after, of: app)
             return nil
         }
         reading.insert(after)
@@ -93,7 +94,7 @@ struct LogPageCache<Page: LogPage> {
             pages.append(page)
         }
         let delegates = waiters.removeValue(forKey: after)?.delegates ?? []
-        guard let next = queued.popFirst() else { return (delegates, nil) }
+        guard let next = queued.takeFirst() else { return (delegates, nil) }
         reading.insert(next)
         return (delegates, next)
     }

@@ -98,7 +98,7 @@ final class ShardKeeper {
         while detour.position < log.routed {
             guard budget > 0 else { return false }
             guard let event = log.event(at: detour.position + 1) else {
-                log.read(detour.position + 1, for: EventDistributor.detourKey)
+                log.read(detour.position + 1, for: EventDistributor.detourKey, of: nil)
                 return true
             }
             detour.position += 1

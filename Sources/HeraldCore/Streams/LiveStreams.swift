@@ -295,7 +295,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
             return
         }
         waiting[stream.number] = stream
-        if let after = pages.want(place + 1, for: stream.number) { read(after) }
+        if let after = pages.want(place + 1, for: stream.number, of: stream.interest.app) { read(after) }
     }
 
     private func read(_ after: LogPosition) {

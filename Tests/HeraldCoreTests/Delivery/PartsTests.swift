@@ -106,9 +106,9 @@ struct PartsTests {
     @Test("a page is requested once, and all waiting lanes are notified in order")
     func pages() {
         var cache = PageCache()
-        #expect(cache.want(11, for: 1) == 10)
-        #expect(cache.want(11, for: 2) == nil)
-        #expect(cache.want(11, for: 1) == nil)
+        #expect(cache.want(11, for: 1, of: .default) == 10)
+        #expect(cache.want(11, for: 2, of: .default) == nil)
+        #expect(cache.want(11, for: 1, of: .default) == nil)
         let arrival = cache.arrived(after: 10, page(after: 10))
         #expect(arrival.delegates == [1, 2])
         #expect(arrival.readNext == nil)
@@ -121,7 +121,7 @@ struct PartsTests {
         var cache = PageCache()
         var asked: [LogPosition] = []
         for number: LogPosition in 0..<40 {
-            if let after = cache.want(number * 10 + 1, for: number) { asked.append(after) }
+            if let after = cache.want(number * 10 + 1, for: number, of: .default) { asked.append(after) }
         }
         #expect(asked.count == PageCache.maxReads)
         while !asked.isEmpty {
@@ -131,5 +131,18 @@ struct PartsTests {
             if let next = arrival.readNext { asked.append(next) }
         }
         #expect((0..<40).filter { cache.event($0 * 10 + 1) != nil } == Array(8..<40))
+    }
+
+    @Test("apps take turns when pages are read, however many positions the lanes of one need")
+    func pagesOfApps() {
+        var cache = PageCache()
+        var reading: [LogPosition] = []
+        for number: LogPosition in 0..<40 {
+            if let after = cache.want(number * 10 + 1, for: number, of: .default) { reading.append(after) }
+        }
+        #expect(cache.want(1_001, for: 100, of: AppKey(rawValue: 2)) == nil)
+        #expect(cache.want(2_001, for: 200, of: nil) == nil)
+        let next = reading.prefix(3).map { cache.arrived(after: $0, page(after: $0)).readNext }
+        #expect(next == [40, 1_000, 2_000])
     }
 }
