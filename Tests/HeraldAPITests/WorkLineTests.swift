@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldJSON
 import HeraldRuntime
+import HeraldTestSupport
 import Synchronization
 import Testing
 
@@ -41,5 +42,33 @@ struct WorkLineTests {
         }
         #expect(isReleased)
         line.stop()
+    }
+
+    @Test("an app with large requests leaves room for those of another one")
+    func bytes() async throws {
+        let line = try WorkLine(
+            name: "work", bounds: .init(requests: 100, bytes: 1_000), steps: 10, priority: .normal, spent: { _ in })
+        let (begun, gate) = (Flag(), Flag())
+        func add(_ app: AppKey, bytes: Int, _ attempt: @escaping @Sendable () -> Void = {}) -> Bool {
+            let problem = line.add(
+                WorkLine.Entry(
+                    app: app, bytes: bytes,
+                    attempt: { _ in
+                        attempt()
+                        return true
+                    }, refuse: { _ in }))
+            return problem == nil
+        }
+        let isRunning = add(.default, bytes: 0) {
+            begun.set()
+            try? blockUntil("the test has added its requests") { gate.isSet }
+        }
+        #expect(isRunning)
+        try await eventually("the thread is busy") { begun.isSet }
+        let own = (0..<20).count { _ in add(.default, bytes: 100) }
+        let other = (0..<20).count { _ in add(AppKey(rawValue: 2), bytes: 100) }
+        gate.set()
+        line.stop()
+        #expect(own == 7 && other == 2)
     }
 }

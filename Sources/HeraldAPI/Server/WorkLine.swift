@@ -19,8 +19,36 @@ final class WorkLine: Sendable {
     private struct State {
         var waiting = TurnQueue<AppKey, Entry>()
         var bytes = 0
+        /// Of the apps with requests that wait.
+        var bytesOfApps: [AppKey: Int] = [:]
         var isEnded = false
         var thread: Thread?
+
+        /// An app has at most three times the bytes that stay free, so that there are some for other apps. One request of an app
+        /// needs only what is free.
+        func hasRoom(for entry: Entry, _ bounds: Bounds) -> Bool {
+            guard waiting.count < bounds.requests, waiting.count(of: entry.app) < bounds.requestsOfApp else {
+                return false
+            }
+            if waiting.isEmpty { return true }
+            let free = bounds.bytes - bytes - entry.bytes
+            let own = bytesOfApps[entry.app] ?? 0
+            return free >= 0 && (own == 0 || own + entry.bytes <= 3 * free)
+        }
+
+        mutating func append(_ entry: Entry) {
+            waiting.append(entry, of: entry.app)
+            bytes += entry.bytes
+            bytesOfApps[entry.app, default: 0] += entry.bytes
+        }
+
+        mutating func takeFirst() -> Entry? {
+            guard let entry = waiting.takeFirst() else { return nil }
+            bytes -= entry.bytes
+            bytesOfApps[entry.app, default: 0] -= entry.bytes
+            if waiting.count(of: entry.app) == 0 { bytesOfApps[entry.app] = nil }
+            return entry
+        }
     }
 
     /// The limits of the queue.
@@ -55,12 +83,8 @@ final class WorkLine: Sendable {
     func add(_ entry: Entry) -> Problem? {
         let problem: Problem? = state.withLock { state in
             if state.isEnded { return Problem(.stopping) }
-            guard state.waiting.count < bounds.requests,
-                state.waiting.count(of: entry.app) < bounds.requestsOfApp,
-                state.bytes + entry.bytes <= bounds.bytes || state.waiting.isEmpty
-            else { return .tooManyChecks }
-            state.waiting.append(entry, of: entry.app)
-            state.bytes += entry.bytes
+            guard state.hasRoom(for: entry, bounds) else { return .tooManyChecks }
+            state.append(entry)
             return nil
         }
         if problem == nil { tickets.signal() }
@@ -92,7 +116,7 @@ final class WorkLine: Sendable {
     private func run() {
         while true {
             tickets.wait()
-            guard let entry = next() else {
+            guard let entry = state.withLock({ $0.takeFirst() }) else {
                 if isEnded { return }
                 continue
             }
@@ -104,12 +128,4 @@ final class WorkLine: Sendable {
     }
 
     private var isEnded: Bool { state.withLock { $0.isEnded } }
-
-    private func next() -> Entry? {
-        state.withLock { state in
-            guard let entry = state.waiting.takeFirst() else { return nil }
-            state.bytes -= entry.bytes
-            return entry
-        }
-    }
 }
