@@ -8,15 +8,15 @@ enum SubmissionQueries {
     /// The oldest of each app, then the second ones, and so on: at most $1, and no more once their data has $2 bytes.
     static let list = Statement(
         """
-        WITH RECURSIVE waiting AS (
+        WITH RECURSIVE owners AS (
             SELECT min(app) AS app FROM submissions
             UNION ALL
-            SELECT (SELECT min(s.app) FROM submissions s WHERE s.app > waiting.app) FROM waiting
-            WHERE waiting.app IS NOT NULL
+            SELECT (SELECT min(s.app) FROM submissions s WHERE s.app > owners.app) FROM owners
+            WHERE owners.app IS NOT NULL
         ), turns AS (
-            SELECT found.key, found.turn FROM waiting CROSS JOIN LATERAL (
+            SELECT found.key, found.turn FROM owners CROSS JOIN LATERAL (
                 SELECT oldest.key, row_number() OVER (ORDER BY oldest.key) AS turn FROM (
-                    SELECT s.key FROM submissions s WHERE s.app = waiting.app ORDER BY s.key LIMIT $1) AS oldest
+                    SELECT s.key FROM submissions s WHERE s.app = owners.app ORDER BY s.key LIMIT $1) AS oldest
             ) AS found
             ORDER BY found.turn, found.key LIMIT $1
         )
