@@ -17,7 +17,7 @@ extension CurlSender {
             target.connecting = transfer
         }
         let first = target.preferred % pins.count
-        let deadline = min(now + Self.connectTime, transfer.startedAt + Self.time(for: target))
+        let deadline = min(now + Self.connectTime, transfer.startedAt + target.timeout)
         connector.start(transfer, Array(pins[first...] + pins[..<first]), deadline: deadline, now)
     }
 

@@ -84,7 +84,7 @@ extension CurlSender {
             target.avoid(pin)
         }
         guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
-            now - transfer.startedAt < Self.time(for: target) - 10_000_000
+            now - transfer.startedAt < target.timeout - 10_000_000
         else { return false }
         if transfer.isOnKeptConnection || transfer.isRepeated {
             guard transfer.hasLostConnection(code), transfer.isUnsent else { return false }

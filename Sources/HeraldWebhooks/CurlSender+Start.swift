@@ -29,7 +29,7 @@ extension CurlSender {
             openCount += 1
             let waiting = WaitingCallback(
                 callback: callback, target: target, startedAt: now,
-                deadline: now + min(Self.lookupTime, Self.time(for: target)))
+                deadline: now + min(Self.lookupTime, target.timeout))
             if let tokens = target.tokens, callback.purpose != .handshake, !tokens.isValid(now) {
                 requestToken(for: waiting, now)
             } else {
@@ -47,10 +47,6 @@ extension CurlSender {
         } else {
             lookUp(waiting)
         }
-    }
-
-    static func time(for target: Target) -> Int64 {
-        Int64(clamping: min(max(target.delegate.settings.timeoutSeconds, 1), 3600)) * 1_000_000_000
     }
 
     // MARK: Targets
@@ -159,7 +155,7 @@ extension CurlSender {
     func dial(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64, isFresh: Bool = false
     ) {
-        let time = Self.time(for: target)
+        let time = target.timeout
         // Fast path: no time has passed, and the handle already has its timeout.
         let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
         transfer.dialledAt = now
@@ -167,7 +163,7 @@ extension CurlSender {
             let wall = clock.wall()
             let recipe = try request(callback, target, now: wall)
             if let recipe { try makeRoom(for: recipe, transfer, target.delegate.app) }
-            let payload = recipe?.payload ?? encoder.payload(callback.event, target.delegate.settings.format)
+            let payload = recipe?.payload ?? encoder.payload(callback.event, target.format)
             try transfer.prepare(
                 callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
                 isFresh: isFresh || callback.isFresh)

@@ -15,6 +15,11 @@ final class Target {
     }
 
     let delegate: WebhookDelegate
+    /// Read for each callback: a copy of all settings would count a reference for each of their fields.
+    let format: WebhookSettings.Format
+    /// The time of an attempt, in nanoseconds.
+    let timeout: Int64
+    let multi: Multi.Kind
     let url: CallbackURL
     let parsedURL: ParsedURL
     /// `nil` for a direct connection.
@@ -57,8 +62,12 @@ final class Target {
         proxies: ProxyRules = ProxyRules()
     ) throws(TargetError) {
         self.delegate = delegate
+        let settings = delegate.settings
+        format = settings.format
+        timeout = Int64(clamping: min(max(settings.timeoutSeconds, 1), 3600)) * 1_000_000_000
+        multi = settings.httpVersion == .http2 ? .http2 : .http1
         do {
-            url = try CallbackURL(delegate.settings.url)
+            url = try CallbackURL(settings.url)
         } catch {
             throw .url(error)
         }
@@ -73,7 +82,7 @@ final class Target {
         } catch {
             throw .signing(error)
         }
-        if let recipe = delegate.settings.request {
+        if let recipe = settings.request {
             guard let plan = RecipePlan(recipe) else { throw .recipe }
             self.recipe = RecipeTarget(plan, delegate.state.secrets)
             if case .oauth2(let client) = plan.auth {
@@ -95,11 +104,11 @@ final class Target {
         // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB. A signature
         // of Amazon would include it all the same, although it is not sent.
         var lines = isForAWS ? [] : ["Expect:"]
-        if recipe == nil, let type = Payload.contentType(delegate.settings.format) {
+        if recipe == nil, let type = Payload.contentType(format) {
             lines.append("content-type: \(type)")
         }
         // The specification requires this header in each delivery after the handshake.
-        if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
+        if settings.verification == .cloudevents, HeaderText.isValue(origin) {
             lines.append("webhook-request-origin: \(origin)")
         }
         headers = HeaderList(lines + shared)
@@ -147,8 +156,6 @@ final class Target {
 
     /// The host if it is a name.
     var name: String? { url.address == nil ? url.host : nil }
-
-    var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
     /// Authorizes the addresses of the host. If one is refused, all are.
     func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
