@@ -1,7 +1,7 @@
 // Events and attempts of all nodes over an hour, a day or a week, as bars.
 
 import { api } from "./api.js";
-import { h, s, show } from "./dom.js";
+import { drawing, h, s, show } from "./dom.js";
 import { keep } from "./live.js";
 import { t } from "./texts.js";
 import { count, duration, plural } from "./format.js";
@@ -45,7 +45,7 @@ const chart = (title, data, series, span, words) => h("figure.chart", h("figcapt
 function bars(data, series, width, height, label) {
   const highest = Math.max(1, ...data.map((each) => series.reduce((total, [key]) => total + each[key], 0)));
   const step = width / data.length;
-  return s("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: "bars" }, data.map((each, index) => {
+  return drawing(`${width} ${height}`, { role: "img", "aria-label": label, class: "bars" }, data.map((each, index) => {
     let top = height;
     return series.map(([key, look]) => {
       if (each[key] === 0) return null;

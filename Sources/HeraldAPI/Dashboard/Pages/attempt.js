@@ -1,6 +1,6 @@
 // One attempt: an HTTP request, its phases and its response.
 
-import { h, s, to } from "./dom.js";
+import { drawing, h, s, to } from "./dom.js";
 import { t } from "./texts.js";
 import { state, duration, clock, failure } from "./format.js";
 
@@ -26,7 +26,7 @@ function bar({ phases_ms: times, duration_ms: total }) {
   const whole = Math.max(1e-6, parts.reduce((sum, [, time]) => sum + time, 0));
   let place = 0;
   return h("figure.phases",
-    s("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" }, parts.map(([phase, time]) => {
+    drawing("100 6", {}, parts.map(([phase, time]) => {
       const x = place;
       place += (100 * time) / whole;
       return s("rect", { x, y: 0, width: (100 * time) / whole, height: 6, class: phase });

@@ -7,7 +7,7 @@ import { count, plural } from "./format.js";
 
 /// So few that each request takes a moment.
 const changesPerRequest = 500;
-const many = (number) => plural(number, "delivery", "deliveries");
+const many = (number) => plural(number, "delivery");
 
 export async function bulk(root, signal, { action, words, filter }) {
   const stop = new AbortController();

@@ -1,6 +1,6 @@
 // Four small charts with a common time axis. One crosshair reads all four at once.
 
-import { h, s } from "./dom.js";
+import { drawing, h, s } from "./dom.js";
 import { rate, duration } from "./format.js";
 import { scale, area, line } from "./svg.js";
 
@@ -24,7 +24,7 @@ export class Charts {
     this.#parts = charts.map((chart) => {
       const value = h("span.value", "–");
       const start = h("span");
-      const graph = s("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+      const graph = drawing(`${width} ${height}`, {});
       return { ...chart, value, graph, start, element: h("figure", { class: `chart ${chart.key}` }, h("figcaption", chart.title, value),
         graph, h("div.axis", { "aria-hidden": "true" }, start, h("span", "now"))) };
     });

@@ -36,6 +36,10 @@ function fill(element, properties, children) {
   return element;
 }
 
+/// A drawing that fills its box. One without a label is hidden from screen readers.
+export const drawing = (size, properties, ...children) =>
+  s("svg", { viewBox: "0 0 " + size, preserveAspectRatio: "none", "aria-hidden": properties["aria-label"] ? null : "true", ...properties }, children);
+
 /// Replaces the children. Unchanged nodes are not touched: focus, selection and scrolling stay.
 export function show(parent, ...children) {
   const fresh = h("div", children);

@@ -1,6 +1,6 @@
 // The flow of events: types on the left, delegates on the right, ribbons with widths by rate.
 
-import { h, s, show, to } from "./dom.js";
+import { drawing, h, s, show, to } from "./dom.js";
 import { t } from "./texts.js";
 import { curve, ribbon } from "./svg.js";
 import { state, tone, name, host, rate, plural, backlog } from "./format.js";
@@ -37,12 +37,12 @@ const type = (each) => h("li", h("a", { href: to("events?type=", each.type), key
 
 function delegate(each) {
   const behind = Math.min(100, 18 * Math.log10(1 + each.lag.events));
-  const bar = s("svg", { class: "lag", "aria-hidden": "true", viewBox: "0 0 100 4", preserveAspectRatio: "none" },
+  const bar = drawing("100 4", { class: "lag" },
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
   return h("li", h("a", { href: `#/delegates/${each.id}`, key: each.id },
     h("span.clip.data", { title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
     h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag))
-      : each.lag.retrying > 0 ? plural(each.lag.retrying, "retry", "retries") : "up to date")));
+      : each.lag.retrying > 0 ? plural(each.lag.retrying, "retry") : "up to date")));
 }
 
 const hub = (delegates, total, isMore) => h("div.hub",
@@ -61,7 +61,7 @@ function ribbons({ shown, rest }, look, isOutgoing) {
   const room = looks.reduce((sum, each) => sum + thick(each.weight), 0);
   const share = Math.min(1, 36 / room);
   let place = 50 - (room * share) / 2;
-  return s("svg", { class: "ribbons", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+  return drawing("100 100", { class: "ribbons" },
     looks.map((each, index) => {
       const outer = (100 * (index + 0.5)) / places;
       const width = thick(each.weight);

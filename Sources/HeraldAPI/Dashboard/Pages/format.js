@@ -26,7 +26,7 @@ export const state = (name) => {
 
 export const count = digits;
 export const rate = (value) => digits(value >= 100 ? Math.round(value) : value);
-export const plural = (value, one, many = one + "s") => `${count(value)} ${t(value === 1 ? one : many)}`;
+export const plural = (value, one) => `${count(value)} ${t(value === 1 ? one : one.replace(/y$/, "ie") + "s")}`;
 
 /// The number of events still to be sent to a delegate.
 export const backlog = ({ events, estimated }) => (estimated ? t("about ") : "") + plural(events, "event");
@@ -56,7 +56,8 @@ export const sentence = (given, text = given && reason(given)) => (text ? `${tex
 
 // Formatters are expensive to make, and a list has hundreds of times.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+// Swedish times are those of ISO 8601.
+const iso = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
 
 /// A relative time, with the exact one in the title.
 export function moment(text) {
@@ -69,12 +70,10 @@ export function moment(text) {
 
 /// The time of day, to the millisecond, after the date if it is not today.
 export function clock(text) {
-  const [time, now] = [new Date(text), new Date()];
-  const two = (value) => String(value).padStart(2, "0");
-  const day = time.toDateString() === now.toDateString() ? ""
-    : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
+  const time = new Date(text);
+  const [words, now] = [time, new Date()].map((each) => iso.format(each));
   return h("time", { datetime: text, title: exact.format(time), class: "mono" },
-    day + timeOfDay.format(time) + "." + text.slice(20, 23));
+    words.slice(words.slice(0, 10) === now.slice(0, 10) ? 11 : 0) + "." + text.slice(20, 23));
 }
 
 const limits = {
@@ -112,7 +111,7 @@ export function host(url) {
 export const linked = (state, id, number, words = count(number)) =>
   (number > 0 ? h("a", { href: `#/deliveries?state=${state}&delegate=${id}`, key: state + id }, words) : words);
 
-export const retries = ({ id, lag }) => linked("retrying", id, lag.retrying, plural(lag.retrying, "retry", "retries"));
+export const retries = ({ id, lag }) => linked("retrying", id, lag.retrying, plural(lag.retrying, "retry"));
 
 /// The receiver of a delivery: its description and address.
 export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url ?? each.delegate, length));

@@ -1,7 +1,7 @@
 // The nodes that share the store, their shards, and what moved when.
 
 import { api } from "./api.js";
-import { h, s, show } from "./dom.js";
+import { drawing, h, s, show } from "./dom.js";
 import { keep } from "./live.js";
 import { state, moment, count } from "./format.js";
 import { cell, number, table } from "./pages.js";
@@ -35,7 +35,7 @@ const row = (each, hue) => h("tr",
   h("td", state(each.present ? "running" : each.left_at ? "stopped" : "gone")));
 
 /// A cell for each shard, those of the node in its colour.
-const strip = (own, hue) => s("svg", { class: "shards", viewBox: `0 0 ${shards} 8`, preserveAspectRatio: "none", "aria-hidden": "true" },
+const strip = (own, hue) => drawing(shards + " 8", { class: "shards" },
   s("path", { class: "track", d: cells([...Array(shards).keys()]) }), s("path", { class: hue, d: cells(own) }));
 
 const cells = (numbers) => numbers.map((number) => `M${number} 0h.8v8h-.8z`).join("");

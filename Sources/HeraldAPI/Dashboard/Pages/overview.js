@@ -98,12 +98,12 @@ function needs(isUsed, ill, late, lost, others, act) {
     ill.next_cursor && h("p", h("a", { href: "#/delegates", key: "ill" }, "All delegates, failing first"))];
 }
 
-const other = ({ name, lost, ill }) => h("div.card.row", h("strong.data", `App: ${name}`), lost > 0 && h("span", `${plural(lost, "delivery", "deliveries")} given up`), ill > 0 && h("span", `${plural(ill, "delegate")} not active`),
+const other = ({ name, lost, ill }) => h("div.card.row", h("strong.data", `App: ${name}`), lost > 0 && h("span", `${plural(lost, "delivery")} given up`), ill > 0 && h("span", `${plural(ill, "delegate")} not active`),
   button("app" + name, "Show", () => dispatchEvent(new CustomEvent("app", { detail: name }))));
 
 /// The deliveries that are given up, by delegate, with the last error of each.
 const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" },
-  h("div.row", state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery", "deliveries"))),
+  h("div.row", state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery"))),
     h("a.button", { href: "#/deliveries?state=exhausted", key: "exhausted" }, "Show them")),
   h("ul.changes", lost.data.slice(0, 10).map((each) => h("li",
     linked("exhausted", each.delegate, each.deliveries, t("{} to {}", count(each.deliveries), name(each))),

@@ -3,7 +3,7 @@
 import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { acting, api } from "./api.js";
-import { h, show, notice, confirm, code, button, fails, pairs } from "./dom.js";
+import { h, show, confirm, code, button, fails, pairs } from "./dom.js";
 import { row, line, area, choice, integer, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
@@ -32,14 +32,8 @@ const secret = (label, title, words, text) => h("section.secret", { "aria-label"
 
 const actions = (...buttons) => h("td", h("div.row", buttons));
 
-async function attempt(action, then) {
-  try {
-    await action();
-  } catch (error) {
-    notice(error.message);
-  }
-  then();
-}
+/// An error is shown as each one that nothing handles.
+const attempt = (action, then) => action().finally(then);
 
 // MARK: Keys
 

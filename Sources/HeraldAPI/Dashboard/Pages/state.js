@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, s, show, empty, fails, to } from "./dom.js";
+import { drawing, h, s, show, empty, fails, to } from "./dom.js";
 import { t } from "./texts.js";
 import { members } from "./json.js";
 import { follow, keep } from "./live.js";
@@ -93,7 +93,7 @@ function strip(changes) {
   const [start, whole] = [spans[0].start, Math.max(1, Date.now() - spans[0].start)];
   const texts = [...new Set(spans.map((each) => each.text))];
   const colour = (text) => `hue${texts.indexOf(text) % 6}`;
-  return [h("figure.strip", s("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true" }, spans.map((each) =>
+  return [h("figure.strip", drawing("1000 24", {}, spans.map((each) =>
     s("rect", { x: (1000 * (each.start - start)) / whole, width: Math.max(1, (1000 * (each.end - each.start)) / whole), y: 0, height: 24, class: colour(each.text) },
       s("title", null, each.text)))),
   h("figcaption", texts.slice(0, 12).map((text) => h("span", h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span.data", text))))),

@@ -108,7 +108,7 @@ export function story(root, { parameter: id, signal }) {
   async function again(delegate) {
     try {
       const answer = await api.redeliver(id, delegate);
-      notice(t("{} on the way again.", plural(answer.deliveries, "delivery", "deliveries")));
+      notice(t("{} on the way again.", plural(answer.deliveries, "delivery")));
     } finally {
       refresh();
     }

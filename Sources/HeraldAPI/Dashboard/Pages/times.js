@@ -28,10 +28,7 @@ export function choices(value, verb) {
 
 /// For an input of the type `datetime-local`, which has no time zone.
 export const local = {
-  show: (text) => {
-    if (!time(text)) return "";
-    const moment = new Date(text);
-    return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-  },
+  // A Swedish time is one of ISO 8601, with a space.
+  show: (text) => (time(text) ? new Date(text).toLocaleString("sv").slice(0, 16).replace(" ", "T") : ""),
   read: (text) => (text ? new Date(text).toISOString() : ""),
 };
