@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from browser import Browser, call
 
@@ -32,8 +33,8 @@ class Server:
                 return entry["address"]
         raise AssertionError("herald did not start")
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+    def kill(self, by=signal.SIGKILL):
+        self.process.send_signal(by)
         self.process.wait()
 
 
@@ -152,6 +153,22 @@ def a_hidden_page_listens_to_nothing(page):
     page.wait(lambda: len(streams(page)) == 1)
 
 
+def an_event_without_deliveries_says_why(page, server):
+    later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+    whole, damaged = (post(page, "plan." + name, data={name: 1}, deliver_at=later) for name in ("whole", "shattered"))
+    page.open("#/events/" + whole)
+    page.wait(lambda: page.text(".story .calm") == "None yet.")
+    page.open("about:blank")
+    server.kill(signal.SIGTERM)
+    database = Path(server.folder, "herald.db")
+    content = database.read_bytes()
+    assert b'{"shattered": 1}' in content
+    database.write_bytes(content.replace(b'{"shattered": 1}', b'("shattered": 1}'))
+    server.start()
+    page.open("#/events/" + damaged)
+    page.wait(lambda: page.text(".story .calm") == "None: the event is damaged, and is not delivered.")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         server = Server(sys.argv[1], folder)
@@ -164,5 +181,6 @@ if __name__ == "__main__":
                 the_story_goes_on_by_itself(browser)
                 the_state_follows_at_once(browser)
                 a_hidden_page_listens_to_nothing(browser)
+                an_event_without_deliveries_says_why(browser, server)
             finally:
                 server.kill()

@@ -64,7 +64,8 @@ export function story(root, { parameter: id, signal }) {
   /// - Parameter sums: the number of all deliveries in each state.
   function drawTimeline(event, sums) {
     const heading = h("h2", { id: "told" }, "Deliveries");
-    if (event.deliveries.length === 0) return show(timeline, heading, h("p.calm", event.attributes["herald.erased"] ? "None: the event was erased." : "None: no delegate subscribes to this event."));
+    if (event.deliveries.length === 0) return show(timeline, heading, h("p.calm", event.attributes["herald.damaged"] ? "None: the event is damaged, and is not delivered."
+      : event.attributes["herald.erased"] ? "None: the event was erased." : event.state ? "None yet." : "None: no delegate subscribes to this event."));
     const posted = Date.parse(event.time);
     const times = event.deliveries.flatMap((each) => [...each.history.map((one) => Date.parse(one.started_at) + one.duration_ms),
       each.next_attempt_at && Date.parse(each.next_attempt_at)]).filter(Boolean).map((time) => time - posted);
