@@ -24,17 +24,26 @@ HOPS = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 
 
 def proxy():
-    """A proxy that removes a prefix from paths, and responds with 404 outside of it. The second value takes the server."""
-    host = None
+    """A proxy that removes a prefix from paths, and responds with 404 outside of it.
+
+    The second value takes the server; the third one a status, with which the API is refused, or None.
+    """
+    host = refusal = None
 
     def pass_on_to(server):
         nonlocal host
         host = urllib.parse.urlsplit(server).netloc
 
+    def refuse(status):
+        nonlocal refusal
+        refusal = status
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def forward(self):
             if not self.path.startswith(PREFIX + "/"):
                 return self.send_error(404)
+            if refusal and self.path.startswith(PREFIX + "/v1/"):
+                return self.send_error(refusal)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             upstream = http.client.HTTPConnection(host, timeout=PATIENCE)
             try:
@@ -63,7 +72,7 @@ def proxy():
     listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listener.daemon_threads = True
     threading.Thread(target=listener.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{listener.server_port}{PREFIX}", pass_on_to
+    return f"http://127.0.0.1:{listener.server_port}{PREFIX}", pass_on_to, refuse
 
 
 def serve(program, folder, *arguments):
@@ -106,6 +115,17 @@ def the_tail_is_live(page):
     page.script("fetch('v1/events', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{\"type\": \"live.one\"}'})")
     page.see("live.one")
     assert page.console() == [], page.console()
+
+
+def a_proxy_without_its_server_is_a_lost_connection(page):
+    page.keys("go")
+    page.see("Event flow")
+    for status in (502, 503, 504):
+        page.refuse(status)
+        page.see("The connection to the server is lost.")
+        page.refuse(None)
+        page.wait(lambda: "is lost" not in page.text("#notice"))
+        assert "Event flow" in page.text("main") and "responded with status" not in page.text("main")
 
 
 def links_lead_below_the_prefix(page):
@@ -158,12 +178,13 @@ def an_event_source_reads_without_a_key(page):
 
 
 def use(program, steps, with_public_url):
-    url, pass_on_to = proxy()
+    url, pass_on_to, refuse = proxy()
     with tempfile.TemporaryDirectory() as folder:
         herald, server = serve(program, folder, *(["--public-url", url + "/"] if with_public_url else []))
         pass_on_to(server)
         try:
             with Browser(url) as browser:
+                browser.refuse = refuse
                 for step in steps:
                     print(step.__name__.replace("_", " "), "with --public-url" if with_public_url else "", flush=True)
                     step(browser)
@@ -173,6 +194,6 @@ def use(program, steps, with_public_url):
 
 
 if __name__ == "__main__":
-    use(sys.argv[1], (every_page_works, the_tail_is_live), False)
+    use(sys.argv[1], (every_page_works, the_tail_is_live, a_proxy_without_its_server_is_a_lost_connection), False)
     use(sys.argv[1], (every_page_works, the_tail_is_live, links_lead_below_the_prefix, a_portal_link_opens_the_dashboard,
                       an_event_source_reads_without_a_key), True)

@@ -29,16 +29,19 @@ async function send(method, path, body, headers = {}, shape = undefined) {
     options.body = typeof body === "string" ? body : write(body);
     options.headers["Content-Type"] = "application/json";
   }
-  let response, text;
+  let response, text, type;
   try {
     response = await fetch(path, options);
     text = await response.text();
+    type = response.headers.get("Content-Type") ?? "";
+    // The error of a proxy that does not reach the server.
+    if ([502, 503, 504].includes(response.status) && !type.includes("problem")) throw response;
   } catch {
     dispatchEvent(new CustomEvent("reached", { detail: false }));
     throw new Problem({ detail: "The server can't be reached." }, 0);
   }
   dispatchEvent(new CustomEvent("reached", { detail: true }));
-  const isJSON = response.headers.get("Content-Type")?.includes("json");
+  const isJSON = type.includes("json");
   let answer = text;
   try {
     if (isJSON) answer = read(text, response.ok ? shape : undefined);
