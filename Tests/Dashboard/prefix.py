@@ -153,8 +153,14 @@ def a_portal_link_opens_the_dashboard(page):
     assert link.startswith(page.server + "/?portal=app_") and "#/portal/" in link, link
     page.driver.delete_all_cookies()
     page.open("about:blank")
+    page.refuse(502)
     page.open(link)
+    page.see("The server can't be reached.")
+    assert page.hash().startswith("#/portal/")
+    # The page opens the link by itself when the server is back.
+    page.refuse(None)
     page.see("No webhooks yet")
+    assert page.hash() == "#/"
     assert page.script("return fetch('v1/session').then(answer => answer.json()).then(session => session.app)") == "shop"
     cookies = page.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"]
     assert [(each["name"], each["path"], each["secure"]) for each in cookies] == [("herald_session", PREFIX, False)], cookies

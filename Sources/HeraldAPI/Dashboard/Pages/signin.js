@@ -14,13 +14,15 @@ export async function whenSignedIn(start) {
   let refusal = null;
   const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
   if (link) {
-    // Removes the token from the URL and the history of the browser.
-    history.replaceState(null, "", "#/");
     try {
       if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });
     } catch (error) {
+      // The link stays for another attempt.
+      if (error.status === 0 || error.status === 429 || error.status >= 500) throw error;
       refusal = error.status === 401 ? "This link has expired. Request a new one." : error.message;
     }
+    // Removes the token from the URL and the history of the browser.
+    history.replaceState(null, "", "#/");
   }
   const session = await api.session();
   // A page of another origin may show this page in a frame: then it shows nothing but the session of a link. Who follows
