@@ -19,7 +19,7 @@ final class WorkLine: Sendable {
     private struct State {
         var waiting = TurnQueue<AppKey, Entry>()
         var bytes = 0
-        /// Of the apps with requests that wait.
+        /// The bytes of each app with requests that wait.
         var bytesOfApps: [AppKey: Int] = [:]
         var isEnded = false
         var thread: Thread?
