@@ -108,7 +108,7 @@ def an_app_is_made_limited_and_opened(page):
     page.press("table.apps tbody tr:first-child", "Dashboard link")
     page.see("The dashboard of shop")
     assert "#/portal/" in page.text(".secret pre")
-    page.press("table.apps tbody tr:first-child", "Change")
+    page.press("table.apps tbody tr:first-child", "Edit")
     page.fill("field-events_per_second", "")
     page.fill("field-max_delegates", "3")
     page.click("Save")

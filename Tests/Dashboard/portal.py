@@ -202,6 +202,38 @@ def without_a_session_the_language_is_the_browsers(page, _):
     page.check_accessibility()
 
 
+def operators_read_the_language_of_their_browser(page, _):
+    """It is German since the step before. Data that equals a text of the pages stays as it is."""
+    ask(page, "/v1/apps", {"name": "events"})
+    ask(page, "/v1/keys", {"name": "Events", "scopes": ["read"]})
+    ask(page, "/v1/delegates", {"url": "http://127.0.0.1:9/all", "description": "Events", "retry_schedule": []})
+    ask(page, "/v1/event-types/order.paid", {"description": "Overview", "example": {"amount": 1}}, "PUT")
+    event = ask(page, "/v1/events", {"type": "order.paid", "subject": "Events", "data": "Events"})["id"]
+    page.open("#/")
+    page.see("Zugangsschlüssel")
+    page.check_accessibility()
+    page.fill("access-key", page.key, enter=True)
+    page.see("Fluss der Ereignisse")
+    assert page.attribute("nav", "aria-label") == "Seiten"
+    page.wait(lambda: "App: events" in page.script("return [...document.querySelectorAll('#acting option')].map((each) => each.text)"))
+    for place, words, data, shown in (
+        ("", "Ereignisse pro Sekunde", ".told .clip", "Events"), ("delegates", "Neuer Empfänger", "td.first a", "Events"), ("events", "Ereignis senden", "td:nth-child(3)", "Events"),
+        ("events/" + event, "Roh", ".facts a", "Events"), ("deliveries", "Letzter Fehler", "td.first span", "Events"), ("types", "Typ beschreiben", "td:nth-child(2)", "Overview"),
+        ("types/order.paid", "Das Beispiel senden", "main p.address", "Overview"), ("post", "Probelauf", None, None), ("server", "Neuer Schlüssel", "table.access .strong", "Events"),
+        ("server/apps", "Neue App", "table.apps .strong", "events"), ("server/changes", "Änderung", None, None), ("server/storage", "Letzter Commit", None, None),
+    ):
+        page.open("#/" + place)
+        page.see(words)
+        if data:
+            page.wait(lambda data=data, shown=shown: shown in page.texts(data), f"{shown} in {data}")
+        lines = page.text("header, main").splitlines()
+        for english in ("Delegate", "Deliveries", "Keys", "Key", "New", "Edit", "Never", "never", "ago", "Published", "State", "None", "Last", "Sign", "would", "Publish"):
+            assert not any(english in line.split() for line in lines), (place, english, lines)
+    page.open("#/server")
+    page.wait(lambda: "events" in page.script("return [...document.querySelectorAll('#app option')].map((each) => each.text)"))
+    page.check_fit(("", "post", "types", "server", "server/apps", "server/changes", "server/storage"), SIZES)
+
+
 if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         browser.key = sys.argv[2]
@@ -209,7 +241,7 @@ if __name__ == "__main__":
         for step in (
             an_app_is_dressed, its_users_see_its_name_color_and_language, no_text_of_the_pages_is_left_in_english, its_pages_are_accessible,
             what_the_server_refuses_is_said_in_its_language, only_pages_that_it_names_may_frame_it, a_frame_does_not_show_the_session_of_a_key,
-            without_a_session_the_language_is_the_browsers,
+            without_a_session_the_language_is_the_browsers, operators_read_the_language_of_their_browser,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser, other)

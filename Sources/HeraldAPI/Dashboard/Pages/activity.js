@@ -1,9 +1,8 @@
 // Events and attempts of all nodes over an hour, a day or a week, as bars.
 
 import { api } from "./api.js";
-import { drawing, h, s, show } from "./dom.js";
+import { drawing, h, s, show, t } from "./dom.js";
 import { keep } from "./live.js";
-import { t } from "./texts.js";
 import { count, duration, plural } from "./format.js";
 
 const hour = 3600 * 1000;

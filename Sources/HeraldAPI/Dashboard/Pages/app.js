@@ -4,9 +4,8 @@
 import { may } from "./access.js";
 import { actOn, acting, api, Problem } from "./api.js";
 import { windowTitle } from "./appearance.js";
-import { button, h, notice } from "./dom.js";
+import { button, h, notice, t } from "./dom.js";
 import "./live.js";
-import { t } from "./texts.js";
 import { whenSignedIn } from "./signin.js";
 
 // Pages are loaded when they are first shown: the function `name` of the file of this name.
@@ -97,7 +96,7 @@ async function offerApps() {
   const names = new Set(["default", ...(await api.apps()).data.map((each) => each.name)]);
   if (acting && !names.has(acting)) return choose("default");
   apps.hidden = names.size < 2;
-  apps.replaceChildren(...[...names].map((name) => h("option.data", { value: name, selected: name === (acting ?? "default") }, `App: ${name}`)));
+  apps.replaceChildren(...[...names].map((name) => h("option", { value: name, selected: name === (acting ?? "default") }, t("App: {}", name))));
 }
 
 const act = (app) => actOn(app === "default" ? null : app);

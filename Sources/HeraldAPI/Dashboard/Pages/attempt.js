@@ -1,7 +1,6 @@
 // One attempt: an HTTP request, its phases and its response.
 
-import { drawing, h, s, to } from "./dom.js";
-import { t } from "./texts.js";
+import { drawing, h, s, to, t } from "./dom.js";
 import { state, duration, clock, failure } from "./format.js";
 
 const phases = ["lookup", "connect", "tls", "first_byte"];

@@ -1,8 +1,7 @@
 // A change of many deliveries: counted, confirmed, made in parts, and ended at any time.
 
 import { api } from "./api.js";
-import { h, show, notice, confirm } from "./dom.js";
-import { t } from "./texts.js";
+import { h, show, notice, confirm, t } from "./dom.js";
 import { count, plural } from "./format.js";
 
 /// So few that each request takes a moment.

@@ -1,6 +1,6 @@
 // Four small charts with a common time axis. One crosshair reads all four at once.
 
-import { drawing, h, s } from "./dom.js";
+import { drawing, h, s, t } from "./dom.js";
 import { rate, duration } from "./format.js";
 import { scale, area, line } from "./svg.js";
 
@@ -70,7 +70,7 @@ export class Charts {
       const places = points.map((each) => [x(each.time), y(each[key])]);
       const nearest = points.reduce((best, each) =>
         !best || Math.abs(each.time - wanted) < Math.abs(best.time - wanted) ? each : best, null);
-      start.textContent = `${duration(span)} ago`;
+      start.textContent = t("{} ago", duration(span));
       value.textContent = nearest ? words(nearest[key]) : "–";
       graph.replaceChildren(...[
         s("line", { x1: 0, x2: width, y1: height - 1, y2: height - 1, class: "base" }),

@@ -2,9 +2,8 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, to } from "./dom.js";
+import { h, show, empty, to, t } from "./dom.js";
 import { choice } from "./form.js";
-import { t } from "./texts.js";
 import { keep } from "./live.js";
 import { number, pages, table } from "./pages.js";
 import { state, name, address, count, duration, plural, moment, failure, sentence, retries, statuses as states } from "./format.js";
@@ -48,7 +47,7 @@ export function delegates(root, { parameter, signal }) {
 
   /// The last failed attempt, or else why it is not active.
   const error = (each, failed) => (failed || each.status_reason) && h("div.sub.muted", { title: sentence(each.status_reason) },
-    failed ? [t(failure(failed)), ", ", moment(failed.started_at)] : sentence(each.status_reason));
+    failed ? [failure(failed), ", ", moment(failed.started_at)] : sentence(each.status_reason));
 
   function row(each) {
     const [success, p95, status] = cells(each);

@@ -3,11 +3,10 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { bulk } from "./bulk.js";
-import { h, show, button, to } from "./dom.js";
+import { h, show, button, to, t } from "./dom.js";
 import { errors, filters } from "./filters.js";
 import { number, pages, table } from "./pages.js";
 import { state, moment, receiver, count, sentence, failure } from "./format.js";
-import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
 const pageSize = 100;

@@ -2,6 +2,8 @@
 
 import { t } from "./texts.js";
 
+export { t };
+
 const svgNamespace = "http://www.w3.org/2000/svg";
 
 /// An HTML element: `p.muted.small` is one with two classes. Its properties are the first argument, if that is an object.

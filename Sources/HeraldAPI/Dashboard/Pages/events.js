@@ -2,13 +2,12 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, show, empty, button, to } from "./dom.js";
+import { h, show, empty, button, to, t } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
 import { table } from "./pages.js";
 import { scheduled } from "./scheduled.js";
-import { t } from "./texts.js";
 import { local } from "./times.js";
 
 /// The rows of a live list: more of them than fit on a screen only cost time.
@@ -40,7 +39,7 @@ export function events(root, { query, signal }) {
   const pause = h("button", { "aria-pressed": "false", onclick: () => {
     isPaused = !isPaused;
     pause.ariaPressed = String(isPaused);
-    pause.textContent = isPaused ? "❚❚ Paused" : "Pause";
+    pause.textContent = t(isPaused ? "❚❚ Paused" : "Pause");
     if (!isPaused) release();
   } }, "Pause");
   const fresh = h("div.fresh", { role: "status" });

@@ -1,7 +1,6 @@
 // The flow of events: types on the left, delegates on the right, ribbons with widths by rate.
 
-import { drawing, h, s, show, to } from "./dom.js";
-import { t } from "./texts.js";
+import { drawing, h, s, show, to, t } from "./dom.js";
 import { curve, ribbon } from "./svg.js";
 import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 

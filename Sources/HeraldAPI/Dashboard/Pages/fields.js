@@ -1,9 +1,8 @@
 // The settings of a delegate as a form: fields, parsing, and errors.
 
 import { api } from "./api.js";
-import { h, invalid } from "./dom.js";
+import { h, invalid, t } from "./dom.js";
 import { field as row } from "./form.js";
-import { t } from "./texts.js";
 import { Stored, indented, mistake } from "./json.js";
 import { Recipe } from "./recipe.js";
 

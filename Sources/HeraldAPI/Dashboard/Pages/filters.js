@@ -1,6 +1,6 @@
 // The filters of a list, which are part of the URL: fields and selections that change it.
 
-import { h } from "./dom.js";
+import { h, t } from "./dom.js";
 
 const pause = 400;
 
@@ -20,7 +20,7 @@ export function filters(page, query, fields, others = []) {
     const value = query.get(each.id) ?? "";
     const input = each.options
       ? h("select", { id: each.id, "aria-label": each.label }, Object.entries(complete(each.options, value)).map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
-      : h("input", { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, value: each.show?.(value) ?? value, autocomplete: "off", spellcheck: "false", title: each.title ?? each.label });
+      : h("input", { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, value: each.show?.(value) ?? value, autocomplete: "off", spellcheck: "false", title: t(each.title ?? each.label) });
     inputs.set(each.id, { input, read: each.read ?? ((text) => text.trim()) });
     return each.type ? h("label", each.label, " ", input) : input;
   }));

@@ -1,7 +1,7 @@
 // The nodes that share the store, their shards, and what moved when.
 
 import { api } from "./api.js";
-import { drawing, h, s, show } from "./dom.js";
+import { drawing, h, s, show, t } from "./dom.js";
 import { keep } from "./live.js";
 import { state, moment, count } from "./format.js";
 import { cell, number, table } from "./pages.js";
@@ -26,8 +26,8 @@ const hue = (id, all) => `hue${(all.length - 1 - all.findIndex((each) => each.id
 const name = (each) => each.name.replace(/^herald, /, "");
 
 const row = (each, hue) => h("tr",
-  h("td.first", h("span.strong", name(each)),
-    h("div.sub.mono.muted", each.id, each.is_self && " · shows this page")),
+  h("td.first", h("span.strong.data", name(each)),
+    h("div.sub.mono.muted", each.id, each.is_self && t(" · shows this page"))),
   number("version", each.version),
   cell("shards", count(each.shards.length), strip(each.shards, hue)),
   number("behind", each.lag_events === null ? "–" : count(each.lag_events)),
@@ -51,5 +51,5 @@ const reasons = { given: "gave them", lost: "its session had ended" };
 
 const party = (id, all) => {
   const node = all.find((each) => each.id === id);
-  return node ? name(node) : id ? h("span.mono", id) : "–";
+  return node ? new Text(name(node)) : id ? h("span.mono", id) : "–";
 };

@@ -2,10 +2,9 @@
 
 import { curl, may } from "./access.js";
 import { acting, api, matches } from "./api.js";
-import { h, show, empty, fails, notice, button } from "./dom.js";
+import { h, show, empty, fails, notice, button, t } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, retries, flow as limit, statuses as order } from "./format.js";
-import { t } from "./texts.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
@@ -98,7 +97,7 @@ function needs(isUsed, ill, late, lost, others, act) {
     ill.next_cursor && h("p", h("a", { href: "#/delegates", key: "ill" }, "All delegates, failing first"))];
 }
 
-const other = ({ name, lost, ill }) => h("div.card.row", h("strong.data", `App: ${name}`), lost > 0 && h("span", `${plural(lost, "delivery")} given up`), ill > 0 && h("span", `${plural(ill, "delegate")} not active`),
+const other = ({ name, lost, ill }) => h("div.card.row", h("strong", t("App: {}", name)), lost > 0 && h("span", t("{} given up", plural(lost, "delivery"))), ill > 0 && h("span", t("{} not active", plural(ill, "delegate"))),
   button("app" + name, "Show", () => dispatchEvent(new CustomEvent("app", { detail: name }))));
 
 /// The deliveries that are given up, by delegate, with the last error of each.
@@ -113,10 +112,10 @@ const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" }
 const card = (each, act) => h("li.card",
   h("div.row", state(each.seconds ? "behind" : each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong data", key: each.id }, name(each)),
     address(each.url, 32)),
-  h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", t("Last error"), ": ", t(failure(each.last)), "."]),
+  h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", "Last error", ": ", failure(each.last), "."]),
   h("p.muted", each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",
     t("{} behind", backlog(each.lag)), ", ", retries(each), ".",
-    each.seconds && each.flow.limited_by && [" ", t("Limited by"), ": ", limit(each.flow), "."]),
+    each.seconds && each.flow.limited_by && [" ", "Limited by", ": ", limit(each.flow), "."]),
   h("div.actions",
     may("manage") && !each.seconds && button("try" + each.id, each.status === "failing" ? "Probe now" : "Resume",
       () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.")),

@@ -1,7 +1,7 @@
 // Publishing an event manually, from a template, with a dry run.
 
 import { api } from "./api.js";
-import { h, invalid, show, to } from "./dom.js";
+import { h, invalid, show, to, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { plural } from "./format.js";
 import { choice } from "./form.js";
@@ -82,10 +82,10 @@ export function post(root, { query }) {
 function lineOf(text, pointer) {
   const key = pointer?.split("/").filter((each) => each && !/^\d+$/.test(each)).at(-1);
   const place = key ? text.indexOf(`"${key.replaceAll("~1", "/").replaceAll("~0", "~")}"`) : -1;
-  return place < 0 ? "" : `Line ${text.slice(0, place).split("\n").length}: `;
+  return place < 0 ? "" : t("Line {}: ", text.slice(0, place).split("\n").length);
 }
 
 export const outcome = ({ matching, not_matching: others, delegates, warnings }) => [
-  h("h2", `${plural(matching, "delegate")} would receive it, ${plural(others, "other")} would not`),
+  h("h2", t("{} would receive it, {} would not", plural(matching, "delegate"), plural(others, "other"))),
   warnings?.map((each) => h("p.error", `${each.pointer} ${each.detail}`)),
   explained(delegates.slice(0, 200))];

@@ -2,11 +2,10 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, code, invalid } from "./dom.js";
+import { h, show, code, invalid, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { area, choice, field as row, line } from "./form.js";
 import { Stored, indented, members, mistake } from "./json.js";
-import { t } from "./texts.js";
 
 /// A field of a preset. `pointer`: of its setting. `make`: the value there.
 const field = (name, title, pointer, hint = "", make = (text) => text) => ({ name, title, pointer, hint, make });

@@ -2,11 +2,10 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, notice, confirm } from "./dom.js";
+import { h, show, notice, confirm, t } from "./dom.js";
 import { choice, openForm, row } from "./form.js";
 import { keep } from "./live.js";
 import { backlog, moment, plural } from "./format.js";
-import { t } from "./texts.js";
 import { choices, time } from "./times.js";
 
 

@@ -2,10 +2,9 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { confirm, h, notice, to } from "./dom.js";
+import { confirm, h, notice, to, t } from "./dom.js";
 import { cut, moment } from "./format.js";
 import { pages, table } from "./pages.js";
-import { t } from "./texts.js";
 
 /// Fills `root` with the scheduled events, the earliest first; with nothing if there are none.
 export function scheduled(root, subject, signal) {

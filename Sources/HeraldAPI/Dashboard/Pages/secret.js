@@ -1,7 +1,6 @@
 // A secret, shown once, with code that verifies its signatures.
 
-import { t } from "./texts.js";
-import { h, code } from "./dom.js";
+import { h, code, t } from "./dom.js";
 
 const samples = {
   Node: (secret) => `// npm install standardwebhooks

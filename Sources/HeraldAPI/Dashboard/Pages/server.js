@@ -3,7 +3,7 @@
 import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { acting, api } from "./api.js";
-import { h, show, confirm, code, button, fails, pairs } from "./dom.js";
+import { h, show, confirm, code, button, fails, pairs, t } from "./dom.js";
 import { row, line, area, choice, integer, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
@@ -27,7 +27,7 @@ function parts(root, words, action) {
   return { outcome, list };
 }
 
-const secret = (label, title, words, text) => h("section.secret", { "aria-label": label }, h("h2", title),
+const secret = (label, title, words, text) => h("section.secret", { "aria-label": label }, h("h2.data", title),
   h("p", h("strong", "This is shown once."), words), code(text));
 
 const actions = (...buttons) => h("td", h("div.row", buttons));
@@ -46,7 +46,7 @@ const lifetimes = [["", "Never"], ["7", "In a week"], ["90", "In 90 days"], ["36
 async function keys(root, signal) {
   const all = await api.apps();
   if (signal.aborted) return;
-  const app = choice([...all.data].reverse().map((each) => [each.name, each.name]), acting ?? "default", { id: "app", onchange: () => again() });
+  const app = choice([...all.data].reverse().map((each) => [each.name, new Text(each.name)]), acting ?? "default", { id: "app", onchange: () => again() });
   root.append(h("div.filters", h("label", { for: "app" }, "Keys of the app"), app));
   const { outcome, list } = parts(root, "New key", create);
   const again = pages(list, signal, {
@@ -65,11 +65,11 @@ async function keys(root, signal) {
     cell("ends", each.expires_at ? moment(each.expires_at) : "never"),
     actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
 
-  const once = (made) => show(outcome, secret("The key", made.name || "The new key", " Keep it where programs keep their secrets.", made.key));
+  const once = (made) => show(outcome, secret("The key", made.name || t("The new key"), " Keep it where programs keep their secrets.", made.key));
 
   function create() {
     const [name, allows, ends] = [line(), choice(scopes), choice(lifetimes)];
-    openForm(`New key of the app ${app.value}`, [row("name", "Name", name, "Who uses it."), row("scopes", "Allows", allows), row("expires_at", "Ends", ends)], "Create", async () => {
+    openForm(t("New key of the app {}", app.value), [row("name", "Name", name, "Who uses it."), row("scopes", "Allows", allows), row("expires_at", "Ends", ends)], "Create", async () => {
       const made = await api.createKey({ name: name.value, scopes: allows.value.split(","), app: app.value,
         expires_at: ends.value ? new Date(Date.now() + ends.value * day).toISOString() : null });
       once(made);
@@ -80,16 +80,16 @@ async function keys(root, signal) {
   }
 
   async function rotate(each) {
-    if (!await confirm(`Replace “${title(each)}”? The old key works for one more day. ${used(each)}`, "Rotate")) return;
+    if (!await confirm(t("Replace “{}”? The old key works for one more day. {}", title(each), used(each)), "Rotate")) return;
     await attempt(async () => once(await api.rotateKey(each.id, app.value)), again);
   }
 
   async function revoke(each) {
-    if (!await confirm(`Revoke “${title(each)}”? Programs and pages that use it are refused from now on. ${used(each)}`, "Revoke")) return;
+    if (!await confirm(t("Revoke “{}”? Programs and pages that use it are refused from now on. {}", title(each), used(each)), "Revoke")) return;
     await attempt(() => api.revokeKey(each.id), again);
   }
 
-  const used = (each) => (each.last_used_at ? `It was last used ${moment(each.last_used_at).textContent}.` : "It was never used.");
+  const used = (each) => (each.last_used_at ? t("It was last used {}.", moment(each.last_used_at).textContent) : t("It was never used."));
 }
 
 // MARK: Apps
@@ -101,12 +101,12 @@ function apps(root, signal) {
     read: (cursor) => api.apps({ cursor }),
     older: "Older apps",
     draw: (found) => table("apps", ["App", "Events", "Stored", "Limits", "Made", "Actions"], found.map((each) => h("tr",
-      h("td.first", h("span.strong", each.name), h("div.sub.mono.muted", each.id)),
+      h("td.first", h("span.strong.data", each.name), h("div.sub.mono.muted", each.id)),
       cell("events", count(each.stored_events)), cell("stored", size(each.stored_bytes)),
       cell("limits", limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
         limit(each.max_stored_bytes, size(each.max_stored_bytes)), [each.max_delegates, each.events_per_second, each.max_stored_bytes].every((value) => value === null) && "none"),
       cell("made", moment(each.created_at)),
-      actions(button("edit" + each.id, "Change", () => edit(each)), button("link" + each.id, "Dashboard link", () => link(each)),
+      actions(button("edit" + each.id, "Edit", () => edit(each)), button("link" + each.id, "Dashboard link", () => link(each)),
         each.name !== "default" && button("delete" + each.id, "Delete", () => remove(each), "danger"))))),
   });
 
@@ -118,11 +118,11 @@ function apps(root, signal) {
     const logo = h("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
     const drop = h("input", { type: "checkbox" });
     const none = "Empty: no limit.";
-    openForm(app ? `Change ${app.name}` : "New app", [...(app?.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
+    openForm(app ? t("Edit {}", app.name) : "New app", [...(app?.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
       row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
       row("max_stored_bytes", "Bytes that its events may take", bytes, none),
       row("portal-title", "Name on the pages of its links", title, "Empty: Herald."), row("portal-color", "Color of buttons", color, "#0b5cad; dark enough for white text."),
-      row("portal-logo", "Logo", logo, "PNG, JPEG, GIF or WebP, at most 18 KB." + (portal.logo ? " There is one." : "")), ...(portal.logo ? [row("drop", "Remove the logo", drop)] : []),
+      row("portal-logo", "Logo", logo, ["PNG, JPEG, GIF or WebP, at most 18 KB.", portal.logo && " There is one."]), ...(portal.logo ? [row("drop", "Remove the logo", drop)] : []),
       row("portal-language", "Language", language), row("portal-frame_origins", "Pages that may frame it", origins, "Origins, one per line: https://shop.example")], app ? "Save" : "Create", async () => {
       const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
         portal: { title: title.value.trim() || null, color: color.value.trim() || null, language: language.value, frame_origins: origins.value.split(/\s+/).filter(Boolean),
@@ -140,12 +140,12 @@ function apps(root, signal) {
   async function link(app) {
     await attempt(async () => {
       const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 });
-      show(outcome, secret("The link", `The dashboard of ${app.name}`, " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
+      show(outcome, secret("The link", t("The dashboard of {}", app.name), " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
     }, again);
   }
 
   async function remove(app) {
-    if (!await confirm(`Delete ${app.name}? Its delegates, keys and streams end at once, and its ${plural(app.stored_events, "event")} cannot be read any more.`, "Delete")) return;
+    if (!await confirm(t("Delete {}? Its delegates, keys and streams end at once, and {} cannot be read any more.", app.name, plural(app.stored_events, "event")), "Delete")) return;
     await attempt(() => api.deleteApp(app.id), again);
   }
 }
@@ -165,7 +165,7 @@ function changes(root, signal) {
       : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr",
         h("td", moment(each.time)), h("td.first.mono.address", each.action), h("td.mono.address", { "data-label": "of" }, subject(each.target)),
         h("td.address", { "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div.sub.mono.muted", each.address)),
-        cell("app", names.get(each.app) ?? each.app))))),
+        h("td.data", { "data-label": "app" }, names.get(each.app) ?? each.app))))),
   });
 }
 
@@ -179,7 +179,7 @@ function storage(root, signal) {
   const [facts, sharing] = [h("div"), h("div")];
   root.append(facts, sharing);
   nodes(sharing, signal);
-  const budget = ({ bytes, max_bytes: most, max_age_seconds: age }) => [size(bytes), most !== null && ` of ${size(most)}`, age !== null && `, kept for ${duration(age * 1000)}`];
+  const budget = ({ bytes, max_bytes: most, max_age_seconds: age }) => [size(bytes), most !== null && t(" of {}", size(most)), age !== null && t(", kept for {}", duration(age * 1000))];
   keep(async () => {
     const found = await api.storage();
     const removed = found.removed.filter((each) => each.count > 0);
@@ -187,6 +187,6 @@ function storage(root, signal) {
       h("dl.facts", pairs([["Events", budget(found.events)], ["Attempts", budget(found.attempts)], ["Free in the file", size(found.free_bytes)], ["Write-ahead log", size(found.log_bytes)],
         ["Last commit", moment(found.last_commit_at)], ["Last checkpoint", moment(found.last_checkpoint_at)], ["Last backup", found.last_backup_at ? moment(found.last_backup_at) : "none"],
         ...(found.failed_backups > 0 ? [["Failed backups", count(found.failed_backups)]] : [])])),
-      removed.length > 0 && [h("h2", "Removed by retention"), h("ul.changes", removed.map((each) => h("li", `${count(each.count)} ${each.what}, by ${each.cause}`)))]);
+      removed.length > 0 && [h("h2", "Removed by retention"), h("ul.changes", removed.map((each) => h("li", t("{} {}, by {}", count(each.count), t(each.what), t(each.cause)))))]);
   }, 5000, signal, fails(facts));
 }

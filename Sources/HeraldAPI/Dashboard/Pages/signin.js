@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { setAccess } from "./access.js";
 import { dress, isPortalPage, windowTitle } from "./appearance.js";
-import { confirm, h, invalid, notice } from "./dom.js";
+import { confirm, h, invalid, notice, t } from "./dom.js";
 import { speak } from "./texts.js";
 
 const main = document.getElementById("main");
@@ -28,7 +28,8 @@ export async function whenSignedIn(start) {
   // A page of another origin may show this page in a frame: then it shows nothing but the session of a link. Who follows
   // links has no key.
   const isClosed = top !== self ? !session.portal : (link || isPortalPage()) && session.key_required && !session.signed_in;
-  await speak(isClosed ? navigator.language.slice(0, 2) : session.appearance?.language);
+  // An app chooses the language of its portal.
+  await speak(session.portal ? session.appearance?.language : navigator.language.slice(0, 2));
   if (refusal) notice(refusal);
   if (isClosed) return main.replaceChildren(h("h1.page", "Open this page with a new link."));
   if (session.key_required && !session.signed_in) return ask(start);
@@ -52,7 +53,7 @@ async function mayReplaceSession(link) {
   const app = await api.appOf({ portal_link: link });
   const current = await api.session();
   if (!current.signed_in || (current.portal && current.app === app)) return true;
-  return confirm(`This link opens the dashboard of the app ${app}. You are signed in to the app ${current.app}, and would be signed out there.`, `Open ${app}`);
+  return confirm(t("This link opens the dashboard of the app {}. You are signed in to the app {}, and would be signed out there.", app, current.app), t("Open {}", app));
 }
 
 signOut.addEventListener("click", async () => {
@@ -64,7 +65,7 @@ signOut.addEventListener("click", async () => {
 addEventListener("unauthorized", () => location.reload());
 
 function ask(start) {
-  document.title = windowTitle("Sign in");
+  document.title = windowTitle(t("Sign in"));
   const input = h("input", { id: "access-key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true, "aria-describedby": "key-error" });
   const wrong = h("p.error", { id: "key-error", role: "alert" });
   const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,
@@ -78,7 +79,7 @@ function ask(start) {
     try {
       await api.signIn({ key: input.value.trim() });
     } catch (error) {
-      wrong.textContent = error.status === 401 ? "This key is unknown or has expired." : error.message;
+      wrong.textContent = t(error.status === 401 ? "This key is unknown or has expired." : error.message);
       invalid(input, true);
       return input.focus();
     }

@@ -2,8 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { drawing, h, s, show, empty, fails, to } from "./dom.js";
-import { t } from "./texts.js";
+import { drawing, h, s, show, empty, fails, to, t } from "./dom.js";
 import { members } from "./json.js";
 import { follow, keep } from "./live.js";
 import { state as shape, moment, pretty, plural, duration } from "./format.js";

@@ -2,13 +2,12 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, s, show, notice, confirm, button, copyButton, pairs, to } from "./dom.js";
+import { h, s, show, notice, confirm, button, copyButton, pairs, to, t } from "./dom.js";
 import { follow, keep } from "./live.js";
 import { state, tone, moment, receiver, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
 import { bulk } from "./bulk.js";
 import { explained } from "./explained.js";
-import { t } from "./texts.js";
 import { scale } from "./svg.js";
 
 const pageSize = 100;
@@ -41,7 +40,7 @@ export function story(root, { parameter: id, signal }) {
         counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
         button("all", "Redeliver to all", () => toAll(counts)))),
     h("dl.facts", pairs([event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: to("events?subject=", event.subject), class: "mono" }, event.subject)],
-      ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span.mono.small", String(value))])]
+      ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [new Text(key), h("span.mono.small", String(value))])]
       .filter(([, value]) => value))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
     drawBody(event);

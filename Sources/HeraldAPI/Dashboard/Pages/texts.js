@@ -13,6 +13,7 @@ export async function speak(wanted) {
   document.documentElement.lang = wanted;
   numbers = formatOf(wanted);
   for (const each of document.querySelectorAll("nav span, .skip, #sign-out")) each.textContent = t(each.textContent);
+  for (const each of document.querySelectorAll("[aria-label]")) each.ariaLabel = t(each.ariaLabel);
 }
 
 /// A text in the language of the pages, with values for each `{}`. One that the table lacks stays as it is.

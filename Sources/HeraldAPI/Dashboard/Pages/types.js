@@ -2,12 +2,11 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, notice, confirm, button, fails, to } from "./dom.js";
+import { h, show, empty, notice, confirm, button, fails, to, t } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
 import { count, moment, pretty } from "./format.js";
-import { t } from "./texts.js";
 import { number, pages, table } from "./pages.js";
 import { activity } from "./activity.js";
 import { outcome } from "./post.js";
@@ -82,7 +81,7 @@ function edit(found, etag, then) {
     row("description", "Description", words), row("example", "Example of its data", example, "JSON."), row("schema", "Schema of its data", schema, "JSON Schema; empty: none."),
     row("check", "Data of published events", check), row("assert_formats", "Formats in the schema", formats)], "Save", async () => {
     const name = found?.type ?? type.value.trim();
-    if (!name) throw Object.assign(new Error(), { errors: [{ pointer: "/type", detail: "is required" }] });
+    if (!name) throw Object.assign(new Error(), { errors: [{ pointer: "/type", detail: t("is required") }] });
     const { answer } = await api.describe(name, { description: words.value, example: json("example", example), schema: json("schema", schema), check: check.value,
       assert_formats: formats.value === "true" }, etag);
     const parts = answer.unchecked ?? [];
