@@ -60,7 +60,7 @@ struct BlockTable {
     }
 
     /// The blocks of the whole log, from its first event to the last one. Counts and stores full blocks that are
-    /// missing: the process may have ended before it stored them.
+    /// missing: the process may have ended before it stored them. A connection that only reads stores none.
     static func all(
         _ connection: Connection, first: LogPosition, head: LogPosition
     ) throws(StoreError) -> [AppBlock] {
@@ -72,7 +72,7 @@ struct BlockTable {
         let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
         for block in stride(from: next, through: last, by: 1) {
             let found = try table.found(in: block)
-            if block < last { try table.keep(block, found) }
+            if block < last, connection.access == .readWrite { try table.keep(block, found) }
             blocks += found
         }
         return blocks

@@ -18,6 +18,7 @@ final class Connection {
     static let readSeconds: Int64 = 30
 
     let path: String
+    let access: Access
     /// Used by `Statement` only.
     let handle: OpaquePointer
     /// SQLite writes it after each commit.
@@ -51,6 +52,7 @@ final class Connection {
             throw error
         }
         self.path = path
+        self.access = access
         handle = opened
         logPagesCell = .allocate(capacity: 1)
         logPagesCell.initialize(to: 0)

@@ -11,37 +11,10 @@ extension SQLiteStore {
         _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
         cache: Int = Caches().writer
     ) throws(StoreError) -> Connection {
-        if let state = try MoveMark.read(folder) { throw state.error(folder.path) }
+        if try !checkFiles(folder, extent.bound, logWasInUse: lock.logWasInUse) { try create(folder, cache: cache) }
         let logSize = folder.size(folder.log)
-        if folder.size(folder.database) == nil {
-            // Never create a new database in place of a lost one.
-            if let logSize, logSize > 0 {
-                throw .corrupt(path: folder.database, reason: "it is missing, but its log herald.db-wal is there")
-            }
-            try create(folder, cache: cache)
-        }
-        try folder.checkHeader()
-        if lock.logWasInUse && logSize == nil {
-            throw .corrupt(
-                path: folder.database,
-                reason: "its log herald.db-wal, with the last commits before a crash, is missing. Put it back; or put "
-                    + "herald.db from a backup into an empty folder")
-        }
-
-        // Before SQLite reads the log: it would ignore everything after a damaged page.
-        if let problem = try LogScan.problem(in: folder, extent.bound, wasInUse: false) {
-            throw .logDamaged(path: folder.log, reason: problem)
-        }
-
         let connection = try Connection(path: folder.database, .readWrite)
-        _ = try Schema.version(connection)
-        // The first statements detected a short file and a damaged schema; this detects most other damage.
-        if (folder.size(folder.database) ?? 0) + (logSize ?? 0) < checkedBytes {
-            let verdict = try connection.text("PRAGMA quick_check(1)") ?? "no answer"
-            guard verdict == "ok" else { throw .corrupt(path: folder.database, reason: verdict) }
-        }
-
-        let isSealed = try sealing(connection, opens: columnSealer)
+        let isSealed = try check(connection, folder, opens: columnSealer)
 
         try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
         try Schema.migrate(connection)
@@ -59,6 +32,49 @@ extension SQLiteStore {
         try folder.sync()
         try lock.write(logInUse: true)
         return connection
+    }
+
+    /// Checks all that is visible without SQLite. Changes nothing.
+    /// - Returns: whether there is a database.
+    static func checkFiles(
+        _ folder: StoreFolder, _ bound: LogExtent.Bound, logWasInUse: Bool
+    ) throws(StoreError) -> Bool {
+        if let state = try MoveMark.read(folder) { throw state.error(folder.path) }
+        let logSize = folder.size(folder.log)
+        let isThere = folder.size(folder.database) != nil
+        if isThere {
+            try folder.checkHeader()
+        } else if let logSize, logSize > 0 {
+            // Never create a new database in place of a lost one.
+            throw .corrupt(path: folder.database, reason: "it is missing, but its log herald.db-wal is there")
+        }
+        if logWasInUse && logSize == nil {
+            throw .corrupt(
+                path: folder.database,
+                reason: "its log herald.db-wal, with the last commits before a crash, is missing. Put it back; or put "
+                    + "herald.db from a backup into an empty folder")
+        }
+        // Before SQLite reads the log: it would ignore everything after a damaged page.
+        if let problem = try LogScan.problem(in: folder, bound, wasInUse: false) {
+            throw .logDamaged(path: folder.log, reason: problem)
+        }
+        return isThere
+    }
+
+    /// Checks an open database. Changes nothing.
+    /// - Returns: whether it is sealed.
+    static func check(
+        _ connection: Connection, _ folder: StoreFolder, opens columnSealer: ColumnSealer
+    ) throws(StoreError) -> Bool {
+        if try Schema.version(connection) == 0, try connection.integer("SELECT count(*) FROM sqlite_schema") > 0 {
+            throw .corrupt(path: folder.database, reason: "it has tables, but its schema version is 0")
+        }
+        // The first statements detected a short file and a damaged schema; this detects most other damage.
+        if (folder.size(folder.database) ?? 0) + (folder.size(folder.log) ?? 0) < checkedBytes {
+            let verdict = try connection.text("PRAGMA quick_check(1)") ?? "no answer"
+            guard verdict == "ok" else { throw .corrupt(path: folder.database, reason: verdict) }
+        }
+        return try sealing(connection, opens: columnSealer)
     }
 
     /// After a crash in here there is no `herald.db`, and the next start creates it again.

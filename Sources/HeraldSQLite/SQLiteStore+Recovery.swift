@@ -4,7 +4,7 @@ import HeraldStore
 
 extension SQLiteStore {
     /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with
-    /// the length of the log.
+    /// the length of the log. A connection that only reads changes nothing.
     static func recovery(
         _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
     ) throws(StoreError) -> Recovery {
@@ -61,9 +61,10 @@ extension SQLiteStore {
         guard last > 1_000 else { return try delegates(connection, columnSealer, .min...last) }
         let middle = last / 2
         let path = connection.path
+        let access = connection.access == .immutable ? Connection.Access.immutable : .readOnly
         let halves = Thread.together(name: "recover") {
             Result { () throws(StoreError) in
-                try delegates(Connection(path: path, .readOnly), columnSealer, middle + 1...last)
+                try delegates(Connection(path: path, access), columnSealer, middle + 1...last)
             }
         } _: {
             Result { () throws(StoreError) in try delegates(connection, columnSealer, .min...middle) }

@@ -27,11 +27,13 @@ struct RefusalTests {
         }
     }
 
-    /// Opens what is there, which has to fail, and to change nothing.
+    /// Opens what is there, which has to fail, and to change nothing. A check of the folder has to find it before.
     private func refusal(sourceLocation: SourceLocation = #_sourceLocation) -> StoreError? {
         let before = bytes(database)
         let log = bytes(database + "-wal") ?? []
+        let found = failure { _ = try FolderCheck(folder: path) }
         let error = failure { _ = try SQLiteStore(folder: path) }
+        if case .inUse? = error {} else { #expect(found == error, sourceLocation: sourceLocation) }
         #expect(bytes(database) == before, sourceLocation: sourceLocation)
         #expect(bytes(database + "-wal") ?? [] == log, sourceLocation: sourceLocation)
         return error
@@ -184,6 +186,9 @@ struct RefusalTests {
         }
         #expect(!exists(copy + "/herald.db"))
         #expect(bytes(copy + "/herald.db-wal") == log)
+        unlink(copy + "/herald.db-wal")
+        #expect(failure { _ = try SQLiteStore(folder: copy) } != nil)
+        #expect(!exists(copy + "/herald.db"))
     }
 
     @Test("a database whose write-ahead log was removed after a crash")
