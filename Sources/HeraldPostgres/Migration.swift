@@ -73,19 +73,9 @@ enum Migration {
     /// - Parameter takesPart: in a move, which servers must not use.
     static func run(_ writer: Writer, _ migrations: [Step], takesPart: Bool = false) throws(StoreError) {
         try alone(writer) { () throws(StoreError) in
-            if !takesPart {
-                if let state = try MoveMark.read(writer) { throw state.error(writer.database.label) }
-                if try writer.run(Request(isMoving)).first?.flag(0) == true {
-                    throw .inUse(path: writer.database.label, holder: "`herald migrate`")
-                }
-            }
-            if try writer.run(Request(isThere)).first?.flag(0) != true {
-                if try writer.run(Request(hasOthers)).first?.flag(0) == true {
-                    throw corrupt(writer, "it lacks the table herald.meta, which has the version of the others")
-                }
-                _ = try writer.run(creation.map { Request($0) })
-            }
-            let version = try check(writer, migrations)
+            let stored = try Self.version(writer, migrations, takesPart: takesPart)
+            if stored == nil { _ = try writer.run(creation.map { Request($0) }) }
+            let version = stored ?? 0
             for (number, step) in migrations.enumerated().dropFirst(version > 0 ? version - Schema.first + 1 : 0) {
                 if let oldest = step.oldest {
                     if try writer.run(Request(isInUse) { $0.add(oldest) }).first?.flag(0) == true { return }
@@ -95,6 +85,22 @@ enum Migration {
                 _ = try writer.run(Request(raise) { $0.add(Schema.first + number) })
             }
         }
+    }
+
+    /// Checks the schema. Changes nothing.
+    /// - Returns: its version; 0 if a start has to make its tables, `nil` if it has to make it.
+    static func version(_ writer: Writer, _ migrations: [Step], takesPart: Bool = false) throws(StoreError) -> Int? {
+        if !takesPart {
+            if let state = try MoveMark.read(writer) { throw state.error(writer.database.label) }
+            if try writer.run(Request(isMoving)).first?.flag(0) == true {
+                throw .inUse(path: writer.database.label, holder: "`herald migrate`")
+            }
+        }
+        if try writer.run(Request(isThere)).first?.flag(0) == true { return try check(writer, migrations) }
+        if try writer.run(Request(hasOthers)).first?.flag(0) == true {
+            throw corrupt(writer, "it lacks the table herald.meta, which has the version of the others")
+        }
+        return nil
     }
 
     /// The session says how much of the schema its release knows, for as long as it lives. From then on nothing goes that it needs.

@@ -1,29 +1,56 @@
 package import HeraldCore
+package import HeraldCrypto
 package import HeraldRuntime
+import HeraldStore
 
-/// Whether a database can be used, for operators. Changes nothing in it.
+/// Whether a server could start with a database, for operators. Changes nothing in it.
 package struct PostgresCheck: Sendable {
     /// The servers and the database, without the user and the password.
     package let label: String
     /// How far the clock of the database is ahead of this machine's, in milliseconds: at least and at most.
     package let clockOffset: ClosedRange<Int64>
+    /// `nil` if a start changes the schema first: it is of an earlier version.
+    package let keys: [APIKey]?
 
     /// - Parameter url: `postgres://user@host1,host2/database?…`, as libpq takes it.
-    package init(url: String, clock: Clock = .system) throws(StoreError) {
+    /// - Throws: the error of a start.
+    package init(url: String, sealer: Sealer? = nil, clock: Clock = .system) throws(StoreError) {
         let database = try Database(url: url)
+        let durable = DurableEnds()
+        let writer = Writer(
+            database, ColumnSealer(sealer: sealer), DamagedEvents(), durable, Listener(database, durable),
+            DatabaseClock(clock), Schema.migrations, partitionSize: Partitions.size)
+        try writer.connect()
+        // A start needs two sessions at once.
+        _ = try database.open(.listen)
         label = database.label
-        let session = try database.open(.read)
         let sent = clock.wall()
-        let row: Rows
-        do throws(PostgresError) {
-            row = try session.run(Request(Self.time), seconds: Database.readSeconds)
-        } catch {
-            throw error.ofRead(label)
-        }
+        let row = try writer.run(Request(Self.time)).first
         let received = max(sent, clock.wall())
-        guard let time = row.first?.integer(0) else { throw .unavailable(reason: "the database returned no time") }
+        guard let time = row?.integer(0) else { throw .unavailable(reason: "the database returned no time") }
         clockOffset = (time - received)...(time - sent)
+        keys = try Self.keys(writer)
+    }
+
+    private static func keys(_ writer: Writer) throws(StoreError) -> [APIKey]? {
+        let found = try Migration.version(writer, Schema.migrations)
+        if found == nil, let row = try writer.run(Request(mayCreate)).first, !row.flag(0) {
+            let (name, role) = (row.text(1), row.text(2))
+            throw .notWritable(
+                path: writer.database.label,
+                reason: "its role may not make the schema herald: GRANT CREATE ON DATABASE \"\(name)\" TO \"\(role)\"")
+        }
+        guard let version = found, version > 0 else { return [] }
+        _ = try Sealing.check(writer)
+        guard version >= Schema.version() else { return nil }
+        return try writer.run(Request(Writer.keys)).map { row throws(StoreError) in try APIKey(row) }
     }
 
     private static let time = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+    private static let mayCreate = Statement(
+        """
+        SELECT has_database_privilege(current_database(), 'CREATE')
+                AND coalesce(has_schema_privilege(to_regnamespace('herald')::oid, 'CREATE'), true),
+            current_database()::text, current_user::text
+        """)
 }

@@ -12,17 +12,21 @@ enum Sealing {
         try Migration.alone(writer) { () throws(StoreError) in try openAlone(writer) }
     }
 
-    private static func openAlone(_ writer: Writer) throws(StoreError) {
+    /// Checks the key. Changes nothing.
+    /// - Returns: the server's own secret as it is stored, if it was made, and whether the database is encrypted.
+    static func check(_ writer: Writer) throws(StoreError) -> (secret: [UInt8]?, isSealed: Bool) {
         guard let row = try writer.run(Request(found)).first else {
             throw .corrupt(path: writer.database.label, reason: "the table server is empty")
         }
+        if !row.isNull(1) { try writer.sealer.check(row.bytes(1), path: writer.database.label) }
+        return (row.isNull(0) ? nil : row.bytes(0), !row.isNull(1))
+    }
+
+    private static func openAlone(_ writer: Writer) throws(StoreError) {
+        let (secret, isSealed) = try check(writer)
         let sealer = writer.sealer
-        if !row.isNull(1) {
-            try sealer.check(row.bytes(1), path: writer.database.label)
-        } else if sealer.sealer != nil {
-            return try seal(writer, row.isNull(0) ? ServerSecret().bytes : row.bytes(0))
-        }
-        if row.isNull(0) {
+        if !isSealed, sealer.sealer != nil { return try seal(writer, secret ?? ServerSecret().bytes) }
+        if secret == nil {
             let secret = try sealer.seal(ServerSecret().bytes, .secret)
             _ = try writer.run(Request(setSecret) { $0.add(secret) })
         }

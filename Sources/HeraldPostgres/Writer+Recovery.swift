@@ -44,13 +44,14 @@ extension Writer {
     }
 
     private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
+    static let keys = Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id")
     private static let all = [
         StoreEnds.statement, .shared(.log(.firstEvent)),
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
         Statement("SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"),
         Statement("SELECT \(summary) FROM event_types ORDER BY app, type"),
-        Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id"),
+        keys,
         Statement("SELECT \(Session.columns) FROM passes"),
         Statement("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM apps"),

@@ -1,0 +1,94 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+@Suite("The check of a PostgreSQL database before a start")
+struct PostgresCheckTests {
+    private let database: TestDatabase
+    private let key = APIKey(
+        id: "key_1", name: "One", scopes: [.admin], digest: Array(repeating: 1, count: 32), createdAt: 0)
+
+    init() throws { database = try TestDatabase() }
+
+    private func sealer(_ byte: UInt8) throws -> Sealer {
+        Sealer(try MasterKey(bytes: Array(repeating: byte, count: MasterKey.byteCount)))
+    }
+
+    private func addKey(_ sealer: Sealer? = nil) throws {
+        let store = try database.open(sealer: sealer)
+        defer { store.close() }
+        try store.transaction { transaction throws(StoreError) in try transaction.setKey(key) }
+    }
+
+    /// The error of a start, which the check has found before.
+    private func refusal(sourceLocation: SourceLocation = #_sourceLocation) -> StoreError? {
+        let found = failure { _ = try PostgresCheck(url: database.url) }
+        let error = failure { try database.open().close() }
+        #expect(found == error, sourceLocation: sourceLocation)
+        return error
+    }
+
+    @Test("it finds the keys, also beside a server, and makes no schema")
+    func keys() throws {
+        #expect(try PostgresCheck(url: database.url).keys?.isEmpty == true)
+        #expect(try database.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'herald'") == "0")
+        try addKey()
+        #expect(try PostgresCheck(url: database.url).keys == [key])
+        let store = try database.open()
+        defer { store.close() }
+        #expect(try PostgresCheck(url: database.url).keys == [key])
+    }
+
+    @Test("an encrypted database needs its key, and one that is not encrypted takes any")
+    func sealed() throws {
+        let (own, other) = (try sealer(1), try sealer(2))
+        try database.open().close()
+        #expect(try PostgresCheck(url: database.url, sealer: own).keys?.isEmpty == true)
+        try addKey(own)
+        let wrong = failure { _ = try PostgresCheck(url: database.url, sealer: other) }
+        guard case .sealed? = refusal(), case .sealed? = wrong else {
+            Issue.record("the wrong key was taken")
+            return
+        }
+        #expect(try PostgresCheck(url: database.url, sealer: own).keys == [key])
+    }
+
+    @Test("a schema of another version, or without its version, is found")
+    func versions() throws {
+        try database.open().close()
+        try database.sql("UPDATE herald.meta SET version = 99, oldest_version = 98")
+        guard case .newer? = refusal() else {
+            Issue.record("a newer schema was taken")
+            return
+        }
+        try database.sql("UPDATE herald.meta SET version = 1, oldest_version = 1")
+        guard case .older? = refusal() else {
+            Issue.record("an older schema was taken")
+            return
+        }
+        try database.sql("DROP TABLE herald.meta")
+        guard case .corrupt? = refusal() else {
+            Issue.record("a schema without a version was taken")
+            return
+        }
+    }
+
+    @Test("a role that may not make the schema is found, with the command that permits it")
+    func rights() throws {
+        let role = "checker_of_\(try database.sql("SELECT current_database()"))"
+        try database.sql("CREATE ROLE \(role) LOGIN")
+        let url = database.url.replacing("herald@", with: "\(role)@")
+        guard case .notWritable(_, let reason)? = failure({ _ = try PostgresCheck(url: url) }) else {
+            Issue.record("the role may make it")
+            return
+        }
+        let command = try #require(reason.firstRange(of: "GRANT "))
+        try database.sql(String(reason[command.lowerBound...]))
+        #expect(try PostgresCheck(url: url).keys?.isEmpty == true)
+        try database.sql("DROP OWNED BY \(role)")
+        try database.sql("DROP ROLE \(role)")
+    }
+}
