@@ -49,7 +49,7 @@ extension Doctor {
         } catch {
             return add(.failure("url", "it \(error)", "write it as https://host/path, without a user or a fragment"))
         }
-        let isHere = LoopbackRule(settings).isPossible
+        let isHere = LoopbackRule(settings).isPossible && keys?.isEmpty ?? true
         let guardian = Server.addressGuard(settings, port: settings.listen.port) { isHere }
         if url.address == nil, case .refused(let rule) = guardian.authorize(url) {
             return add(.failure("url", "callbacks must not reach \(url.host): \(rule)", Self.advice(on: rule, url)))

@@ -35,6 +35,7 @@ extension Doctor {
         } else {
             add(.ok("folder", "\(path) can be written"))
         }
+        checkDatabase(in: path)
         checkDisk(path)
         return holder
     }
@@ -86,7 +87,7 @@ extension Doctor {
         return true
     }
 
-    private static func user(_ id: uid_t) -> String {
+    static func user(_ id: uid_t) -> String {
         getpwuid(id)?.pointee.pw_name.map { String(cString: $0) } ?? String(id)
     }
 

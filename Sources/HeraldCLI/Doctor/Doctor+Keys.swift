@@ -7,7 +7,6 @@ import HeraldRuntime
 // Access keys and the certificate. Wrong permissions of their files are errors of the settings.
 extension Doctor {
     mutating func checkKeys() {
-        let isPublic = !settings.listen.isLoopback
         if let key = settings.adminKey {
             if KeyStrength.isWeak(key) {
                 add(
@@ -19,19 +18,48 @@ extension Doctor {
             }
         } else if settings.given.keys.contains(where: { $0.hasPrefix("admin-key") }) {
             // The error of the setting says what is wrong with it.
-        } else if isPublic, settings.allowAnonymous {
+        } else if let keys, !keys.isEmpty {
+            checkStored(keys)
+        } else if settings.needsKey {
+            if settings.store == nil {
+                add(.ok("keys", "without a key in the database, the server creates one at its start"))
+            } else if keys != nil {
+                add(
+                    .failure(
+                        "keys", "no key is in the database: a server on \(settings.listen) starts on a terminal only",
+                        Self.adviceOnAdminKey))
+            }
+        } else if !settings.listen.isLoopback {
             add(
                 .warning(
                     "keys", "without a key, every client that reaches \(settings.listen) has full access",
-                    "set HERALD_ADMIN_KEY or --admin-key-file, and remove --allow-anonymous"))
-        } else if isPublic {
-            add(.ok("keys", "without a key in the database, the server creates one at its start"))
+                    "\(Self.adviceOnAdminKey), and remove --allow-anonymous"))
         } else {
             add(.ok("keys", "without a key in the database, all users of this machine have access"))
         }
         let file = settings.data + "/admin-key"
         if settings.store == nil, access(file, F_OK) == 0 {
             add(.warning("keys", "\(file) still has the first admin key", "note the key elsewhere, then: rm \(file)"))
+        }
+    }
+
+    private static var adviceOnAdminKey: String { "set \(Option.variable("admin-key")) or --admin-key-file" }
+
+    /// - Parameter keys: at least one, so that requests need a key.
+    private mutating func checkStored(_ keys: [APIKey]) {
+        let now = Clock.system.wall()
+        let valid = keys.filter { $0.isValid(at: now) }
+        if valid.isEmpty {
+            add(
+                .failure(
+                    "keys", "all keys in the database have expired: every request is refused", Self.adviceOnAdminKey))
+        } else if !valid.contains(where: { $0.scopes.contains(.admin) }) {
+            add(
+                .warning(
+                    "keys", "no valid key in the database has the scope admin: no keys can be made",
+                    Self.adviceOnAdminKey))
+        } else {
+            add(.ok("keys", "valid keys in the database: \(valid.count)"))
         }
     }
 

@@ -1,14 +1,14 @@
 import Glibc
 import HeraldCore
 import HeraldHTTP
-import HeraldPostgres
 import HeraldRuntime
-import HeraldSQLite
 
 /// The checks of `herald doctor`, in the order in which a server needs their subjects.
 struct Doctor {
     let settings: Settings
     private(set) var report = Report()
+    /// The keys in the database; `nil` if they could not be read.
+    var keys: [APIKey]?
 
     init(_ settings: Settings) { self.settings = settings }
 
@@ -50,29 +50,9 @@ struct Doctor {
 
     /// - Returns: the process that has the data folder open.
     private mutating func checkStore() -> String? {
-        guard let url = settings.store else {
-            checkClock(of: nil)
-            return checkFolder()
-        }
-        do throws(StoreError) {
-            let found = try PostgresCheck(url: url)
-            add(.ok("database", "\(found.label) can be used"))
-            checkClock(of: found)
-        } catch {
-            add(
-                .failure(
-                    "database", error.description,
-                    "check the address in \(Option.variable("store")), that the server runs and lets this machine in: "
-                        + "`psql` with the same address shows more"))
-        }
+        guard let url = settings.store else { return checkFolder() }
+        checkDatabase(url: url)
         return nil
-    }
-
-    private mutating func checkClock(of database: PostgresCheck?) {
-        guard let database else { return }
-        let range = database.clockOffset
-        let offset = range.contains(0) ? 0 : range.lowerBound > 0 ? range.lowerBound : range.upperBound
-        addClock(offset: offset, comparedWith: "the clock of the database")
     }
 
     /// - Parameter offset: how far the other clock is ahead, in milliseconds.

@@ -2,11 +2,12 @@ import HeraldJSON
 
 extension Command {
     static let doctor = Command(
-        name: "doctor", summary: "check the settings, the machine and the libraries of a server, and say what to do",
+        name: "doctor", summary: "check the settings, the database and the machine of a server, and say what to do",
         details: """
             Takes the flags of `herald serve`, the environment and the file of --config as it does. The server may run. Each line
-            says ok, warning or failure, and the next line what to do. The only file that is written is a small one in the data
-            folder, which measures how long the disk takes to flush, and is removed at once.
+            says ok, warning or failure, and the next line what to do. The database is read as at a start, with the master key,
+            and not changed. A small file in the data folder measures how long the disk takes to flush, and is removed at once.
+            After a crash, SQLite makes the index of its log again, herald.db-shm.
 
             With --url it also checks the URL of a delegate: its name and addresses, whether callbacks may reach them, the
             connection, TLS, and the response to a request with the method OPTIONS, which publishes nothing.

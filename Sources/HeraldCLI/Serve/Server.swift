@@ -146,9 +146,8 @@ struct Server {
             hub.nodeMonitor.observers.addDelegate(nodeLog)
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
             backups?.start()
-            let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
-                needsKey && settings.adminKey == nil && hub.committed.keys.isEmpty
+                settings.needsKey && settings.adminKey == nil && hub.committed.keys.isEmpty
                 ? try BootstrapKey(
                     hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
                 : nil

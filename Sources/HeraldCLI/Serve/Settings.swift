@@ -118,6 +118,9 @@ struct Settings {
         }
     }
 
+    /// Whether a server with these settings requires a key, even if none exists: other machines can reach it.
+    var needsKey: Bool { !listen.isLoopback && !allowAnonymous }
+
     private mutating func collect(_ body: (inout Settings) throws(SettingsError) -> Void) throws(SettingsError) {
         do throws(SettingsError) {
             try body(&self)
