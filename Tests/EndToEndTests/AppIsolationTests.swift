@@ -152,6 +152,7 @@ extension AppIsolationTests {
         let paths = [
             "/v1/events", "/v1/events?limit=2", "/v1/delegates/\(delegate)", "/v1/delegates?limit=1",
             "/v1/delegates/\(delegate)/attempts?limit=2", waiting + "&limit=2", "/v1/deliveries",
+            "/v1/deliveries?state=pending&limit=2",
             "/v1/event-types", "/v1/app-state", "/v1/auth/42", "/v1/events/own-0", "/v1/events/own-7",
         ]
         // The lane has seen them.

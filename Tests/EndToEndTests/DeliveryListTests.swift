@@ -224,7 +224,70 @@ struct DeliveryListTests {
                 == Array(wanted[2..<4]))
         let ofEvent = try await herald.get("/v1/deliveries?state=pending&event=\(wanted[3])")
         #expect(ofEvent.data.map { $0["delegate"]?.string } == [id])
-        #expect(try await herald.get("/v1/deliveries?state=pending").errors == ["delegate", "event"])
+    }
+
+    @Test("pending deliveries to all delegates are listed in pages, by delegate and in the order of the log")
+    func pendingOfAll() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/well"))
+        let first = try await herald.register(receiver.url("/first"), #""events": ["a.*"]"#).id
+        let second = try await herald.register(receiver.url("/second")).id
+        for id in [first, second] {
+            #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+        }
+        var matching: [String] = []
+        var others: [String] = []
+        for _ in 0..<3 {
+            matching.append(try await herald.publish("a.b"))
+            others.append(try await herald.publish("b.c"))
+        }
+        @Sendable func names(_ rows: [JSONValue]) -> [String] {
+            rows.map { "\($0["delegate"]?.string ?? "") \($0["event"]?.string ?? "")" }
+        }
+        let path = "/v1/deliveries?state=pending"
+        let toSecond = zip(matching, others).flatMap { ["\(second) \($0)", "\(second) \($1)"] }
+        let wanted = matching.map { "\(first) \($0)" } + toSecond
+        _ = try await herald.get(path) { names($0.data) == wanted }
+        for limit in [1, 2, 4] {
+            var found: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await herald.get(path + "&limit=\(limit)\(cursor)")
+                #expect(page.status == 200 && page.data.count <= limit, "\(page.text)")
+                found += names(page.data)
+                cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+            } while !cursor.isEmpty
+            #expect(found == wanted)
+        }
+        #expect(names(try await herald.get(path + "&type=b.*").data) == others.map { "\(second) \($0)" })
+        let printed = try await Client(herald).run("deliveries", "list", "--state", "pending", "--json")
+        #expect(names(printed.json) == wanted, "\(printed.text)")
+    }
+
+    @Test("a page of pending deliveries to all delegates reads a bounded part of the log")
+    func pendingAreBounded() async throws {
+        let herald = try await HeraldProcess.start()
+        var ids: [String] = []
+        for number in 1...2 {
+            let id = try await herald.register("http://127.0.0.1:9/\(number)").id
+            #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+            ids.append(id)
+        }
+        let many = "[" + Array(repeating: #"{"type": "b.c"}"#, count: 1_000).joined(separator: ",") + "]"
+        for _ in 0..<3 { #expect(try await herald.post("/v1/events", many).status == 202) }
+        let last = try await herald.publish("a.b")
+        var found: [JSONValue] = []
+        var (pages, cursor) = (0, "")
+        repeat {
+            let page = try await herald.get("/v1/deliveries?state=pending&type=a.b\(cursor)")
+            found += page.data
+            pages += 1
+            cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+        } while !cursor.isEmpty
+        #expect(found.map { $0["delegate"]?.string } == ids && found.allSatisfy { $0["event"]?.string == last })
+        #expect(pages >= 3, "6,002 events are read, about 2,000 of them for each page")
     }
 
     @Test("the deliveries of an event are listed in pages, failed ones first")

@@ -172,6 +172,18 @@ struct WebhooksTests {
         try await hub.webhooks.endReplay(replay, of: good.id)
         #expect(try await hub.webhooks.replays(of: good.id).isEmpty)
         #expect(try await hub.webhooks.statistics(of: good.id).lastHour.delivered >= 2)
+
+        try await hub.webhooks.pause(bad.id)
+        let held = try await hub.publish("order.placed", 2).event
+        let pending = try await until("it waits for both") {
+            let found = try await hub.webhooks.deliveries(in: .pending).elements
+            return found.map(\.webhookID) == [good.id, bad.id] ? found : nil
+        }
+        #expect(pending.map(\.eventID) == [held.id, held.id])
+        let first = try await hub.webhooks.deliveries(in: .pending, limit: 1)
+        #expect(first.elements.map(\.webhookID) == [good.id])
+        let second = try await hub.webhooks.deliveries(in: .pending, limit: 1, after: try #require(first.next))
+        #expect(second.elements.map(\.webhookID) == [bad.id])
         await hub.stop(grace: .seconds(1))
     }
 
@@ -289,8 +301,8 @@ struct WebhooksTests {
         Pair(method: "GET", path: "/v1/delegates?limit=0", problem: .validation) { hub, _ in
             _ = try await hub.webhooks.list(limit: 0)
         },
-        Pair(method: "GET", path: "/v1/deliveries?state=pending", problem: .validation) { hub, _ in
-            _ = try await hub.webhooks.deliveries(in: .pending)
+        Pair(method: "GET", path: "/v1/deliveries?state=pending&event=none", problem: .notFound) { hub, _ in
+            _ = try await hub.webhooks.deliveries(in: .pending, event: "none")
         },
         Pair(method: "POST", path: "/v1/deliveries/cancel", problem: .validation) { hub, _ in
             try await hub.webhooks.cancelAll()

@@ -105,7 +105,6 @@ public struct ListCursor: Hashable, Sendable {
         case webhook(id: String)
         case attempt(Int64)
         case delivery(event: LogPosition, webhook: DelegateKey)
-        case pending(Int64)
         case scheduled(dueAt: Int64, key: Int64)
     }
 

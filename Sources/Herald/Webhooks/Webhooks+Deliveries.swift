@@ -4,7 +4,7 @@ public import HeraldCore
 extension Webhooks {
     /// Deliveries in a state.
     /// - Parameters:
-    ///   - state: `pending` needs a webhook or an event. `nil` for those that wait for a retry, or have ended without success.
+    ///   - state: `nil` for those that wait for a retry, or have ended without success.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
     ///   - since: only those of events that were accepted at this time or later.
@@ -12,8 +12,8 @@ extension Webhooks {
     ///   - filter: more conditions.
     ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
-    /// - Returns: newest first; those that are pending in the order in which they are sent. A page may be empty before the
-    ///   end of the list, because each search is bounded.
+    /// - Returns: newest first; pending ones by webhook, and to each in the order in which they will be sent. A page may be
+    ///   empty before the end of the list, because each search is bounded.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't read.
     public func deliveries(
         in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
@@ -22,26 +22,10 @@ extension Webhooks {
     ) async throws(HubError) -> ListPage<Webhook.Delivery> {
         try check(limit)
         let selection = try selection(state, id, eventID, since, until, filter, among: DeliveryState.allCases)
-        if state == .pending { return try await pending(selection, limit, cursor) }
-        let before = try cursor?.delivery()
+        let last = try cursor?.delivery()
         return try await hub.reading { [hub] reader in
-            let (rows, next) = try selection.page(before: before, limit: limit, hub, reader)
+            let (rows, next) = try selection.page(after: last, limit: limit, hub, reader)
             return ListPage(elements: rows.map(Webhook.Delivery.init), next: next.map(ListCursor.init))
-        }
-    }
-
-    private func pending(
-        _ selection: DeliverySelection, _ limit: Int, _ cursor: ListCursor?
-    ) async throws(HubError) -> ListPage<Webhook.Delivery> {
-        var after: Int64 = 0
-        if let cursor {
-            guard case .pending(let number) = cursor.place else { throw ListCursor.wrong() }
-            after = number
-        }
-        return try await hub.reading { [hub, after] reader in
-            let (rows, next) = try PendingDeliveries(selection, hub).page(after: after, limit: limit, reader)
-            return ListPage(
-                elements: rows.map(Webhook.Delivery.init), next: next.map { ListCursor(place: .pending($0)) })
         }
     }
 

@@ -21,25 +21,10 @@ struct DeliveryEndpoints: Sendable {
         let query = try call.query(DeliverySelection.names + ["limit", "cursor"])
         let selection = try selection(call, query, states: DeliveryState.allCases)
         let limit = try query.limit()
-        if selection.state == .pending { return try listPending(selection, call, query, limit: limit) }
-        let before = try call.deliveryCursor(query)
+        let last = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
-            let (rows, next) = try selection.page(before: before, limit: limit, hub, reader)
+            let (rows, next) = try selection.page(after: last, limit: limit, hub, reader)
             call.send(page: rows, query, next: next.map(call.sealed)) { $1.members(of: $0) }
-        }
-    }
-
-    private func listPending(
-        _ selection: DeliverySelection, _ call: Call, _ query: Query, limit: Int
-    ) throws(Problem) {
-        guard selection.delegate != nil || selection.eventID != nil else {
-            throw .invalidParameters(PendingDeliveries.names, PendingDeliveries.isNeeded)
-        }
-        let kind = selection.eventID == nil ? NumberSeal.Kind.event : .delegate
-        let cursor = try call.cursor(query, kind)
-        try call.answer(from: hub) { reader in
-            let (rows, next) = try PendingDeliveries(selection, hub).page(after: cursor ?? 0, limit: limit, reader)
-            call.send(page: rows, query, next: next.map { call.sealed($0, kind) }) { $1.members(of: $0) }
         }
     }
 

@@ -8,7 +8,7 @@ extension Command {
                 name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
                 details:
                     "Without --state: those that are retrying, exhausted or dropped.\nPending ones have no attempt yet, since a delegate "
-                    + "is paused or slow: list them with --delegate or --event.",
+                    + "is paused or slow.",
                 flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
                     + Flags.list + Flags.client,
                 examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],

@@ -66,17 +66,19 @@ package struct DeliverySelection: Sendable {
         return query
     }
 
-    /// Deliveries that have an attempt or a row, newest event first. A reader's thread.
-    /// - Parameter before: only those after this one in the order of the list.
+    /// Deliveries, newest event first; pending ones in the order of `PendingDeliveries`. A reader's thread.
+    /// - Parameter last: only those after this one in the order of the list.
     /// - Returns: at most `limit` deliveries, and the one after which the search continues; `nil` if it is complete.
     package func page(
-        before: DeliveryKey?, limit: Int, _ hub: Hub, _ reader: any StoreReader
+        after last: DeliveryKey?, limit: Int, _ hub: Hub, _ reader: any StoreReader
     ) throws -> (rows: [DeliveryRow], next: DeliveryKey?) {
-        if state == .delivered {
-            return try DeliveredDeliveries(self, hub, reader).page(before: before, limit: limit)
+        switch state {
+        case .pending: return try PendingDeliveries(self, hub).page(after: last, limit: limit, reader)
+        case .delivered: return try DeliveredDeliveries(self, hub, reader).page(before: last, limit: limit)
+        case .retrying, .exhausted, .dropped, nil: break
         }
         var wanted = try query(Set(WaitingDelivery.State.allCases), reader)
-        wanted.before = before
+        wanted.before = last
         wanted.limit = limit + 1
         let found = try reader.search(wanted)
         let shown = found.rows.prefix(limit)

@@ -1,4 +1,4 @@
-// Deliveries, newest first: searched, sent again and cancelled.
+// Deliveries, newest first, pending ones by delegate: searched, sent again and cancelled.
 
 import { may } from "./access.js";
 import { api } from "./api.js";
@@ -14,8 +14,7 @@ const stored = ["exhausted", "retrying", "dropped"];
 
 export function deliveries(root, { query, signal }) {
   const delegate = query.get("delegate");
-  // The server lists pending deliveries of one delegate only.
-  const states = [...stored, "delivered", ...delegate ? ["pending"] : []];
+  const states = [...stored, "pending", "delivered"];
   const wanted = states.includes(query.get("state")) ? query.get("state") : "";
   const canFail = !wanted || stored.includes(wanted);
   // One time for the list, the count before a change, and the change.
@@ -36,7 +35,7 @@ export function deliveries(root, { query, signal }) {
   const list = h("div.list");
   root.append(h("div.head", h("h1", "Deliveries"), actions), bar.element,
     h("div", delegate && h("p.row", "To ", h("a", { href: to("delegates/", delegate), class: "mono small" }, delegate),
-      h("button.quiet", { onclick: () => bar.go({ delegate: null, ...wanted === "pending" && { state: null } }) }, "To all"))), work, sums, list);
+      h("button.quiet", { onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
 
   const row = (each) => h("tr",
     h("td", moment(each.ended_at ?? each.last_attempt_at)),
