@@ -55,13 +55,30 @@ struct PullTests {
         #expect(ids(try await herald.post(path + "/pull", "")) == ["o2"])
 
         let sought = try await herald.post(path + "/seek", #"{"to": "o4"}"#)
-        #expect(sought.status == 200 && sought["events"]?.integer == 2)
+        #expect(sought.text == #"{"events":2,"estimated":false}"#)
         #expect(ids(try await herald.post(path + "/pull", "")) == ["o4", "o5"])
         let metrics = try await herald.get("/metrics").text
         #expect(metrics.contains("\nherald_pulled_events_total{outcome=\"refused\"} 1\n"))
         #expect(metrics.contains("\nherald_leases 1\n"))
         #expect(try await herald.get("/v1/delegates?kind=pull").data.count == 1)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
+    }
+
+    @Test("a seek to events before the registration counts those that match, and they wait in each list")
+    func seekBeforeStart() async throws {
+        let herald = try await HeraldProcess.start()
+        try await publish(herald, 1...2)
+        try await herald.publish("other.type")
+        let path = try await register(herald)
+        let id = try #require(path.split(separator: "/").last)
+        let sought = try await herald.post(path + "/seek", #"{"to": "earliest"}"#)
+        #expect(sought.text == #"{"events":2,"estimated":false}"#)
+        _ = try await herald.get(path) { $0["lag"]?["events"]?.integer == 2 }
+        let waiting = try await herald.get("/v1/deliveries?state=pending&delegate=\(id)")
+        #expect(waiting.data.map { $0.text("event") } == ["o1", "o2"])
+        let story = try await herald.get("/v1/events/o1/deliveries?state=pending")
+        #expect(story.data.map { $0.text("delegate") } == [String(id)])
+        #expect(ids(try await herald.post(path + "/pull", "")) == ["o1", "o2"])
     }
 
     @Test("what a consumer says of an event that was erased in the meantime is kept nowhere", arguments: [false, true])

@@ -142,9 +142,9 @@ struct PullEndpoints: Sendable {
         let provenance = call.provenance
         try call.answer(from: hub) { reader in
             let position = try target.first(in: reader, app: call.app, head: hub.head, pointer: "/to") - 1
+            let backlog = try BacklogCounter(hub, reader).count(delegate, movedTo: position)
             submit(call, delegate, .seek(to: position), provenance: provenance) { outcome in
                 guard case .sought = outcome else { return }
-                let backlog = Backlog(unseenAfter: position, of: call.app, in: hub)
                 call.send {
                     $0.member("events", backlog.events)
                     $0.member("estimated", backlog.isEstimate)

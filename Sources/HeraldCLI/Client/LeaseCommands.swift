@@ -14,10 +14,7 @@ extension Command {
 
     static let seek = Command(
         name: "seek", summary: "move the position of a pull delegate: past events are pulled again, or skipped",
-        details: """
-            All leases end. Retries of events before the position are dropped. The number that is printed counts all events of the
-            app from the position on, also those that the delegate does not select.
-            """,
+        details: "All leases end. Retries of events before the position are dropped.",
         arguments: [delegateID],
         flags: [
             Flag(
@@ -59,6 +56,6 @@ private enum LeaseCommands {
         json.object { $0.member("to", position) }
         let answer = try APIClient(call).send("POST", path, body: json.bytes)
         try Listing(call).print(
-            answer, "Moved. Events of the app from there on, of all types: \(DelegateCommands.events(answer.json)).")
+            answer, "Moved. Matching events from there on: \(DelegateCommands.events(answer.json)).")
     }
 }

@@ -65,7 +65,7 @@ package final class WebhookDelegate: Sendable {
     /// `dlg_` and a ULID.
     package let id: String
     package let state: State
-    /// The delegate gets events after this one.
+    /// The delegate gets events after this one; a pull delegate also earlier ones, after a seek.
     package let start: LogPosition
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
@@ -119,6 +119,9 @@ package final class WebhookDelegate: Sendable {
     func changed(to state: State, at time: Int64) -> WebhookDelegate {
         with(state, updatedAt: time, version: version + 1)
     }
+
+    /// No event up to here is delivered. A pull delegate has no such limit, since a seek may move it back.
+    package var floor: LogPosition { settings.kind == .pull ? 0 : start }
 
     private func with(_ state: State, updatedAt: Int64, version: Int64) -> WebhookDelegate {
         WebhookDelegate(

@@ -65,7 +65,7 @@ package final class BacklogCounter {
         var counts: [DelegateKey: Backlog] = [:]
         for (index, (lane, next, _)) in behind.enumerated() {
             counts[lane.delegate.key] = try count(
-                lane.delegate, after: max(next - 1, lane.delegate.start), through: head, without: lane.entry.ahead,
+                lane.delegate, after: max(next - 1, lane.delegate.floor), through: head, without: lane.entry.ahead,
                 steps: steps / (behind.count - index))
         }
         return counts
@@ -75,6 +75,11 @@ package final class BacklogCounter {
     package func count(_ delegate: WebhookDelegate) throws -> Backlog {
         guard let entry = hub.lane(of: delegate) else { return Backlog() }
         return try count([(delegate, entry)])[delegate.key] ?? Backlog()
+    }
+
+    /// The backlog of a pull delegate that is moved to a position.
+    package func count(_ delegate: WebhookDelegate, movedTo place: LogPosition) throws -> Backlog {
+        try count(delegate, after: place, through: head, without: [], steps: steps)
     }
 
     /// The backlog of a replay. Deliveries with a row of their own are not part of it.

@@ -130,7 +130,7 @@ package struct DeliveryStory: Sendable {
     /// The event will be delivered, or was delivered so recently that its checkpoint is not committed.
     static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
         // Events posted while a delegate is gone are not kept for it.
-        guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent,
+        guard delegate.status != .gone, logged.sequence > delegate.floor, !view.budget.isSpent,
             delegate.selection.matches(view)
         else { return false }
         if let cursor = hub.lane(of: delegate)?.cursor, logged.sequence > cursor { return true }

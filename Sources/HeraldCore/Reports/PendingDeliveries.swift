@@ -105,7 +105,7 @@ struct PendingDeliveries {
                     page.own += 1
                     let view = EventView(event, within: page.budget)
                     let isWanted =
-                        position > delegate.start && includes(event) && delegate.selection.matches(view)
+                        position > delegate.floor && includes(event) && delegate.selection.matches(view)
                     page.budget = view.budget
                     // The next page decides. One event alone never exhausts the budget.
                     if page.budget.isSpent, page.own > 1 { return position - 1 }
