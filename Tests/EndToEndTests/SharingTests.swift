@@ -82,6 +82,29 @@ final class SharingTests {
         for server in servers { #expect(try await server.stop() == .exited(0)) }
     }
 
+    @Test("each node lists the pending deliveries to the delegates of all nodes")
+    func pending() async throws {
+        let servers = [try await start(), try await start()]
+        for server in servers {
+            _ = try await server.get("/v1/nodes") { $0.data.map { $0["shards"]?.count } == [32, 32] }
+        }
+        var ids: [String] = []
+        for number in 1...6 {
+            let id = try await servers[0].register("http://127.0.0.1:9/\(number)").id
+            #expect(try await servers[0].send("POST", "/v1/delegates/\(id)/pause").status == 200)
+            ids.append(id)
+        }
+        let event = try await servers[1].publish()
+        let wanted = ids
+        for server in servers {
+            let list = try await server.get("/v1/deliveries?state=pending") {
+                $0.data.compactMap { $0["delegate"]?.string } == wanted
+            }
+            #expect(list.data.allSatisfy { $0["event"]?.string == event })
+        }
+        for server in servers { #expect(try await server.stop() == .exited(0)) }
+    }
+
     @Test("each event arrives once, from every node; a node that ends leaves its deliveries to the others")
     func deliveries() async throws {
         let ledger = Ledger()
