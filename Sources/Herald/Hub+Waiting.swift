@@ -25,7 +25,7 @@ extension Hub {
     /// Registers, changes or removes webhooks. Waits for room in the queue.
     func change(_ action: RegistryWrite.Action) async throws(HubError) -> RegistryWrite.Outcome {
         let result: WriteResult<RegistryWrite.Outcome> = await withTicket { ticket, completion in
-            change(RegistryWrite(action: action, completion: completion), ticket)
+            submit(RegistryWrite(action: action, completion: completion), ticket)
         }
         return try result.outcome()
     }
@@ -33,7 +33,7 @@ extension Hub {
     /// Redelivers, cancels or replays events. Waits for room in the queue.
     func manage(_ action: DeliveryWrite.Action) async throws(HubError) -> DeliveryWrite.Outcome {
         let result: WriteResult<DeliveryWrite.Outcome> = await withTicket { ticket, completion in
-            manage(DeliveryWrite(action: action, completion: completion), ticket)
+            submit(DeliveryWrite(action: action, completion: completion), ticket)
         }
         let outcome = try result.outcome()
         if let error = outcome.error { throw error }
@@ -46,7 +46,7 @@ extension Hub {
     /// - Throws: `HubError`; nothing was changed then.
     func manage(scheduled id: String, _ action: PendingWrite.Action) async throws(HubError) -> PendingWrite.Outcome {
         let result: WriteResult<PendingWrite.Outcome> = await withTicket { ticket, completion in
-            manage(PendingWrite(id: id, action: action, completion: completion), ticket)
+            submit(PendingWrite(id: id, action: action, completion: completion), ticket)
         }
         let outcome = try result.outcome()
         if let error = outcome.error(id) { throw error }

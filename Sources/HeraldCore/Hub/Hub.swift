@@ -265,21 +265,6 @@ public final class Hub: Sendable {
     /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
     package func withdraw(_ ticket: WriteTicket) { intake.withdraw(ticket) }
 
-    // The same for apps that embed a hub and do not see `StoreCommand`.
-
-    /// Registers, changes or removes webhooks. Invalid settings complete with `Outcome.invalid`.
-    package func change(_ write: RegistryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
-    /// Redelivers, cancels or replays events, or erases them.
-    package func manage(_ write: DeliveryWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
-    /// Changes the time of a scheduled event, or cancels it.
-    package func manage(_ write: PendingWrite, _ ticket: WriteTicket? = nil) { submit(write, ticket) }
-    /// Describes an event type, or deletes its description.
-    package func describe(_ write: EventTypeWrite) { submit(write) }
-    /// Creates, replaces or revokes keys.
-    package func administer(_ write: AccessWrite) { submit(write) }
-    /// Creates, changes or deletes apps.
-    package func change(_ write: AppWrite) { submit(write) }
-
     /// Waits for the outcome of the first attempts of events that are about to be published; pass the result to
     /// `EventInput.Context`.
     /// - Parameters:

@@ -100,7 +100,7 @@ struct WaitingWritesTests {
             await hub.withTicket {
                 (ticket, completion: @escaping @Sendable (WriteResult<RegistryWrite.Outcome>) -> Void) in
                 let registration = RegistryWrite.Registration(settings: .made("https://a.example/"), secret: .test)
-                hub.change(RegistryWrite(action: .register(registration), completion: completion), ticket)
+                hub.submit(RegistryWrite(action: .register(registration), completion: completion), ticket)
             }
         }
         try await held.wait(forLine: 1)

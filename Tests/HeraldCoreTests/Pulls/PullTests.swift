@@ -66,7 +66,7 @@ struct PullTests {
     /// - Parameter count: the deliveries that the request makes.
     private func redeliver(_ event: String, to delegate: WebhookDelegate, count: Int = 1) async throws {
         let result = await withCheckedContinuation { continuation in
-            bench.hub.manage(
+            bench.hub.submit(
                 DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id)) {
                     continuation.resume(returning: $0)
                 })
