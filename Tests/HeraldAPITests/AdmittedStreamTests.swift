@@ -115,7 +115,7 @@ struct AdmittedStreamTests {
         #expect(access.principal(link: visitors[1].link) != nil && principal(visitors[1].session) != nil)
         // Time has gone by, and the loops that keep it are woken: they look.
         clock.advance(seconds: Double(AdmittedStreams.interval))
-        hub.after(seconds: 0) {}
+        hub.after(milliseconds: 0) {}
         let stream = visitors[0].stream
         try await eventually("the stream ends with the key") { stream.hasEnded }
         #expect(!visitors[1].stream.hasEnded)

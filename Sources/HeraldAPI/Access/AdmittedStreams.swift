@@ -67,7 +67,7 @@ extension AccessControl {
 
     /// Checks periodically, while there are streams, for expired keys, sessions and links.
     private func watch(on thread: any StreamThread) {
-        hub.after(seconds: AdmittedStreams.interval) { [self] in
+        hub.after(milliseconds: AdmittedStreams.interval * 1000) { [self] in
             thread.perform { [self] in
                 endExpired()
                 if streams.keepWatch() { watch(on: thread) }

@@ -62,7 +62,7 @@ final class BackupSchedule: Sendable {
 
     private func wait(until time: Int64) {
         let milliseconds = max(0, time - hub.clock.wall())
-        hub.after(seconds: Int((milliseconds + 999) / 1000)) { [weak self] in self?.begin() }
+        hub.after(milliseconds: Int(milliseconds)) { [weak self] in self?.begin() }
     }
 
     private func begin() {

@@ -68,9 +68,7 @@ final class LocalNode: Sendable {
             isAlone
             ? nil
             : OtherOutcomes(shards: shards, committed: committed, readers: readers) { nanoseconds, body in
-                // A watch without an event can only expire.
-                let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
-                loops[0].post(.expire(timer, at: clock.monotonic() + nanoseconds))
+                loops[0].after(nanoseconds: nanoseconds, body)
             }
     }
 

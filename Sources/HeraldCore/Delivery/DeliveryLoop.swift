@@ -97,6 +97,13 @@ final class DeliveryLoop: EventDelegate {
 
     func post(_ message: LoopMessage) { mailbox.post(message) }
 
+    /// Calls `body` once after this time, or when the loop stops, on its thread; it must not wait. Any thread.
+    func after(nanoseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+        // A watch without an event can only expire.
+        let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
+        post(.expire(timer, at: clock.monotonic() + nanoseconds))
+    }
+
     /// Stops the loop when its open requests have ended or the deadline (monotonic nanoseconds) has passed, and its
     /// last checkpoint is written. Returns at once; `waitUntilFlushed` waits.
     func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }

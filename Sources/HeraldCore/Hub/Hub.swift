@@ -109,9 +109,7 @@ public final class Hub: Sendable {
         submissions = SubmissionTask(
             readers: readers, intake: intake, clock: clock, isResponsible: { [node] in node.runsMaintenance },
             after: { [loops] milliseconds, body in
-                // A watch without an event can only expire.
-                let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
-                loops[0].post(.expire(timer, at: clock.monotonic() + Int64(milliseconds) * 1_000_000))
+                loops[0].after(nanoseconds: Int64(milliseconds) * 1_000_000, body)
             })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
@@ -281,16 +279,9 @@ public final class Hub: Sendable {
         return watch
     }
 
-    /// Calls `body` once after this time, on a loop's thread; it must not wait.
+    /// Calls `body` once after this time, at most ten years, on a loop's thread; it must not wait.
     package func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
-        let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
-        loops[0].post(.expire(timer, at: clock.monotonic() + Int64(milliseconds) * 1_000_000))
-    }
-
-    /// Calls `body` once after this time, on a loop's thread; it must not wait.
-    package func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
-        // A watch that is not attached to an event can only expire.
-        _ = watch(events: 1, seconds: seconds) { _ in body() }
+        loops[0].after(nanoseconds: Int64(min(milliseconds, 315_360_000_000)) * 1_000_000, body)
     }
 
     /// Calls a delegate now, outside its lane, with an event that is not logged.

@@ -89,11 +89,7 @@ extension HubThreads {
         }
         return [writing]
             + loops.enumerated().map { number, loop in
-                Pulse(thread: "deliver-\(number + 1)") { [clock] body in
-                    // A watch without an event can only expire.
-                    let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
-                    loop.post(.expire(timer, at: clock.monotonic()))
-                }
+                Pulse(thread: "deliver-\(number + 1)") { body in loop.after(nanoseconds: 0, body) }
             }
     }
 }

@@ -108,7 +108,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
 
     /// The store could not be read: reads again after a second.
     private func tryAgain(_ thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
-        hub.after(seconds: 1) {
+        hub.after(milliseconds: 1000) {
             thread.perform {
                 self.isReading = false
                 self.read(thread, done)

@@ -65,7 +65,7 @@ final class LongPolls<Request: Sendable>: Sendable {
     }
 
     private func tick() {
-        hub.after(seconds: 1) { [weak self] in
+        hub.after(milliseconds: 1000) { [weak self] in
             guard let self else { return }
             let now = hub.clock.monotonic()
             let (over, goesOn) = entries.withLock { entries in
