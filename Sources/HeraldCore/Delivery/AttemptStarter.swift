@@ -314,7 +314,7 @@ final class AttemptStarter {
             case .retry(let retry):
                 starts -= 1
                 if lane.mustPutBack(event, retry, now: now) {
-                    lane.putBack(retry)
+                    lane.waiting.putBack(retry.event)
                 } else {
                     startRetry(retry, event, lane)
                 }
@@ -347,7 +347,7 @@ final class AttemptStarter {
         let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
         // The payload is gone, or the delegate's settings have changed since the last attempt.
         if event.isErased || event.isDamaged || !stillWants(event, retry.event, lane) {
-            _ = lane.drop(retry.event)
+            _ = lane.waiting.drop(retry.event)
             if event.isErased {
                 ledger.end(key)
             } else {
@@ -397,7 +397,7 @@ final class AttemptStarter {
 
     /// Returns whether an attempt was started.
     private func replay(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
-        guard let id = lane.withReplays({ $0.pass(sequence) }) else { return false }
+        guard let id = lane.replays.pass(sequence) else { return false }
         ledger.touched(lane)
         defer { endReplays(lane) }
         // A delivery with its own row is made anyway.
@@ -410,7 +410,7 @@ final class AttemptStarter {
 
     /// Removes the finished replays of a lane, so that the next one starts.
     func endReplays(_ lane: Lane) {
-        while !lane.replays.isEmpty, let replay = lane.withReplays({ $0.popOver() }) {
+        while !lane.replays.isEmpty, let replay = lane.replays.popOver() {
             ledger.endReplay(replay.id, of: lane.key)
             ledger.touched(lane)
             enqueue(lane)

@@ -139,7 +139,7 @@ final class DeliveryEngine {
             switch timer {
             case .retry(let retry):
                 guard let lane = lanes[retry.delegate] else { continue }
-                lane.hold(retry)
+                lane.waiting.hold(retry)
                 starter.enqueue(lane)
             case .wake(let key):
                 guard let lane = lanes[key] else { continue }
@@ -241,7 +241,7 @@ final class DeliveryEngine {
             // A delegate that is gone receives no further deliveries.
             return ledger.giveUp(key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
         }
-        if let retry = lane.take(delivery) { lane.hold(retry) }
+        if let retry = lane.waiting.take(delivery) { lane.waiting.hold(retry) }
         // Writes the row again: a checkpoint made before this message arrived may have ended it.
         ledger.wait(
             lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
@@ -252,7 +252,7 @@ final class DeliveryEngine {
     /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
-        guard let row = lane.drop(key.event) else { return changed(lane) }
+        guard let row = lane.waiting.drop(key.event) else { return changed(lane) }
         // Writes the row again: a checkpoint made before this message arrived may have reset it.
         ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
         if !row.isOpen { awaited.withdraw(key) }
@@ -269,24 +269,24 @@ final class DeliveryEngine {
         guard let lane = lanes[replay.delegate], !lane.isGone else {
             return ledger.endReplay(replay.id, of: replay.delegate)
         }
-        lane.withReplays { $0.append(replay) }
+        lane.replays.append(replay)
         changed(lane)
     }
 
     /// Ends a replay, whose row in the store has been removed.
     private func endReplay(_ id: Int64, of key: DelegateKey) {
-        guard let lane = lanes[key], lane.withReplays({ $0.end(id) }) else { return }
+        guard let lane = lanes[key], lane.replays.end(id) else { return }
         changed(lane)
     }
 
     /// Stops deliveries of erased events. Open requests are not cancelled.
     private func erase(_ events: Set<LogPosition>) {
         log.erase(events)
-        for lane in lanes.all where lane.waitingCount > 0 || !lane.rows.isEmpty {
-            lane.withWaiting { $0.erased(events) }
-            if lane.isCrowded { ledger.touched(lane) }
+        for lane in lanes.all where lane.waiting.count > 0 || !lane.rows.isEmpty {
+            lane.waiting.erased(events)
+            if lane.waiting.isCrowded { ledger.touched(lane) }
             for event in lane.rows.keys where events.contains(event) {
-                guard let row = lane.drop(event) else { continue }
+                guard let row = lane.waiting.drop(event) else { continue }
                 let key = DeliveryKey(delegate: lane.key, event: event)
                 ledger.end(key)
                 if !row.isOpen { awaited.withdraw(key) }

@@ -81,8 +81,8 @@ final class DeliveryLedger {
         _ lane: Lane, _ event: LogPosition, attempts: Int, uncounted: Int = 0, dueAt time: Int64, isReplay: Bool,
         isNamed: Bool = false
     ) {
-        lane.withWaiting { $0.written(event, dueAt: time) }
-        if lane.isCrowded { crowded.insert(lane.key) }
+        lane.waiting.written(event, dueAt: time)
+        if lane.waiting.isCrowded { crowded.insert(lane.key) }
         let key = DeliveryKey(delegate: lane.key, event: event)
         checkpoints.wait(
             key, attempts: attempts, uncounted: uncounted, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)

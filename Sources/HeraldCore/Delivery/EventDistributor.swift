@@ -170,15 +170,15 @@ final class EventDistributor {
             let wasWanted = stillWants(event, gone, lane, filterLimit)
             if drop(event, of: lane), wasWanted { missed += 1 }
         }
-        lane.withWaiting { $0.end(through: last) }
-        if !rows.isEmpty || lane.isCrowded { ledger.touched(lane) }
+        lane.waiting.end(through: last)
+        if !rows.isEmpty || lane.waiting.isCrowded { ledger.touched(lane) }
         record(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
 
     /// Ends a delivery that has a row.
     private func drop(_ event: LogPosition, of lane: Lane) -> Bool {
-        guard lane.drop(event) != nil else { return false }
+        guard lane.waiting.drop(event) != nil else { return false }
         let key = DeliveryKey(delegate: lane.key, event: event)
         ledger.end(key)
         awaited.withdraw(key)

@@ -48,8 +48,8 @@ final class Lane {
     /// The observed behavior of the receiver. A value that maintains its own state, except that the engine counts the held
     /// slots in it.
     @OnDemand var flow: FlowControl
-    private(set) var waiting: WaitingDeliveries
-    private(set) var replays = ReplayQueue()
+    var waiting: WaitingDeliveries
+    var replays = ReplayQueue()
     /// The last event that was started or skipped by reading.
     private(set) var position: LogPosition
     /// The index of the lane in the engine; `share` is that of its app in the scheduler.
@@ -141,7 +141,7 @@ final class Lane {
     var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + Int(retriesInFlight) + replays.open }
     /// It has nothing to send, now or later, that it knows of.
-    var isIdle: Bool { next == nil && rows.isEmpty && waitingCount <= 0 && open == 0 && replays.isEmpty }
+    var isIdle: Bool { next == nil && rows.isEmpty && waiting.count <= 0 && open == 0 && replays.isEmpty }
     /// There is something to send, if the limits allow it.
     var hasWork: Bool { next != nil || waiting.dueCount > 0 || replays.hasWork }
     /// A retry is due that is to start before a new event.
@@ -291,29 +291,9 @@ final class Lane {
 
     func woke() { wakeTimer = nil }
 
-    func withReplays<Answer>(_ change: (inout ReplayQueue) -> Answer) -> Answer { change(&replays) }
-
     // MARK: Deliveries with their own row
 
     var rows: [LogPosition: WaitingDeliveries.Row] { waiting.rows }
-
-    /// Adds a row; see `WaitingDeliveries`.
-    func take(_ delivery: WaitingDelivery) -> Retry? { waiting.take(delivery) }
-
-    /// Queues a due retry, which starts as soon as the limits allow it.
-    func hold(_ retry: Retry) { waiting.hold(retry) }
-
-    /// Rows are to be left in the store, or to be loaded from it.
-    var isCrowded: Bool { waiting.isCrowded }
-
-    /// Number of deliveries that wait for a retry or for another one about their subject.
-    var waitingCount: Int { waiting.count }
-
-    /// For the rows that are only in the store.
-    func withWaiting<Answer>(_ change: (inout WaitingDeliveries) -> Answer) -> Answer { change(&waiting) }
-
-    /// Puts a due retry behind those of other event types.
-    func putBack(_ retry: Retry) { waiting.putBack(retry.event) }
 
     /// Whether a retry is the newest plan of its row.
     func isPlanned(_ retry: Retry) -> Bool { waiting.retry(retry.event) == retry }
@@ -333,10 +313,6 @@ final class Lane {
         if !isReplay { position = max(position, sequence) }
         return true
     }
-
-    /// Ends a delivery on request.
-    /// - Returns: its row, if it had one.
-    func drop(_ sequence: LogPosition) -> WaitingDeliveries.Row? { waiting.drop(sequence) }
 
     // MARK: Attempts
 

@@ -65,7 +65,7 @@ final class LaneKeeper {
         lanes.insert(lane)
         if lane.isFailing { probes.openLanes += 1 }
         schedule(restored?.waiting ?? [], lane)
-        lane.withReplays { replays in for replay in restored?.replays ?? [] { replays.append(replay) } }
+        for replay in restored?.replays ?? [] { lane.replays.append(replay) }
         starter.endReplays(lane)
         if let restored {
             ledger.show(lane, isParked: starter.isParked(lane))
@@ -110,7 +110,7 @@ final class LaneKeeper {
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now),
             outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
-        if let backlog = restored.backlog { lane.withWaiting { $0.begin(backlog) } }
+        if let backlog = restored.backlog { lane.waiting.begin(backlog) }
         if restored.waiting.count > Self.fewRetries || restored.backlog != nil { lane.flow.resumed(now: now) }
         return lane
     }
@@ -136,10 +136,10 @@ final class LaneKeeper {
     /// Sets the timers of rows from before the start, unless they are queued behind others, or remain in the store.
     private func schedule(_ waiting: [WaitingDelivery], _ lane: Lane) {
         let plans = waiting.sorted { $0.event < $1.event }.compactMap { delivery in
-            lane.take(delivery).map { (retry: $0, dueAt: delivery.dueAt) }
+            lane.waiting.take(delivery).map { (retry: $0, dueAt: delivery.dueAt) }
         }
-        if lane.isCrowded {
-            _ = lane.withWaiting { $0.leaveInStore { _ in true } }
+        if lane.waiting.isCrowded {
+            _ = lane.waiting.leaveInStore { _ in true }
             ledger.crowded.insert(lane.key)
             ledger.touched(lane)
         }
@@ -191,7 +191,7 @@ final class LaneKeeper {
                 at: timers.exactWall, isReplay: row.isReplay)
         }
         for replay in replays { ledger.endReplay(replay, of: lane.key) }
-        lane.withWaiting { $0.end(through: .max) }
+        lane.waiting.end(through: .max)
         ledger.touched(lane)
     }
 

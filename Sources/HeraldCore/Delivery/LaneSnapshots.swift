@@ -157,14 +157,14 @@ extension LaneSnapshots.Entry {
     /// `nil` if the lane is up to date and nothing waits.
     /// - Parameters: see `FlowControl.status`.
     init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {
-        if lane.isSettled && lane.waitingCount <= 0 && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0
+        if lane.isSettled && lane.waiting.count <= 0 && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0
             && lane.replays.isEmpty
         {
             return nil
         }
         self.init(
             cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open,
-            retrying: max(lane.rows.count, lane.waitingCount),
+            retrying: max(lane.rows.count, lane.waiting.count),
             replays: lane.replays.all.count,
             flow: lane.flow.status(
                 open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked,

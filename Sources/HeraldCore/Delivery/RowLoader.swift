@@ -26,16 +26,14 @@ final class RowLoader {
     /// Called when the store has what was collected up to now.
     func checkpointWritten() {
         for key in ledger.crowded {
-            guard let lane = lanes[key], lane.isCrowded else {
+            guard let lane = lanes[key], lane.waiting.isCrowded else {
                 ledger.crowded.remove(key)
                 continue
             }
             // The lane must find the row of an event that it has not read, or it would deliver the event by itself, too.
             let unread = lane.next ?? .max
-            let count = lane.withWaiting { waiting in
-                waiting.leaveInStore(ended: { ledger.pendingEnds(of: key) }) {
-                    $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0))
-                }
+            let count = lane.waiting.leaveInStore(ended: { ledger.pendingEnds(of: key) }) {
+                $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0))
             }
             if count > 0 {
                 timers.forget(count, lanes)
@@ -47,18 +45,18 @@ final class RowLoader {
 
     /// Requests the next rows of a lane if it has room for them.
     func load(_ key: DelegateKey) {
-        guard let lane = lanes[key], let part = lane.withWaiting({ $0.nextLoad() }) else { return }
-        read(StoredRowsQuery(delegate: key, part: part, limit: lane.withWaiting { $0.loadLimit }))
+        guard let lane = lanes[key], let part = lane.waiting.nextLoad() else { return }
+        read(StoredRowsQuery(delegate: key, part: part, limit: lane.waiting.loadLimit))
     }
 
     /// Called when rows have been read; `nil` if they could not be read.
     func arrived(_ key: DelegateKey, _ part: StoredRowsQuery.Part, _ rows: [WaitingDelivery]?) {
-        guard let lane = lanes[key], lane.withWaiting({ $0.stored?.loading == part }) else { return }
+        guard let lane = lanes[key], lane.waiting.stored?.loading == part else { return }
         guard let rows else {
-            lane.withWaiting { $0.loadFailed() }
+            lane.waiting.loadFailed()
             return timers.insert(.loadRows(key), due: timers.now + LoopTimers.pause)
         }
-        let plans = lane.withWaiting { $0.loaded(part, rows) }
+        let plans = lane.waiting.loaded(part, rows)
         ledger.touched(lane)
         // The next ones are read when the ends of these are written.
         if case .events = part { return end(rows, of: lane) }
@@ -70,13 +68,9 @@ final class RowLoader {
     /// Ends deliveries that were only in the store.
     private func end(_ rows: [WaitingDelivery], of lane: Lane) {
         // What is in memory too has been made since, and ends by itself.
-        let isLast =
-            rows.count < lane.withWaiting { $0.loadLimit } || rows.allSatisfy { lane.rows[$0.event] != nil }
-        let ended = lane.withWaiting { waiting in
-            let ended = rows.filter { waiting.rows[$0.event] == nil && !waiting.hasEnded($0.event) }
-            waiting.ended(ended.map(\.event), isLast: isLast)
-            return ended
-        }
+        let isLast = rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil }
+        let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
+        lane.waiting.ended(ended.map(\.event), isLast: isLast)
         for row in ended {
             let key = DeliveryKey(delegate: lane.key, event: row.event)
             if lane.isGone {

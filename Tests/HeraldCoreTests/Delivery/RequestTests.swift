@@ -372,13 +372,13 @@ struct RequestTests {
     @Test("a replay creates no more rows than a lane may have")
     func replayIsBounded() {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
-        lane.withReplays { $0.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0)) }
+        lane.replays.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))
         for event in 1...LogPosition(LoopLimits().waitingDeliveries) {
             guard case .replay(event) = lane.nextSource() else {
                 Issue.record("nothing to start at \(event)")
                 return
             }
-            _ = lane.withReplays { $0.pass(event) }
+            _ = lane.replays.pass(event)
             lane.started(event, .replay(1), now: 0)
             _ = lane.finished(
                 .init(
