@@ -1,8 +1,6 @@
 /// Settles the finished attempts of a delivery loop: decides what happens to the delivery, and updates what Herald
 /// knows about the receiver. Confined to one thread.
 final class AttemptSettler {
-    typealias OpenCallback = AttemptStarter.OpenCallback
-
     private let starter: AttemptStarter
     private let keeper: LaneKeeper
     private let ledger: DeliveryLedger
@@ -149,7 +147,7 @@ extension CallbackOutcome {
 }
 
 extension AttemptRecord {
-    fileprivate init(_ callback: AttemptStarter.OpenCallback, _ outcome: CallbackOutcome) {
+    fileprivate init(_ callback: OpenCallback, _ outcome: CallbackOutcome) {
         var status: Int?
         var failure: CallbackFailure?
         var detail = ""

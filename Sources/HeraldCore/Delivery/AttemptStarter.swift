@@ -3,36 +3,6 @@ import HeraldRuntime
 /// Starts the attempts of a delivery loop's lanes, each lane in its turn, and keeps the open requests. Confined to one
 /// thread.
 final class AttemptStarter {
-    /// An open request.
-    struct OpenCallback {
-        enum Purpose {
-            case delivery(Lane.Origin)
-            /// A test call; the closure receives the outcome.
-            case test((CallbackOutcome?) -> Void)
-            /// A request for consent to the receiver. A response must repeat the challenge if there is one. Consent
-            /// holds only for the URL that gave it.
-            case verification(challenge: String?, url: String)
-        }
-
-        let lane: Lane
-        /// 0 if the event is in no log.
-        let sequence: LogPosition
-        let event: Event
-        /// Number of attempts before this one.
-        let attempts: Int
-        let purpose: Purpose
-        let isReplay: Bool
-        let startedAt: Int64
-        /// It must not use an open connection.
-        var isFresh = false
-        /// `nil` for calls outside the lanes.
-        var start: FlowControl.Start?
-        /// The span of a delivery whose trace is recorded.
-        var span: OpenSpan?
-
-        var key: DeliveryKey { DeliveryKey(delegate: lane.key, event: sequence) }
-    }
-
     /// Number of lanes visited before the engine lets the sender work again.
     private static let maxVisits = 256
     /// Number of attempts started before the engine lets the sender work again, and takes new events: an event for a hundred
@@ -435,7 +405,7 @@ final class AttemptStarter {
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),
-                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start, span: span(of: event)),
+                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start, span: tracer?.span(of: event)),
             .delivery(isReplay: isReplay))
     }
 
@@ -457,23 +427,11 @@ final class AttemptStarter {
                 purpose: purpose, isFresh: callback.isFresh, span: callback.span))
     }
 
-    /// Begins the span of an attempt below that of the event's publisher; `nil` if it is not recorded.
-    private func span(of event: Event) -> OpenSpan? {
-        guard let span = tracer?.begin(event.traceParent.flatMap(TraceContext.init)) else { return nil }
-        return span.context.isSampled ? span : nil
-    }
-
     /// Ends the span of an attempt.
     func trace(_ callback: OpenCallback, _ outcome: CallbackOutcome) {
-        guard let tracer, let span = callback.span else { return }
-        tracer.end(
-            span,
-            .attempt(
-                .init(
-                    delegate: callback.lane.delegate, eventID: callback.event.id, eventType: callback.event.type,
-                    number: callback.attempts + 1, isReplay: callback.isReplay, verdict: outcome.verdict,
-                    transport: outcome.transport)),
-            lasted: outcome.duration * 1000)
+        if let tracer, let span = callback.span {
+            tracer.end(span, callback.work(outcome), lasted: outcome.duration * 1000)
+        }
     }
 
     /// Called when a request has ended.

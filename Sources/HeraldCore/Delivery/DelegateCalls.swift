@@ -42,17 +42,14 @@ final class DelegateCalls {
     }
 
     private func call(
-        _ lane: Lane, _ type: String, _ data: [UInt8], _ purpose: AttemptStarter.OpenCallback.Purpose,
-        _ kind: Callback.Purpose
+        _ lane: Lane, _ type: String, _ data: [UInt8], _ purpose: OpenCallback.Purpose, _ kind: Callback.Purpose
     ) {
         let event = Event(
             app: lane.delegate.app, id: makeID(), type: type, subject: nil, time: timers.exactWall, data: data)
         open(lane, event, purpose, kind)
     }
 
-    private func open(
-        _ lane: Lane, _ event: Event, _ purpose: AttemptStarter.OpenCallback.Purpose, _ kind: Callback.Purpose
-    ) {
+    private func open(_ lane: Lane, _ event: Event, _ purpose: OpenCallback.Purpose, _ kind: Callback.Purpose) {
         starter.open(
             .init(
                 lane: lane, sequence: 0, event: event, attempts: 0, purpose: purpose, isReplay: false,

@@ -19,6 +19,12 @@ package protocol Tracer: AnyObject, Sendable {
 extension Tracer {
     package func begin(_ parent: TraceContext?) -> OpenSpan { begin(parent, ago: 0) }
     package func end(_ span: OpenSpan, _ work: SpanWork) { end(span, work, lasted: nil) }
+
+    /// Begins the span of an attempt below that of the event's publisher; `nil` if it is not recorded.
+    func span(of event: Event) -> OpenSpan? {
+        let span = begin(event.traceParent.flatMap(TraceContext.init))
+        return span.context.isSampled ? span : nil
+    }
 }
 
 /// A span that has begun. An object, because it is passed on with a publication or an attempt, which mostly have none.
