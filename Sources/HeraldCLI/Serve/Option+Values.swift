@@ -1,0 +1,142 @@
+import Glibc
+import HeraldAPI
+import HeraldCore
+import HeraldCrypto
+import HeraldRuntime
+import HeraldWebhooks
+
+/// The forms of the values of settings: lists, networks, durations, sizes.
+extension Option {
+    static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+            .filter { !$0.isEmpty }
+    }
+
+    /// A name or an address as the `Host` of a request has it, but without the port.
+    static func isHost(_ text: String) -> Bool {
+        let bare = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+        if bare.contains(":") { return IPAddress(bare) != nil }
+        return bare == text && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ".-_".contains($0)) }
+    }
+
+    static func publicURL(_ text: String) throws(Disallowed) -> PublicURL {
+        let form = "an http or https URL without query and fragment, such as https://example.com/herald"
+        let url: CallbackURL
+        do throws(CallbackURLError) {
+            url = try CallbackURL(text)
+        } catch {
+            let words = error == .userInformation ? "must not contain a user name or password" : "\(error)"
+            throw Disallowed(allowed: "\(form): it \(words)")
+        }
+        if text.contains("?") { throw Disallowed(allowed: "\(form): it must not contain a query") }
+        // A semicolon would end the path of a cookie.
+        if text.contains(";") { throw Disallowed(allowed: "\(form): it must not contain a semicolon") }
+        return PublicURL(url.text)
+    }
+
+    static func flag(_ text: String) throws(Disallowed) -> Bool {
+        guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
+        return flag
+    }
+
+    static func file(_ text: String) throws(Disallowed) -> String {
+        guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+        return text
+    }
+
+    static func readable(_ file: String) throws(Disallowed) -> String {
+        guard access(file, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
+        return file
+    }
+
+    static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
+        var rules: [HostRule] = []
+        for entry in list(text) {
+            guard let rule = HostRule(entry) else {
+                throw Disallowed(
+                    allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
+                )
+            }
+            rules.append(rule)
+        }
+        return rules
+    }
+
+    /// A list that has all addresses would let each client choose its own.
+    static func proxyNetworks(_ text: String) throws(Disallowed) -> [NetworkRule] {
+        let rules = try networks(text)
+        if let wrong = rules.first(where: { $0.port != nil || $0.prefixLength == 0 }) {
+            throw Disallowed(
+                allowed: "addresses or networks of proxies, without ports, such as 10.0.0.5,10.1.0.0/16 (\"\(wrong)\" "
+                    + (wrong.port == nil ? "is all addresses)" : "has a port)"))
+        }
+        return rules
+    }
+
+    static func networks(_ text: String) throws(Disallowed) -> [NetworkRule] {
+        var rules: [NetworkRule] = []
+        for entry in list(text) {
+            do throws(NetworkRuleError) {
+                rules.append(try NetworkRule(parsing: entry))
+            } catch {
+                throw Disallowed(allowed: "networks separated by commas (\(error))")
+            }
+        }
+        return rules
+    }
+
+    static func key(_ text: String) throws(Disallowed) -> MasterKey {
+        guard let key = try? MasterKey(text: text) else {
+            throw Disallowed(allowed: "32 bytes in base64, as `openssl rand -base64 32` prints them")
+        }
+        return key
+    }
+
+    private static let sizeUnits: [(name: String, bytes: Int64)] = [
+        ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
+    ]
+
+    /// In the form of the setting: in the largest unit that divides it.
+    static func describe(duration milliseconds: Int64?) -> String {
+        milliseconds.map(DurationText.text) ?? "forever"
+    }
+
+    /// In the form of the setting: in the largest unit that divides it.
+    static func describe(size bytes: Int64?) -> String {
+        guard let bytes else { return "unlimited" }
+        let unit = sizeUnits.first { bytes % $0.bytes == 0 }
+        return unit.map { "\(bytes / $0.bytes)\($0.name)" } ?? "\(bytes)B"
+    }
+
+    /// Milliseconds; `nil` for forever.
+    static func duration(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "forever" { return nil }
+        guard let duration = DurationText.milliseconds(text), duration >= 60_000 else {
+            throw Disallowed(allowed: "at least 1m, a number with m, h or d, such as 7d, or forever")
+        }
+        return duration
+    }
+
+    /// Bytes; `nil` for no limit.
+    static func size(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "unlimited" { return nil }
+        guard let bytes = bytes(text), bytes >= 16 << 20 else {
+            throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited")
+        }
+        return bytes
+    }
+
+    static func bytes(_ text: String) -> Int64? {
+        guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }), let number = Int64(text.dropLast(3)),
+            (1...1_000_000).contains(number)
+        else { return nil }
+        return number * unit.bytes
+    }
+
+    static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
