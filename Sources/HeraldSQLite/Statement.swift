@@ -164,11 +164,7 @@ final class Statement {
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
-    func optionalReal(_ column: Int32) -> Double? { isNull(column) ? nil : sqlite3_column_double(handle, column) }
-
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
-
-    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
     /// Empty for NULL.
     func text(_ column: Int32) -> String {
@@ -176,11 +172,6 @@ final class Statement {
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
-
-    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
-
-    /// Empty for NULL.
-    func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
     func value(_ column: Int32) -> ColumnValue {
         switch sqlite3_column_type(handle, column) {
