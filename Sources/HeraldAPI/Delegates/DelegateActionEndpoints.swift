@@ -96,18 +96,12 @@ struct DelegateActionEndpoints: Sendable {
             })
     }
 
-    private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
-        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
-    }
-
     // MARK: Replays
 
     private func replay(_ call: Call) throws(Problem) {
         let isDryRun = try call.query("dry_run").flag("dry_run")
         let input = try ReplayInput(call.json())
-        let delegate = try problem { () throws(HubError) in
-            try hub.webhook(call.parameters[0], of: call.app, for: .replay)
-        }
+        let delegate = try call.webhook(in: hub, for: .replay)
         try call.answer(from: hub) { reader in
             let plan = try input.plan.action(for: delegate, hub, reader)
             if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }
@@ -126,7 +120,7 @@ struct DelegateActionEndpoints: Sendable {
         let query = try call.query("limit", "cursor")
         let limit = try query.limit()
         let cursor = try call.cursor(query, .replay) ?? 0
-        let delegate = try webhook(call)
+        let delegate = try call.webhook(in: hub)
         try call.answer(from: hub) { reader in
             let counter = BacklogCounter(hub, reader)
             let found = try reader.replays(delegate.key).filter { $0.id > cursor }.prefix(limit + 1)
@@ -140,7 +134,7 @@ struct DelegateActionEndpoints: Sendable {
     private func endReplay(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.noBody()
-        let delegate = try webhook(call)
+        let delegate = try call.webhook(in: hub)
         guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {
             throw .notFound("There is no replay with the id \(call.parameters[1]).")
         }

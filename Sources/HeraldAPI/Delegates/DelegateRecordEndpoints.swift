@@ -16,7 +16,7 @@ struct DelegateRecordEndpoints: Sendable {
 
     private func attempts(_ call: Call) throws(Problem) {
         let query = try call.query("outcome", "event", "error", "since", "until", "limit", "cursor")
-        let delegate = try webhook(call)
+        let delegate = try call.webhook(in: hub)
         var wanted = AttemptQuery(delegate: delegate.key)
         wanted.before = try call.cursor(query, .attempt)
         wanted.limit = try query.limit()
@@ -44,7 +44,7 @@ struct DelegateRecordEndpoints: Sendable {
 
     private func statistics(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let delegate = try webhook(call)
+        let delegate = try call.webhook(in: hub)
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)
             call.send { $0.members(of: statistics, call.seal) }
@@ -56,16 +56,12 @@ struct DelegateRecordEndpoints: Sendable {
         guard let event = try call.query("event")["event"] else {
             throw .invalidParameter("event", "is required: the id of an event")
         }
-        let delegate = try webhook(call)
+        let delegate = try call.webhook(in: hub)
         try call.answer(from: hub) { reader in
             let logged = try DeliverySelection.event(event, call.app, reader)
             let explanation = try DeliveryExplanation(delegate, of: logged)
             call.send { $0.members(of: explanation) }
         }
-    }
-
-    private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
-        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
     }
 }
 

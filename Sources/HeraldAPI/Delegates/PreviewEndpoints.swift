@@ -33,9 +33,7 @@ struct PreviewEndpoints: Sendable {
 
     private func preview(_ call: Call) throws(Problem) {
         let sample = try Sample(call)
-        let delegate = try problem { () throws(HubError) in
-            try hub.webhook(call.parameters[0], of: call.app, for: .preview)
-        }
+        let delegate = try call.webhook(in: hub, for: .preview)
         guard !call.request.body.isEmpty else { return try answer(call, delegate, sample) }
         try answer(call, changed(delegate, DelegateInput.patch(call.json(), hub.rules)), sample)
     }

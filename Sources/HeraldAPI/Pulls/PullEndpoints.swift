@@ -21,10 +21,6 @@ struct PullEndpoints: Sendable {
         ]
     }
 
-    private func delegate(_ call: Call) throws(Problem) -> WebhookDelegate {
-        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app, for: .pull) }
-    }
-
     // MARK: Pulling
 
     private func pull(_ call: Call) throws(Problem) {
@@ -33,7 +29,7 @@ struct PullEndpoints: Sendable {
         let limit = try query.number("max", 1...PullLease.maxEvents) ?? 100
         let ackSeconds = try query.number("ack_seconds", WebhookField.ackSecondsRange)
         let seconds = try query.wait() ?? 0
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         // Before anything is settled, so that a refused request has changed nothing.
         guard delegate.status == .active else { throw Problem(HubError.delegatePaused(id: delegate.id)) }
         let wait = seconds > 0 ? waits.begin(for: call.app) : nil
@@ -88,7 +84,7 @@ struct PullEndpoints: Sendable {
     private func acknowledge(_ call: Call) throws(Problem) {
         _ = try call.query()
         let input = try AcknowledgementInput(call.json())
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         settle(call, delegate, input.action, input.lease) { settled in
             call.send {
                 $0.member("acked", settled.acknowledged)
@@ -125,7 +121,7 @@ struct PullEndpoints: Sendable {
     private func extend(_ call: Call) throws(Problem) {
         _ = try call.query()
         let input = try ExtensionInput(call.json())
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         let seconds = input.seconds ?? delegate.settings.ackSeconds
         submit(call, delegate, .extend(lease: input.lease, seconds: seconds), input.lease) { outcome in
             guard case .extended(let lease) = outcome else { return }
@@ -138,7 +134,7 @@ struct PullEndpoints: Sendable {
     private func seek(_ call: Call) throws(Problem) {
         _ = try call.query()
         let target = try SeekInput(call.json()).target
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         let provenance = call.provenance
         try call.answer(from: hub) { reader in
             let position = try target.first(in: reader, app: call.app, head: hub.head, pointer: "/to") - 1
@@ -155,7 +151,7 @@ struct PullEndpoints: Sendable {
 
     /// The leases that have not ended, newest first.
     private func leases(_ call: Call) throws(Problem) {
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         // Checked here, so that it is not read for nothing.
         _ = try call.query("limit", "cursor")
         try call.answer(from: hub) { reader in
@@ -169,7 +165,7 @@ struct PullEndpoints: Sendable {
     private func release(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.noBody()
-        let delegate = try delegate(call)
+        let delegate = try call.webhook(in: hub, for: .pull)
         let lease = call.parameters[1]
         submit(call, delegate, .release(lease: lease), lease, provenance: call.provenance) { _ in
             call.send(Response(status: 204))

@@ -118,6 +118,11 @@ final class Call: Sendable {
         send([.init("ETag", quoted)], body)
     }
 
+    /// The delegate whose id is in the path.
+    func webhook(in hub: Hub, for action: DelegateKind.Action? = nil) throws(Problem) -> WebhookDelegate {
+        try problem { () throws(HubError) in try hub.webhook(parameters[0], of: app, for: action) }
+    }
+
     /// Sends a problem after this time, unless the returned object is released before.
     func deadline(milliseconds: Int = ReadDeadlines.read) -> ReadDeadlines.Pending {
         admission.services.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
