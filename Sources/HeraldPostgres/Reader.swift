@@ -270,7 +270,7 @@ extension Reader {
         try run(SubmissionQueries.list) { parameters in
             parameters.add(limit)
             parameters.add(maxBytes)
-        }.map { row throws(StoreError) in try Submission(row) }
+        }.map { row throws(StoreError) in try Submission(row, "event from SQL") }
     }
 }
 

@@ -38,15 +38,6 @@ enum SubmissionQueries {
     static let count = Statement("SELECT count(*) FROM submissions")
 }
 
-extension Submission {
-    init(_ row: Row) throws(StoreError) {
-        self.init(
-            key: try row.natural(0, "event from SQL"), app: try row.app(1), id: row.text(2), type: row.text(3),
-            subject: row.optionalText(4), time: try row.time(5), data: row.bytes(6),
-            deliverAt: row.isNull(7) ? nil : try row.time(7))
-    }
-}
-
 extension Transaction {
     func removeSubmissions(_ keys: [Int64]) throws(StoreError) -> [Int64: Bool] {
         let rows = try run(SubmissionQueries.remove) { parameters in parameters.add(keys) { $0 } }

@@ -10,7 +10,9 @@ package enum FormFields {
         }
     }
 
-    private static func decoded(_ text: ArraySlice<UInt8>) -> String {
+    /// Percent-decoded; invalid escapes stay unchanged.
+    /// - Parameter isPath: `+` is no space.
+    static func decoded(_ text: ArraySlice<UInt8>, isPath: Bool = false) -> String {
         var bytes: [UInt8] = []
         var index = text.startIndex
         while index < text.endIndex {
@@ -20,7 +22,7 @@ package enum FormFields {
                 bytes.append(high << 4 | low)
                 index += 3
             } else {
-                bytes.append(text[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : text[index])
+                bytes.append(text[index] == UInt8(ascii: "+") && !isPath ? UInt8(ascii: " ") : text[index])
                 index += 1
             }
         }

@@ -97,8 +97,6 @@ extension SharedTransaction {
         return RemovedEvents(count: count, through: upper, first: kept)
     }
 
-    private func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
-
     /// Removes at most `limit` rows of the events in a range.
     /// - Returns: the last event up to which no rows are left.
     private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
@@ -118,6 +116,10 @@ extension Removal {
     package var values: [ColumnValue] { [.text(part.rawValue), .text(cause.rawValue), .integer(Int64(count))] }
 }
 
+extension SharedStatements {
+    package func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
+}
+
 /// Reads the log.
 extension SharedReader {
     package func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
@@ -129,8 +131,6 @@ extension SharedReader {
     package func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         try first(.log(.appState), [.integer(app.rawValue)]) { row throws(StoreError) in try AppState(row) }
     }
-
-    package func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
 
     package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         try position(.log(.lastBefore), [.integer(time)]) ?? 0

@@ -32,15 +32,21 @@ package enum RefusalStatement: Int, CaseIterable, Sendable {
     }
 }
 
+extension Submission {
+    /// - Parameter what: names the row in an error.
+    package init(_ row: some ResultRow, _ what: String) throws(StoreError) {
+        self.init(
+            key: try row.natural(0, what), app: try row.app(1), id: row.text(2), type: row.text(3),
+            subject: row.optionalText(4), time: try row.time(5), data: row.bytes(6),
+            deliverAt: row.isNull(7) ? nil : try row.time(7))
+    }
+}
+
 extension RefusedEvent {
     package static let columns = "key, app, id, type, subject, time, data, deliver_at, reason, refused_at"
 
     package init(_ row: some ResultRow) throws(StoreError) {
-        let submission = Submission(
-            key: try row.natural(0, "refused event"), app: try row.app(1), id: row.text(2), type: row.text(3),
-            subject: row.optionalText(4), time: try row.time(5), data: row.bytes(6),
-            deliverAt: row.isNull(7) ? nil : try row.time(7))
-        self.init(submission, reason: row.text(8), refusedAt: try row.time(9))
+        self.init(try Submission(row, "refused event"), reason: row.text(8), refusedAt: try row.time(9))
     }
 }
 

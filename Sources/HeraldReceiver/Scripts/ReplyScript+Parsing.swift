@@ -10,7 +10,7 @@ extension ReplyScript {
     /// directives; other parameters of a query are ignored.
     init?(target: String) throws(ScriptError) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        var words = parts[0].split(separator: "/").map(Self.decoded)[...]
+        var words = parts[0].split(separator: "/").map { FormFields.decoded(Array($0.utf8)[...], isPath: true) }[...]
         let isPathPlain = words.first.flatMap(Directive.named) == nil
         var isPlain = isPathPlain
         while !isPathPlain, let name = words.popFirst() {
@@ -21,9 +21,9 @@ extension ReplyScript {
         }
         for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let directive = Directive.named(Self.decoded(sides[0])) else { continue }
+            guard let directive = Directive.named(FormFields.decoded(Array(sides[0].utf8)[...])) else { continue }
             isPlain = false
-            let value = sides.count > 1 ? Self.decoded(Substring(sides[1].replacing("+", with: " "))) : nil
+            let value = sides.count > 1 ? FormFields.decoded(Array(sides[1].utf8)[...]) : nil
             try apply(directive, directive.placeholder == nil ? "" : value)
         }
         if isPlain { return nil }
@@ -73,24 +73,5 @@ extension ReplyScript {
         case .number, .bool: String(decoding: value.bytes, as: UTF8.self)
         case .null, .array, .object: nil
         }
-    }
-
-    /// Percent-decoded; invalid escapes stay unchanged.
-    private static func decoded(_ text: Substring) -> String {
-        let bytes = Array(text.utf8)
-        var result: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let value = UInt8(String(decoding: bytes[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
-            {
-                result.append(value)
-                index += 3
-            } else {
-                result.append(bytes[index])
-                index += 1
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
     }
 }
