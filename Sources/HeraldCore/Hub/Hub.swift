@@ -35,10 +35,10 @@ public final class Hub: Sendable {
     /// Called after changes of pull delegates.
     package let pullObservers = MulticastDelegate<any PullObserver>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
-    private let intake: Intake
+    let intake: Intake
     private let writer: LogWriter
     private let readers: ReaderPool
-    private let loops: [DeliveryLoop]
+    let loops: [DeliveryLoop]
     private let retention: RetentionTask
     private let keyUse: KeyUseTask
     private let volumes: VolumeTask
@@ -46,7 +46,7 @@ public final class Hub: Sendable {
     package let submissions: SubmissionTask
     private let rates: EventRates
     private let threads: HubThreads
-    private let node: LocalNode
+    let node: LocalNode
 
     /// Recovers the content of the store and starts the threads.
     /// - Parameters:
@@ -395,64 +395,12 @@ public final class Hub: Sendable {
     /// The position of the last event of the log; 0 before the first. Any thread.
     package var head: LogPosition { committed.recentEvents.head }
 
-    /// The position and state of a webhook's lane, unless it is caught up and idle.
-    package func lane(of delegate: WebhookDelegate) -> LaneSnapshots.Entry? {
-        let key = delegate.key
-        if delegate.settings.kind == .pull { return node.lanes.entry(key) }
-        let board = loops.owner(of: key).board
-        let own = board.position(key)
-        if let entry = own == nil ? node.lanes.entry(key) : board.entry(key) { return entry }
-        // Nothing is kept for a delegate that is gone.
-        let position = max(own ?? node.lanes.position(key), delegate.start)
-        guard position < head, delegate.status != .gone else { return nil }
-        return LaneSnapshots.Entry(
-            cursor: position, inFlight: 0, retrying: 0, replays: 0,
-            flow: FlowStatus(concurrency: delegate.settings.maxInFlight), next: position + 1)
-    }
-
-    /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
-    package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
-        if committed.registry.delegate(key: key)?.settings.kind == .pull { return false }
-        let board = loops.owner(of: key).board
-        return sequence > (board.position(key) == nil ? node.lanes.settled(key) : board.settled)
-    }
-
     package var writerCounters: WriterCounters { writer.counters }
     package var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
     package var laneBoards: [LaneSnapshots] { loops.map(\.board) }
     package var intakeDepth: IntakeDepth { intake.depth }
     /// The number of reads that wait for a reader's thread.
     package var readsWaiting: Int { readers.waiting }
-
-    // MARK: Other processes
-
-    package var nodeMonitor: NodeMonitor { node.monitor }
-
-    /// The processes that share the store, and those that have left it within a day; or this one alone.
-    package func nodes(_ reader: any StoreReader) throws(StoreError) -> [NodeRecord] {
-        try node.monitor.list(reader, settled: loops.map(\.board.settled).min() ?? 0)
-    }
-
-    /// The shards that processes have taken within a day, newest first.
-    package func moves(_ reader: any StoreReader) throws(StoreError) -> [ShardMove] {
-        try reader.moves(since: clock.wall() - 86_400_000)
-    }
-
-    /// Whether memory has what other processes have changed in a shared store, except in the last seconds. If not, requests
-    /// that need access are refused.
-    package var isCurrent: Bool { node.isCurrent }
-
-    /// Whether other processes may have changed what memory lacks, and `catchUp` can be expected to read it.
-    package var canCatchUp: Bool { node.canCatchUp }
-
-    /// Whether a read may wait for a server that does not respond.
-    package var limitsReads: Bool { node.limitsReads }
-
-    /// Reads the changes of other processes in a shared store: call it before something is refused because memory does
-    /// not have it.
-    /// - Parameter body: called once, on the writer's thread, with the error if the store could not be read; must not wait.
-    /// - Returns: `false` if too many wait for that; `body` is not called then.
-    package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.catchUp(body) }
 
     // MARK: Stopping, in this order
 
@@ -495,5 +443,5 @@ public final class Hub: Sendable {
 
 extension [DeliveryLoop] {
     /// The loop that owns a delegate's lane.
-    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Shards.loop(of: key, among: count)] }
+    func owner(of key: DelegateKey) -> DeliveryLoop { self[Shards.loop(of: key, among: count)] }
 }
