@@ -9,32 +9,20 @@ public struct EventSequence: AsyncSequence, Sendable {
     /// An event and its position in the log.
     public typealias Element = PositionedEvent
 
-    private let hub: Hub
-    private let position: LogPosition
-    private let last: LogPosition?
-    private let selection: EventSelection
-
-    fileprivate init(
-        _ hub: Hub, after position: LogPosition, through last: LogPosition?, _ selection: EventSelection
-    ) {
-        self.hub = hub
-        self.position = position
-        self.last = last
-        self.selection = selection
-    }
+    fileprivate let hub: Hub
+    /// The last position before the first event.
+    fileprivate let position: LogPosition
+    /// The end of the iteration; `nil` for none.
+    fileprivate let last: LogPosition?
+    fileprivate let selection: EventSelection
 
     /// Starts an iteration.
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(hub, after: position, through: last, selection)
-    }
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
     /// One iteration.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        private let hub: Hub
-        private let selection: EventSelection
+        private let sequence: EventSequence
         private let signal: LogSignal
-        /// The end of the iteration; `nil` for none.
-        private let last: LogPosition?
         /// The last position that was read.
         private var position: LogPosition
         /// The selection was checked.
@@ -42,14 +30,10 @@ public struct EventSequence: AsyncSequence, Sendable {
         /// Events after `position` that were already read.
         private var page: ArraySlice<Event> = []
 
-        fileprivate init(
-            _ hub: Hub, after position: LogPosition, through last: LogPosition?, _ selection: EventSelection
-        ) {
-            self.hub = hub
-            self.position = position
-            self.last = last
-            self.selection = selection
-            signal = LogSignal(hub, "Follows the log: a sequence of events")
+        fileprivate init(_ sequence: EventSequence) {
+            self.sequence = sequence
+            position = sequence.position
+            signal = LogSignal(sequence.hub, "Follows the log: a sequence of events")
         }
 
         /// The next event; suspends until there is one.
@@ -61,7 +45,7 @@ public struct EventSequence: AsyncSequence, Sendable {
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
             if !isChecked {
-                let problems = selection.problems
+                let problems = sequence.selection.problems
                 if !problems.isEmpty { throw .invalid(problems) }
                 isChecked = true
             }
@@ -69,7 +53,7 @@ public struct EventSequence: AsyncSequence, Sendable {
                 return try await following()
             } catch {
                 switch error {
-                case .stopping where last == nil, .cancelled where last == nil: return nil
+                case .stopping where sequence.last == nil, .cancelled where sequence.last == nil: return nil
                 default: throw error
                 }
             }
@@ -80,15 +64,15 @@ public struct EventSequence: AsyncSequence, Sendable {
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
             while true {
-                if let last, position >= last { return nil }
+                if let last = sequence.last, position >= last { return nil }
                 if Task.isCancelled { throw .cancelled }
                 guard let event = page.popFirst() else {
                     try await read()
                     continue
                 }
                 position += 1
-                if let last, position > last { return nil }
-                guard selection.matches(EventView(event)) else { continue }
+                if let last = sequence.last, position > last { return nil }
+                guard sequence.selection.matches(EventView(event)) else { continue }
                 return Element(position: EventPosition(number: position), event: event)
             }
         }
@@ -98,15 +82,15 @@ public struct EventSequence: AsyncSequence, Sendable {
         private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(HubError) {
             // Read before the log, so that events published before the end of the hub are still returned.
             let isEnd = signal.state.hasEnded
-            if let recent = hub.recentEvents(after: position, limit: PageSize.events) {
+            if let recent = sequence.hub.recentEvents(after: position, limit: PageSize.events) {
                 page = recent.events[...]
                 guard page.isEmpty else { return }
                 if isEnd { throw .stopping }
                 return await signal.wait { [position] in $0.head > position }
             }
             // Read before the store: what is published in between is not skipped.
-            let head = hub.head
-            let batch = try await hub.reading { [position] reader in
+            let head = sequence.hub.head
+            let batch = try await sequence.hub.reading { [position] reader in
                 try reader.events(after: position, limit: PageSize.events, maxBytes: PageSize.bytes)
             }
             page = batch.events[...]
@@ -137,7 +121,7 @@ extension Hub {
         after position: EventPosition? = nil, through last: EventPosition? = nil,
         matching selection: EventSelection = EventSelection()
     ) -> EventSequence {
-        EventSequence(self, after: position?.number ?? head, through: last?.number, selection)
+        EventSequence(hub: self, position: position?.number ?? head, last: last?.number, selection: selection)
     }
 
     /// The events of the log whose type is this one, or has this prefix.
