@@ -84,6 +84,18 @@ extension Scheme {
         get throws(SchemeTextError) { try SchemePattern(content, allowing: [.id, .timestamp, .body, .url, .form]) }
     }
 
+    /// Prepares the scheme for use.
+    func patterns() throws(CryptoError) -> (content: SchemePattern, value: SchemePattern) {
+        if let problem = problems.first { throw .invalidScheme("\(problem.pointer) \(problem.detail)") }
+        do throws(SchemeTextError) {
+            // A token signs no content.
+            let content = try algorithm == .token ? SchemePattern("", allowing: []) : contentPattern
+            return (content, try valuePattern)
+        } catch {
+            throw .invalidScheme(error.detail)
+        }
+    }
+
     var valuePattern: SchemePattern {
         get throws(SchemeTextError) {
             try SchemePattern(value, allowing: algorithm == .token ? [.signature] : [.signature, .timestamp, .id])

@@ -42,14 +42,8 @@ struct SchemeCheck {
     private let value: SchemePattern
 
     init(_ scheme: Scheme) throws(CryptoError) {
-        if let problem = scheme.problems.first { throw .invalidScheme("\(problem.pointer) \(problem.detail)") }
         self.scheme = scheme
-        do throws(SchemeTextError) {
-            content = try scheme.algorithm == .token ? SchemePattern("", allowing: []) : scheme.contentPattern
-            value = try scheme.valuePattern
-        } catch {
-            throw .invalidScheme(error.detail)
-        }
+        (content, value) = try scheme.patterns()
     }
 
     // MARK: Headers

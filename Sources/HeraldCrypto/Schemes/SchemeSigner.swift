@@ -17,18 +17,9 @@ package struct SchemeSigner {
     ///   - keys: the newest first, at least one; for Ed25519 the seeds. A value that can hold several signatures gets one for
     ///     each key, any other one that of the newest.
     package init(_ scheme: Scheme, keys: [[UInt8]]) throws(CryptoError) {
-        if let problem = scheme.problems.first {
-            throw .invalidScheme("\(problem.pointer) \(problem.detail)")
-        }
+        (content, value) = try scheme.patterns()
         guard let newest = keys.first else { throw .invalidKey("is missing") }
         self.scheme = scheme
-        do throws(SchemeTextError) {
-            // A token signs no content.
-            content = try scheme.algorithm == .token ? SchemePattern("", allowing: []) : scheme.contentPattern
-            value = try scheme.valuePattern
-        } catch {
-            throw .invalidScheme(error.detail)
-        }
         list = value.list
         var prepared: [Key] = []
         for key in list == nil ? [newest] : keys { prepared.append(try Self.key(key, scheme.algorithm)) }
