@@ -13,9 +13,14 @@ struct RegistryChange: Sendable {
         _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil, _ backlog: Backlog? = nil,
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
-        let response: @Sendable (RegistryWrite.Outcome) -> Response = {
-            answer(to: call, $0, secret, backlog, updated)
-        }
+        try submit(call, action) { answer(to: call, $0, secret, backlog, updated) }
+    }
+
+    /// A POST may have an idempotency key.
+    func submit(
+        _ call: Call, _ action: RegistryWrite.Action,
+        _ response: @escaping @Sendable (RegistryWrite.Outcome) -> Response
+    ) throws(Problem) {
         let isPost = call.request.head.method == .post
         let idempotency: Idempotency<RegistryWrite.Outcome>? =
             isPost ? try call.idempotency(hasSecret: true, response) : nil

@@ -162,7 +162,7 @@ extension SvixEndpoints {
         names: [String: String] = SvixEndpointInput.names,
         _ makeResponse: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
-        let response: @Sendable (RegistryWrite.Outcome) -> Response = { outcome in
+        try RegistryChange(hub: hub).submit(call, action) { outcome in
             if conflict(of: outcome, action) {
                 return call.response(to: Problem(.conflict, status: 409, detail: "The uid \(Self.uidTaken.detail)."))
             }
@@ -174,13 +174,6 @@ extension SvixEndpoints {
                 return call.response(to: Problem(error).svixRenamed(names))
             }
         }
-        let isPost = call.request.head.method == .post
-        let idempotency: Idempotency<RegistryWrite.Outcome>? =
-            isPost ? try call.idempotency(hasSecret: true, response) : nil
-        hub.submit(
-            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
-                call.send($0, response)
-            })
     }
 
     // MARK: Secret and headers
