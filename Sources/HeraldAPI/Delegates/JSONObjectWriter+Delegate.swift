@@ -21,7 +21,8 @@ extension JSONObjectWriter {
         let lag = backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub)
         switch delegate.settings.kind {
         case .webhook:
-            member("signature", delegate.newestSecret?.scheme.rawValue)
+            // A secret that cannot be read is replaced by one of the default kind.
+            member("signature", (delegate.newestSecret?.scheme ?? .v1).rawValue)
             member("public_key", delegate.newestSecret?.publicKey)
             member("secret", ifPresent: secret)
             object("lag") { $0.lag(lag, lane) }
