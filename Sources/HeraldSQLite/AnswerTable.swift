@@ -21,7 +21,8 @@ struct AnswerTable {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """)
         page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
-        pageOfApp = try prepare("SELECT rowid, key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
+        pageOfApp = try prepare(
+            "SELECT rowid, key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
         remove = try prepare("DELETE FROM answers WHERE rowid = ?1")
     }
 
@@ -65,7 +66,9 @@ struct AnswerTable {
             if rows.isEmpty { return (removed, nil) }
             for row in rows {
                 // No request has a key that is not UTF-8.
-                if let key = row.key, !subject.mayBeNamed(in: row.body, .answer(app, key: key), columnSealer) { continue }
+                if let key = row.key, !subject.mayBeNamed(in: row.body, .answer(app, key: key), columnSealer) {
+                    continue
+                }
                 remove.bind(1, row.id)
                 try remove.run()
                 removed += 1

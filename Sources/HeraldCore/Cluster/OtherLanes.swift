@@ -60,7 +60,9 @@ final class OtherLanes: Sendable {
             defer { done() }
             defer { isBusy.store(false, ordering: .releasing) }
             // A failure leaves what the last read has found.
-            guard let progress = readers.found(reader, { reader throws(StoreError) in try reader.progress() }) else { return }
+            guard let progress = readers.found(reader, { reader throws(StoreError) in try reader.progress() }) else {
+                return
+            }
             let isAlone = shards.held == .all
             let entries = entries(isAlone ? progress.lanes.filter { isPull($0.delegate) } : progress.lanes)
             found.withLock { found in

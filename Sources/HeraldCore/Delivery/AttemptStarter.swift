@@ -405,7 +405,8 @@ final class AttemptStarter {
         open(
             OpenCallback(
                 lane: lane, sequence: sequence, event: event, attempts: attempts, purpose: .delivery(origin),
-                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start, span: tracer?.span(of: event)),
+                isReplay: isReplay, startedAt: timers.wall, isFresh: isFresh, start: start,
+                span: tracer?.span(of: event)),
             .delivery(isReplay: isReplay))
     }
 

@@ -32,9 +32,9 @@ final class RowLoader {
             }
             // The lane must find the row of an event that it has not read, or it would deliver the event by itself, too.
             let unread = lane.next ?? .max
-            let count = lane.waiting.leaveInStore(ended: { ledger.pendingEnds(of: key) }) {
-                $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0))
-            }
+            let count = lane.waiting.leaveInStore(
+                ended: { ledger.pendingEnds(of: key) },
+                where: { $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0)) })
             if count > 0 {
                 timers.forget(count, lanes)
                 starter.enqueue(lane)

@@ -43,7 +43,8 @@ struct HousekeepingTests {
     func expiredInLargeTransaction() throws {
         let world = try World(memory: Self.memory(expired: 1_200))
         for number in 1...700 {
-            let event = Event(id: "many\(number)", type: "a.x", subject: nil, time: world.clock.wall, data: Array("{}".utf8))
+            let event = Event(
+                id: "many\(number)", type: "a.x", subject: nil, time: world.clock.wall, data: Array("{}".utf8))
             world.process.publish([EventDraft(event: event, mayExist: false)]) { _ in }
         }
         world.run()
