@@ -64,6 +64,8 @@ final class Intake: Sendable {
         var isTurnOfStep = false
         var events = 0
         var bytes = 0
+        /// The part of the publications of each app.
+        var parts = IntakeParts()
         var refusals = 0
         /// The types of waiting commands of which one at a time is enough.
         var singles: Set<ObjectIdentifier> = []
@@ -104,8 +106,7 @@ final class Intake: Sendable {
                 line.removeFirst()
                 // A publication can be withdrawn until the writer takes it (`cut`).
                 if case .command = next.submission, !next.ticket.take() { continue }
-                events += next.events
-                bytes += next.bytes
+                count(next.submission, events: next.events, bytes: next.bytes)
                 isFilling = false
                 add(next.submission)
             }
@@ -115,6 +116,22 @@ final class Intake: Sendable {
         func hasRoom(_ events: Int, _ bytes: Int, maxEvents: Int, maxBytes: Int) -> Bool {
             (self.events + events <= maxEvents || self.events == 0)
                 && (self.bytes + bytes <= maxBytes || self.bytes == 0)
+        }
+
+        /// Whether there is room beyond the limits, in the quarter that is kept for apps of which little waits: so one app
+        /// that publishes more than the disk takes leaves room for the others.
+        func hasReserve(for submission: Submission, maxEvents: Int, maxBytes: Int) -> Bool {
+            guard case .publish(let publication) = submission else { return false }
+            let own = parts[publication.app]
+            let (events, bytes) = (publication.drafts.count, publication.bytes)
+            return own.events + events <= maxEvents / 8 && own.bytes + bytes <= maxBytes / 8
+                && self.events + events <= maxEvents + maxEvents / 4 && self.bytes + bytes <= maxBytes + maxBytes / 4
+        }
+
+        mutating func count(_ submission: Submission, events: Int, bytes: Int) {
+            self.events += events
+            self.bytes += bytes
+            if case .publish(let publication) = submission { parts[publication.app] += (events, bytes) }
         }
 
         /// Whether the writer is to take the submissions.
@@ -193,7 +210,9 @@ final class Intake: Sendable {
             // A write without a ticket does not overtake those that wait.
             let hasRoom =
                 queue.line.isEmpty && queue.hasRoom(events, bytes, maxEvents: maxEvents, maxBytes: maxBytes)
-            if !hasRoom, waiting == nil {
+            if !hasRoom, waiting == nil,
+                !queue.hasReserve(for: submission, maxEvents: maxEvents, maxBytes: maxBytes)
+            {
                 queue.refusals += 1
                 return (.busy, false)
             }
@@ -206,8 +225,7 @@ final class Intake: Sendable {
                 return (nil, false)
             }
             if case .command = submission { _ = ticket?.take() }
-            queue.events += events
-            queue.bytes += bytes
+            queue.count(submission, events: events, bytes: bytes)
             queue.isFilling = isFilling && (queue.isFilling || queue.isEmpty)
             queue.add(submission)
             return (nil, Self.wakes(&queue))
@@ -345,6 +363,7 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.bytes
                 count += 1
+                queue.parts[publication.app] -= (publication.drafts.count, publication.bytes)
                 if let ticket = publication.ticket, !ticket.take() { isWithdrawn = true }
             case .checkpoint(let checkpoint, _):
                 count += 1

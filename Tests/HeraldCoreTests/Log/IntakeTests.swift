@@ -10,9 +10,9 @@ struct IntakeTests {
 
     init() throws { intake = try Intake() }
 
-    private func publication() -> Publication {
+    private func publication(of app: AppKey = .default) -> Publication {
         let event = Event(id: "evt_1", type: "a.b", subject: nil, time: 0, data: Array("{}".utf8))
-        return Publication(drafts: [EventDraft(event: event, mayExist: false)]) { _ in }
+        return Publication(app: app, drafts: [EventDraft(event: event, mayExist: false)]) { _ in }
     }
 
     private func enqueue(_ count: Int) {
@@ -64,6 +64,25 @@ struct IntakeTests {
         intake.end()
         #expect(taken == 1)
         #expect(taken == nil)
+    }
+
+    @Test("an app that fills the queue leaves room for other apps")
+    func reserve() throws {
+        let intake = try Intake(maxEvents: 80)
+        let (greedy, modest, third, fourth) = (
+            AppKey(rawValue: 1), AppKey(rawValue: 2), AppKey(rawValue: 3), AppKey(rawValue: 4)
+        )
+        for _ in 0..<80 { #expect(intake.submit(publication(of: greedy)) == nil) }
+        #expect(intake.submit(publication(of: greedy)) != nil)
+        // Each has an eighth, and all have a quarter.
+        for _ in 0..<10 { #expect(intake.submit(publication(of: modest)) == nil) }
+        #expect(intake.submit(publication(of: modest)) != nil)
+        for _ in 0..<10 { #expect(intake.submit(publication(of: third)) == nil) }
+        #expect(intake.submit(publication(of: fourth)) != nil)
+        #expect(intake.take()?.count == 100)
+        // Room that the writer has made is counted for each.
+        for _ in 0..<80 { #expect(intake.submit(publication(of: greedy)) == nil) }
+        for _ in 0..<10 { #expect(intake.submit(publication(of: modest)) == nil) }
     }
 
     @Test("the writer is woken by the end of a round, and not before")
