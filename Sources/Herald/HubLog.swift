@@ -14,7 +14,7 @@ final class HubLog: StopObserver, StorageObserver {
         }
         hub.addDelegate(delegates, description: "Log: changes of delegates")
         hub.committed.registry.delegates.addDelegate(delegates)
-        delegates.started(hub)
+        delegates.started(hub.committed.registry)
         hub.storage.observers.addDelegate(self)
         hub.damagedEvents.observe { position in
             write(LogEntry(.error, "event damaged: it is not served or sent any more", ["position": String(position)]))

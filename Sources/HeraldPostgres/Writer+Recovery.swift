@@ -10,10 +10,6 @@ extension Writer {
         let ends = try StoreEnds(rows[0].first)
         try settle(ends)
         var recovery = Recovery()
-        let keys = try rows[6].map { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try APIKey(row) }
-        }
-        try recovery.setKeys(keys.compactMap(\.self))
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
         recovery.first = try rows[1].first?.natural(0, "position") ?? 1
         recovery.delegates = try rows[2].map { row throws(StoreError) in
@@ -21,18 +17,10 @@ extension Writer {
         }
         recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
         recovery.appStates = try rows[4].map { AppStateVersion($0) }
-        let eventTypes = try rows[5].map { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try EventTypeSummary(row) }
-        }
-        recovery.eventTypes = eventTypes.compactMap(\.self)
-        let sessions = try rows[7].map { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try Session(row) }
-        }
-        recovery.sessions = sessions.compactMap(\.self)
-        let apps = try rows[8].map { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try App(row) }
-        }
-        recovery.apps = apps.compactMap(\.self)
+        recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeSummary(row) }
+        recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
+        recovery.sessions = try rows[7].map { row throws(StoreError) in try Session(row) }
+        recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, try rows[9].natural("app")) + 1)
         recovery.lastMark = try rows[10].first.map { row throws(StoreError) in try LogMark(row) }
         recovery.blocks = try blocks(

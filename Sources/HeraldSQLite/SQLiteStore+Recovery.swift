@@ -9,11 +9,6 @@ extension SQLiteStore {
         _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
     ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
-        let keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
-            .rows { row throws(StoreError) in
-                try recovery.readable { () throws(StoreError) in try APIKey(row) }
-            }
-        try recovery.setKeys(keys.compactMap(\.self))
         recovery.head = head
         recovery.first = head > 0 ? try connection.natural("SELECT min(sequence) FROM events", "position") : 1
         let lastDelegate = try connection.natural("SELECT max(key) FROM delegates", "delegate")
@@ -23,23 +18,16 @@ extension SQLiteStore {
             connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
         ).rows { AppStateVersion($0) }
         let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
-        let eventTypes = try Statement(
+        recovery.eventTypes = try Statement(
             connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
-        ).rows { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try EventTypeSummary(row) }
-        }
-        recovery.eventTypes = eventTypes.compactMap(\.self)
-        let sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")
-            .rows { row throws(StoreError) in
-                try recovery.readable { () throws(StoreError) in try Session(row) }
-            }
-        recovery.sessions = sessions.compactMap(\.self)
-        let apps = try Statement(
+        ).rows { row throws(StoreError) in try EventTypeSummary(row) }
+        recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
+            .rows { row throws(StoreError) in try APIKey(row) }
+        recovery.sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")
+            .rows { row throws(StoreError) in try Session(row) }
+        recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { row throws(StoreError) in
-            try recovery.readable { () throws(StoreError) in try App(row) }
-        }
-        recovery.apps = apps.compactMap(\.self)
+        ).rows { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.natural("SELECT max(key) FROM apps", "app")) + 1)
         recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)

@@ -73,8 +73,7 @@ extension APIKey {
         typealias Columns = KeyColumns
         let row = Columns.table.row(statement)
         self.init(
-            app: AppKey(rawValue: try row(Columns.app)), id: try statement.key(Columns.id.place.index, "id of a key"),
-            name: try row(Columns.name),
+            app: AppKey(rawValue: try row(Columns.app)), id: try row(Columns.id), name: try row(Columns.name),
             scopes: try row(Columns.scopes), digest: try row(Columns.digest),
             createdAt: try row(Columns.createdAt), expiresAt: try row(Columns.expiresAt),
             lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond),

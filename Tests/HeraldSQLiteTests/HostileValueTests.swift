@@ -262,38 +262,6 @@ struct HostileValueTests {
         }
     }
 
-    @Test("a key, a session, an app or an event type that cannot be read is left out at the start")
-    func leftOut() throws {
-        try makeDatabase()
-        func change(_ texts: String...) throws {
-            let connection = try Connection(path: database, .readWrite)
-            for text in texts { try connection.execute(text) }
-            _ = try connection.checkpoint(.truncate)
-        }
-        func recovered() throws -> Recovery {
-            let store = try SQLiteStore(folder: path)
-            defer { store.close() }
-            return try store.recover()
-        }
-        try change(
-            """
-            INSERT INTO keys (id, app, name, scopes, digest, created_at)
-            SELECT CAST(x'6b65795fff' AS TEXT), app, name, scopes, randomblob(32), created_at FROM keys
-            """,
-            "UPDATE passes SET kind = 77", "UPDATE apps SET portal_language = 'xx'",
-            "UPDATE event_types SET check_mode = 'x'")
-        let recovery = try recovered()
-        #expect(recovery.keys.map(\.id) == ["key_1"] && recovery.unreadable.count == 4)
-        #expect(recovery.sessions.isEmpty && recovery.apps.isEmpty && recovery.eventTypes.isEmpty)
-        #expect(recovery.delegates.count == 3)
-        // Without any key, the server might be open.
-        try change("UPDATE keys SET scopes = 'x'")
-        guard case .unreadable? = failure({ _ = try recovered() }) else {
-            Issue.record("the start has lost all keys")
-            return
-        }
-    }
-
     @Test("a lease whose id is not UTF-8, by which no statement finds it, fails the transaction that would end it")
     func leaseID() throws {
         try makeDatabase()

@@ -139,7 +139,7 @@ struct Server {
             }
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.committed.registry.delegates.addDelegate(delegateLog)
-            delegateLog.started(hub)
+            delegateLog.started(hub.committed.registry)
             storageLog = StorageLog(log, place: place)
             hub.storage.observers.addDelegate(storageLog)
             nodeLog = NodeLog(log, place: place)

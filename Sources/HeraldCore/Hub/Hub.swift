@@ -19,8 +19,6 @@ public final class Hub: Sendable {
     package let preview: @Sendable (WebhookDelegate, Event) -> RequestPreview
     /// How long events and attempts are kept, and their budgets.
     package let retentionLimits: Retention
-    /// The errors of the rows that the start has left out.
-    let leftOut: [StoreError]
     /// `nil` if nothing is traced.
     package let tracer: (any Tracer)?
     /// The size of a page of the log that lanes or streams read from the store.
@@ -71,7 +69,6 @@ public final class Hub: Sendable {
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
-        leftOut = recovery.unreadable
         committed = CommittedState(recovery, configuration.memory)
         keysRecovered(committed.keys)
         let recentEvents = committed.recentEvents

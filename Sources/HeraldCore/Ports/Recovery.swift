@@ -27,30 +27,7 @@ package struct Recovery: Sendable {
     package var pending: [PendingCount] = []
     /// The newest one.
     package var lastMark: LogMark?
-    /// Why rows were left out.
-    package private(set) var unreadable: [StoreError] = []
     package init() {}
-}
-
-extension Recovery {
-    /// Reads a row.
-    /// - Returns: `nil` if it can't be read, and is left out.
-    package mutating func readable<Value>(_ read: () throws(StoreError) -> Value) throws(StoreError) -> Value? {
-        do throws(StoreError) {
-            return try read()
-        } catch {
-            guard case .unreadable = error else { throw error }
-            unreadable.append(error)
-            return nil
-        }
-    }
-
-    /// Sets the keys, which are read first.
-    /// - Throws: if none of those that are stored can be read: a server without keys may be open to all.
-    package mutating func setKeys(_ keys: [APIKey]) throws(StoreError) {
-        if keys.isEmpty, let error = unreadable.first { throw error }
-        self.keys = keys
-    }
 }
 
 /// The lanes of some shards, as the last process that had them has left them.

@@ -19,12 +19,9 @@ package final class DelegateLog: EventDelegate, RegistryDelegate {
         self.write = write
     }
 
-    /// Reports the rows that the start has left out, and the delegates that it has disabled, since they can't be read.
-    package func started(_ hub: Hub) {
-        for error in hub.leftOut {
-            write(.error, "a stored row cannot be read, and is left out") { ["reason": error.description] }
-        }
-        for delegate in hub.committed.registry.all where delegate.state.isUnreadable {
+    /// Reports the delegates that are disabled, because stored values of them can't be read. Called once, after the start.
+    package func started(_ registry: Registry) {
+        for delegate in registry.all where delegate.state.isUnreadable {
             write(.error, "delegate disabled: stored values of it cannot be read") {
                 [
                     "delegate": delegate.id, "url": delegate.settings.shownURL,
