@@ -59,7 +59,8 @@ package enum DelegateColumns {
 private struct SettingColumn: Sendable {
     let column: any TableColumn<WebhookDelegate>
     let read: @Sendable (StoredRow<WebhookDelegate>, inout WebhookSettings) throws(StoreError) -> Void
-    /// For a value that can't be read: where the default would change what is sent, the rules refuse what it sets.
+    /// For a value that can't be read: the rules refuse what it sets, so that no default is used before the owner has set
+    /// the delegate again.
     let lose: @Sendable (inout WebhookSettings) -> Void
 
     init(_ field: WebhookField) {
@@ -89,16 +90,20 @@ private struct SettingColumn: Sendable {
         typealias Columns = DelegateColumns
         switch field {
         case .url: self.init(Columns.url, { $0.url = $1 }, lose: { $0.url = "unreadable" })
-        case .events: self.init(Columns.events, { $0.events = $1 }, lose: { $0.events = [] })
-        case .subjects: self.init(Columns.subjects, { $0.subjects = $1 }, lose: { $0.events = [] })
-        case .filter: self.init(Columns.filter, { $0.filter = $1 }, lose: { $0.events = [] })
+        case .events: self.init(Columns.events, { $0.events = $1 })
+        case .subjects: self.init(Columns.subjects, { $0.subjects = $1 })
+        case .filter: self.init(Columns.filter, { $0.filter = $1 })
         case .metadata: self.init(Columns.metadata, { $0.metadata = $1 })
         case .headers: self.init(Columns.headers, { $0.headers = $1 }, lose: { $0.headers = [KeyValue("", "")] })
         case .retrySchedule: self.init(Columns.retrySchedule, { $0.retrySchedule = $1 })
         case .tls:
             self.init(
                 Columns.tls, { $0.tls = $1.map { TLSSettings($0) } ?? TLSSettings() },
-                lose: { $0.tls = TLSSettings(clientCertificate: "unreadable") })
+                lose: {
+                    $0.tls = TLSSettings(
+                        authorities: "unreadable", pin: "unreadable", clientCertificate: "unreadable",
+                        clientKey: "unreadable")
+                })
         case .request: self.init(Columns.request, { $0.request = $1 }, lose: { $0.request = Recipe(stored: []) })
         }
     }
@@ -106,7 +111,7 @@ private struct SettingColumn: Sendable {
     private init<Value>(
         _ column: Column<WebhookDelegate, Value>,
         _ set: @escaping @Sendable (inout WebhookSettings, Value) throws(StoreError) -> Void,
-        lose: @escaping @Sendable (inout WebhookSettings) -> Void = { _ in }
+        lose: @escaping @Sendable (inout WebhookSettings) -> Void = { $0.events = [] }
     ) {
         self.column = column
         self.lose = lose

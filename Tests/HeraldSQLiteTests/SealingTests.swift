@@ -186,7 +186,8 @@ struct SealingTests {
         "a value that cannot be read disables its delegate, whose reason names it, and costs no other",
         arguments: [
             ("secrets", "x'00'"), ("url", "'AAAA'"), ("headers", "'AAAA'"), ("tls", "'AAAA'"), ("request", "'AAAA'"),
-            ("status", "''"), ("filter", "'x'"), ("events", "'1:'"), ("format", "'x'"),
+            ("status", "''"), ("filter", "'x'"), ("events", "'1:'"), ("format", "'x'"), ("verification", "'x'"),
+            ("metadata", "'x'"), ("retry_schedule", "'x'"),
         ])
     func damagedDelegate(_ column: String, _ value: String) throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))
@@ -199,6 +200,10 @@ struct SealingTests {
         #expect(delegates.map(\.key) == [1, 3] && delegates.map(\.state.isUnreadable) == [true, false])
         #expect(delegates.first?.statusReason == Reason.unreadable(column))
         guard let damaged = delegates.first else { return }
+        // Only what its owner sets again is used: no default. The sender refuses the others.
+        if !["secrets", "status", "url", "tls"].contains(column) {
+            #expect(!WebhookRules.limitProblems(of: damaged.settings).isEmpty)
+        }
         // What stands for the value can be written, and is read again.
         try store.transaction { (transaction) throws(StoreError) in try transaction.setDelegate(damaged) }
         #expect(try store.recover().delegates.first?.state == damaged.state)

@@ -147,6 +147,10 @@ extension WebhookRules {
         let old = state
         try change(&state, now)
         // Existing settings may be older than a rule. They stay valid until they are changed, unless they could not be read.
+        if old.isUnreadable, state.isUnreadable, state.settings == old.settings, state.secrets == old.secrets {
+            // What stands for the values is not written while nothing is set again.
+            throw RegistryWrite.InvalidSettings([FieldError("", old.statusReason ?? "")])
+        }
         let isSetAgain = old.isUnreadable && !state.isUnreadable
         var errors = state.settings == old.settings && !isSetAgain ? [] : problems(of: &state.settings)
         if state.settings.kind != old.settings.kind {

@@ -42,6 +42,8 @@ package final class WebhookDelegate: Sendable {
         /// - Parameter now: milliseconds since 1970 UTC.
         @discardableResult
         package mutating func apply(_ cause: DelegateLifecycle.Cause, now: Int64) -> DelegateLifecycle.Consequence {
+            // Its lease cannot be renewed before the values are set again.
+            if isUnreadable, case .leaseEnded = cause { return .nothing }
             let consequence = lifecycle.apply(cause, settings: settings, now: now)
             if consequence != .nothing, case .verified(_, let ratePerMinute?) = cause {
                 // 10,000 per second is the maximum.

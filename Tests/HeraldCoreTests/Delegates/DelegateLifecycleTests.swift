@@ -183,6 +183,17 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.leaseEnded, DelegateLifecycle(status: .active)).consequence == .nothing)
     }
 
+    @Test("the lease of a delegate whose stored values are unreadable does not end before they are set again")
+    func unreadable() {
+        func state(_ reason: String) -> WebhookDelegate.State {
+            WebhookDelegate.State(
+                settings: Self.settings(), status: .disabled, statusReason: reason, secrets: [], expiresAt: 5)
+        }
+        var (lost, other) = (state(Reason.unreadable("secrets")), state("days"))
+        #expect(lost.apply(.leaseEnded, now: 10) == .nothing)
+        #expect(other.apply(.leaseEnded, now: 10) == .expire(5))
+    }
+
     @Test("a change without effect does nothing; a change of the status or its reason changes the version")
     func consequences() {
         let active = DelegateLifecycle(status: .active)
