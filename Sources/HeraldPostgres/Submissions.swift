@@ -6,6 +6,9 @@ enum SubmissionQueries {
     static let columns = "key, app, id, type, subject, time, data, deliver_at"
 
     /// The oldest of each app, then the second ones, and so on: at most $1, and no more once their data has $2 bytes.
+    ///
+    /// With `app = owners.app`, PostgreSQL may read the primary key in order and filter it, through the rows of all apps. Only the index
+    /// of apps has the order of this range.
     static let list = Statement(
         """
         WITH RECURSIVE owners AS (
@@ -16,7 +19,8 @@ enum SubmissionQueries {
         ), turns AS (
             SELECT found.key, found.turn FROM owners CROSS JOIN LATERAL (
                 SELECT oldest.key, row_number() OVER (ORDER BY oldest.key) AS turn FROM (
-                    SELECT s.key FROM submissions s WHERE s.app = owners.app ORDER BY s.key LIMIT $1) AS oldest
+                    SELECT s.key FROM submissions s WHERE s.app BETWEEN owners.app AND owners.app
+                    ORDER BY s.app, s.key LIMIT $1) AS oldest
             ) AS found
             ORDER BY found.turn, found.key LIMIT $1
         )

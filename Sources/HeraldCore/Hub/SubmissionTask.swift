@@ -22,6 +22,8 @@ package final class SubmissionTask: Sendable {
         var isBusy = false
         /// Until then it reads by itself, in monotonic nanoseconds.
         var watchesUntil: Int64 = 0
+        /// The apps whose checks were too much for the last read. Those of the others come first in the next one.
+        var expensive: Set<AppKey> = []
         var check: Check?
     }
 
@@ -58,31 +60,53 @@ package final class SubmissionTask: Sendable {
     }
 
     private func take(_ reader: Result<any StoreReader, StoreError>) {
-        let check = state.withLock { $0.check }
+        let (check, expensive) = state.withLock { ($0.check, $0.expensive) }
         let checked = readers.found(reader) { reader throws(StoreError) in
-            try Self.checked(reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader, check)
+            try Self.checked(
+                reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader, last: expensive, check)
         }
-        guard let entries = checked, !entries.isEmpty else { return ended(found: 0) }
+        state.withLock { $0.expensive = checked?.expensive ?? [] }
+        guard let entries = checked?.entries, !entries.isEmpty else { return ended(found: 0) }
         let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
             self?.ended(found: isCommitted ? entries.count : 0)
         }
         if intake.submit(write) != nil { ended(found: 0) }
     }
 
+    /// The budgets of one read, for the apps together.
+    private static let budgetsPerRead = 4
+
     /// Validates events, of each app at most as many as the work of one request allows.
+    /// - Parameter last: apps whose events come after those of the others.
+    /// - Throws: also `unreadable`, if that alone keeps all of them.
     static func checked(
-        _ found: [Submission], _ reader: any StoreReader, _ check: Check?
-    ) throws(StoreError) -> [(submission: Submission, entry: SubmissionWrite.Entry)] {
+        _ found: [Submission], _ reader: any StoreReader, last: Set<AppKey> = [], _ check: Check?
+    ) throws(StoreError) -> (
+        entries: [(submission: Submission, entry: SubmissionWrite.Entry)], expensive: Set<AppKey>
+    ) {
         var budgets: [AppKey: WorkBudget] = [:]
+        var left = budgetsPerRead * WorkBudget.stepsPerRequest
+        var unreadable: [AppKey: StoreError] = [:]
         var entries: [(submission: Submission, entry: SubmissionWrite.Entry)] = []
-        for submission in found {
-            let before = budgets[submission.app]
-            if before?.isSpent == true { continue }
+        for submission in found.filter({ !last.contains($0.app) }) + found.filter({ last.contains($0.app) }) {
+            let app = submission.app
+            let before = budgets[app]
+            if left <= 0 { break }
+            if before?.isSpent == true || unreadable[app] != nil { continue }
             var entry = Self.entry(submission)
             if let check, case .valid(let draft) = entry, let document = try? JSONDocument(parsing: submission.data) {
                 var budget = before ?? WorkBudget()
-                let problems = try check(draft, document.root, reader, &budget)
-                budgets[submission.app] = budget
+                let problems: [FieldError]
+                do throws(StoreError) {
+                    problems = try check(draft, document.root, reader, &budget)
+                } catch {
+                    // The record of the type. Only its app waits until it is repaired.
+                    guard case .unreadable = error else { throw error }
+                    unreadable[app] = error
+                    continue
+                }
+                left -= (before?.left ?? WorkBudget.stepsPerRequest) - budget.left
+                budgets[app] = budget
                 if budget.isSpent {
                     // The next call checks this event first.
                     if before != nil { continue }
@@ -93,7 +117,8 @@ package final class SubmissionTask: Sendable {
             }
             entries.append((submission, entry))
         }
-        return entries
+        if entries.isEmpty, let error = unreadable.values.first { throw error }
+        return (entries, Set(budgets.filter { $0.value.isSpent }.keys))
     }
 
     private static func entry(_ submission: Submission) -> SubmissionWrite.Entry {

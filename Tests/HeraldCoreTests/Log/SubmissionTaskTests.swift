@@ -12,13 +12,19 @@ struct SubmissionTaskTests {
             data: Array("null".utf8), deliverAt: nil)
     }
 
-    /// - Parameter steps: those that the check of an event takes, by its id; otherwise one.
-    private func checked(_ found: [Submission], steps: [String: Int]) throws -> [String] {
-        let entries = try SubmissionTask.checked(found, MemoryStore().makeReader()) { draft, _, _, budget in
+    /// - Parameters:
+    ///   - steps: those that the check of an event takes, by its id; otherwise one.
+    ///   - unreadable: the events whose type can't be read, by id.
+    private func checked(
+        _ found: [Submission], steps: [String: Int], last: Set<AppKey> = [], unreadable: Set<String> = []
+    ) throws -> [String] {
+        let checked = try SubmissionTask.checked(found, MemoryStore().makeReader(), last: last) {
+            draft, _, _, budget throws(StoreError) in
+            if unreadable.contains(draft.event.id) { throw .unreadable(reason: "event type a.b") }
             budget.spend(steps[draft.event.id] ?? 1)
             return []
         }
-        return entries.map { found in
+        return checked.entries.map { found in
             if case .refused = found.entry { return "\(found.submission.id) refused" }
             return found.submission.id
         }
@@ -32,5 +38,22 @@ struct SubmissionTaskTests {
         #expect(try checked(found, steps: ["1": all]) == ["1 refused", "2", "4"])
         #expect(try checked(found, steps: ["3": all]) == ["1", "2", "4"])
         #expect(try checked(Array(found.dropFirst(2)), steps: ["3": all]) == ["3 refused", "4"])
+    }
+
+    @Test("expensive checks of many apps end one read, and come last in the next one")
+    func manyExpensive() throws {
+        let all = WorkBudget.stepsPerRequest
+        let found = (1...6).map { submission($0, $0) }
+        let steps = Dictionary(uniqueKeysWithValues: (1...5).map { ("\($0)", all) })
+        #expect(try checked(found, steps: steps).count == 4)
+        let last = Set((1...4).map { AppKey(rawValue: $0) })
+        #expect(try checked(found, steps: steps, last: last).prefix(2) == ["5 refused", "6"])
+    }
+
+    @Test("a type that can't be read delays the events of its app, not those of others")
+    func unreadableType() throws {
+        let found = [submission(1, 1), submission(2, 2), submission(3, 1)]
+        #expect(try checked(found, steps: [:], unreadable: ["1"]) == ["2"])
+        #expect(throws: StoreError.self) { try checked([found[0]], steps: [:], unreadable: ["1"]) }
     }
 }
