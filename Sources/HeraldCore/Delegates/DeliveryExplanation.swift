@@ -31,7 +31,7 @@ package struct DeliveryExplanation: Sendable {
             }
             return .filter(clause)
         }
-        if sequence <= delegate.start { return .start }
+        if sequence <= delegate.floor { return .start }
         return delegate.status == .active || delegate.status == .paused ? nil : .status
     }
 

@@ -7,6 +7,8 @@ struct PendingDeliveries {
     private static let maxEvents = 2_000
     private static let maxEventsOfAll = 20_000
     private static let eventsPerRead = 250
+    /// Events whose attempts and rows are read.
+    private static let maxProbes = 250
 
     private let hub: Hub
     private let selection: DeliverySelection
@@ -24,9 +26,13 @@ struct PendingDeliveries {
         var own = 0
         /// The events of all apps that were read. A read of the store counts as a full one.
         var all = 0
+        var probes = 0
         var budget = WorkBudget()
 
-        var isSpent: Bool { own >= PendingDeliveries.maxEvents || all >= PendingDeliveries.maxEventsOfAll }
+        var isSpent: Bool {
+            own >= PendingDeliveries.maxEvents || all >= PendingDeliveries.maxEventsOfAll
+                || probes >= PendingDeliveries.maxProbes
+        }
     }
 
     init(_ selection: DeliverySelection, _ hub: Hub) {
@@ -55,8 +61,10 @@ struct PendingDeliveries {
         var page = Page(
             reader: reader, limit: limit, wanted: try selection.events(reader),
             stretches: hub.committed.usage.stretches(of: selection.app, before: .max).reversed())
-        let delegates = selection.delegate.map { [$0] } ?? hub.committed.registry.list(selection.app)
-        for delegate in delegates.sorted(by: { $0.key < $1.key }) where delegate.key >= last?.delegate ?? 0 {
+        let first = last?.delegate ?? 0
+        let delegates =
+            selection.delegate.map { [$0] } ?? hub.committed.registry.list(selection.app) { $0.key >= first }
+        for delegate in delegates.sorted(by: { $0.key < $1.key }) where delegate.key >= first {
             let start = delegate.key == last?.delegate ? last?.event ?? 0 : 0
             if let end = try add(delegate, after: start, to: &page) {
                 return (page.rows, DeliveryKey(delegate: delegate.key, event: end))
@@ -92,7 +100,10 @@ struct PendingDeliveries {
         guard let cursor = lane?.cursor, delegate.status != .gone else { return nil }
         let last = page.wanted?.upperBound ?? .max
         var position = max(cursor, sequence, (page.wanted?.lowerBound ?? 0) - 1)
-        for stretch in page.stretches where stretch.upperBound > position {
+        // Most lanes are near the end of the log.
+        let start = page.stretches.lastIndex { $0.upperBound <= position }.map { $0 + 1 } ?? 0
+        for stretch in page.stretches[start...] {
+            if stretch.lowerBound > last { return nil }
             position = max(position, stretch.lowerBound - 1)
             while position < min(stretch.upperBound, last) {
                 if page.isSpent { return position }
@@ -109,10 +120,15 @@ struct PendingDeliveries {
                     page.budget = view.budget
                     // The next page decides. One event alone never exhausts the budget.
                     if page.budget.isSpent, page.own > 1 { return position - 1 }
-                    if isWanted, try !wasAttempted(position, delegate, page.reader) {
-                        page.rows.append(DeliveryRow(pending: event, delegate, lane))
+                    if isWanted {
+                        page.probes += 1
+                        if try !wasAttempted(position, delegate, page.reader) {
+                            page.rows.append(DeliveryRow(pending: event, delegate, lane))
+                        }
                     }
-                    if page.rows.count == page.limit || page.budget.isSpent { return position }
+                    if page.rows.count == page.limit || page.probes == Self.maxProbes || page.budget.isSpent {
+                        return position
+                    }
                 }
             }
         }

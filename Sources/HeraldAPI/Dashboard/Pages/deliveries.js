@@ -66,7 +66,7 @@ export function deliveries(root, { query, signal }) {
     },
     older: "Older deliveries",
     milliseconds: 5000,
-    draw: (found) => (found.length === 0 ? h("p.calm", isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
+    draw: (found, next) => (found.length === 0 ? h("p.calm", next ? "No delivery matches so far." : isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
       : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : wanted === "pending" ? "Reason" : "Response"], found.map(row))),
   });
 
