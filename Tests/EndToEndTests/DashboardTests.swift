@@ -164,7 +164,8 @@ struct DashboardTests {
         let folder = #filePath.split(separator: "/").dropLast(2).reduce("/") { $0 + $1 + "/" } + "Dashboard/"
         let result = try await ChildProcess.run(
             venv + "/bin/python3", ["-B", folder + script] + arguments)
-        if result.end != .exited(0) { Issue.record("\(result.text.suffix(4000))") }
+        // The page can be long: the condition that failed is before it.
+        if result.end != .exited(0) { Issue.record("\(result.text.prefix(4000)) […] \(result.text.suffix(2000))") }
     }
 
     /// `script/bootstrap --test` installs all of it.
