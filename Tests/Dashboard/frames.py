@@ -41,9 +41,21 @@ class Load:
 
     def __init__(self, server, rate):
         self.client, self.rate, self.is_over, self.sent, self.last = Client(server), rate, False, 0, None
+        self.error = None
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
+        try:
+            self.publish()
+        except Exception as error:  # Raised again where the page would wait for more events.
+            self.error = error
+
+    def check(self):
+        if self.error:
+            raise AssertionError(f"the load ended after {self.sent} events") from self.error
+        return True
+
+    def publish(self):
         start, number = time.monotonic(), 0
         while not self.is_over:
             batch = [{"type": ["order.paid", "order.shipped", "user.created"][each % 3], "subject": f"order:{number}-{each}", "data": {"amount": each}}
@@ -114,8 +126,9 @@ def main(binary, rate=500, least=None, most=None):
             page.open("#/events?type=order.*,user.*")
             page.wait(lambda: page.all("tbody tr"))
             # Of many events in one piece the page makes the first rows only.
-            page.wait(lambda: len(page.all("tbody tr")) < 100)
+            page.wait(lambda: load.check() and len(page.all("tbody tr")) < 100)
             load.end()
+            load.check()
             page.wait(lambda: page.texts("tbody tr:first-child td:nth-child(3)") == [load.last])
             # A page that could not follow for a moment has a line about that, too.
             page.wait(lambda: len(page.all("tbody tr:not(.gap)")) == 200)
