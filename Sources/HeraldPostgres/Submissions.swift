@@ -7,8 +7,8 @@ enum SubmissionQueries {
 
     /// The oldest of each app, then the second ones, and so on: at most $1, and no more once their data has $2 bytes.
     ///
-    /// With `app = owners.app`, PostgreSQL may read the primary key in order and filter it, through the rows of all apps. Only the index
-    /// of apps has the order of this range.
+    /// With `app = owners.app`, PostgreSQL may read the primary key and skip the rows of other apps. `BETWEEN` makes it use
+    /// the index `submissions_of_apps`.
     static let list = Statement(
         """
         WITH RECURSIVE owners AS (

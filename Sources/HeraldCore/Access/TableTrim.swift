@@ -1,7 +1,7 @@
 /// The rows to remove from a table that all apps share, beyond its limit. A pure value.
 ///
-/// The apps that have most lose their oldest rows, until they have as many as the next one, or the limit is met. So the rows
-/// of one app push out none of the others. Where many apps have as many, the oldest rows of all are removed.
+/// The apps with the most rows lose their oldest ones, until they have as many as the next app, or the limit is met: an app
+/// with few rows keeps them. If more than a few apps have the most, the oldest rows of the table go.
 package struct TableTrim: Equatable, Sendable {
     /// A number of rows of an app.
     package struct Share: Equatable, Sendable {

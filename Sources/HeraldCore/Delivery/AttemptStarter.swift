@@ -1,7 +1,6 @@
 import HeraldRuntime
 
-/// Starts the attempts of a delivery loop's lanes, each lane in its turn, and keeps the open requests. Confined to one
-/// thread.
+/// Starts the attempts of a delivery loop's lanes, each lane in its turn, and keeps the open requests. On one thread.
 final class AttemptStarter {
     /// Number of lanes visited before the engine lets the sender work again.
     private static let maxVisits = 256
