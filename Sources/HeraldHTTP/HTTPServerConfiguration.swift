@@ -12,9 +12,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
     package var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
-    /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears all of it for
-    /// each request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
-    package var maxHeadBytes = 16_384
+    /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears it one and a half
+    /// times for each request: with 16 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
+    package var maxHeadBytes = 8_192
     /// In total. A client, which is an IPv4 address or an IPv6 /64, may have twice as many as there are free places
     /// (`AddressShares`); a further one replaces one of its own (`ServerLoop+Room.swift`). When all places are taken,
     /// connections of the clients with the most are closed first. New connections wait in the system's queue only while
