@@ -8,6 +8,7 @@ final class AdmittedCall: AdmittedRequest, Admission {
     /// The decoded path parameters, in order.
     let parameters: [String]
     let principal: Principal
+    var app: AppKey { principal.app }
     var services: any CallServices { service }
 
     init(_ service: HeraldService, _ route: Route, _ parameters: [String], _ principal: Principal) {

@@ -9,6 +9,8 @@ protocol Admission: AnyObject, Sendable {
     /// The decoded path parameters, in order.
     var parameters: [String] { get }
     var principal: Principal { get }
+    /// The app of the principal, which is large: reading it from here copies no more than the key.
+    var app: AppKey { get }
     var services: any CallServices { get }
 }
 
@@ -50,7 +52,7 @@ final class Call: Sendable {
     var template: String { admission.route.template }
     /// Hides numbers that depend on other apps.
     var seal: NumberSeal { admission.services.seal }
-    var app: AppKey { principal.app }
+    var app: AppKey { admission.app }
     var publicURL: PublicURL { admission.services.publicURL }
 
     /// For the audit log.

@@ -96,6 +96,7 @@ private final class ActingAdmission: Admission {
     let parameters: [String]
     let principal: Principal
     let services: any CallServices
+    var app: AppKey { principal.app }
 
     init(_ admission: any Admission, _ app: AppKey) {
         route = admission.route
