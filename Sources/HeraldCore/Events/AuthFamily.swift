@@ -82,7 +82,7 @@ package enum AuthFamily {
             return nil
         }
         guard let id = value.string ?? value.integer.map(String.init), !id.isEmpty, id.utf8.count <= maxUserIDBytes,
-            !id.utf8.contains(0)
+            !id.hasNull
         else {
             errors.append(
                 FieldError(pointer, "must be a string of 1 to \(maxUserIDBytes) bytes without U+0000, or an integer"))

@@ -140,7 +140,7 @@ package enum EventInput {
     /// Why a subject is invalid.
     static func problem(ofSubject subject: String) -> String? {
         // A query cannot name U+0000: such a subject could not be erased. A text has at most as many characters as bytes.
-        !subject.isEmpty && !subject.utf8.contains(0)
+        !subject.isEmpty && !subject.hasNull
             && (subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters)
             ? nil : subjectWords
     }

@@ -41,6 +41,13 @@ package enum EventType {
 }
 
 extension String {
+    /// Whether it contains U+0000. (`utf8.contains(0)` takes ten times as long.)
+    var hasNull: Bool {
+        let bytes = utf8.span
+        for index in bytes.indices where bytes[index] == 0 { return true }
+        return false
+    }
+
     /// Whether it starts with these bytes. (`hasPrefix` compares characters, which takes ten times as long.)
     func begins(with prefix: String) -> Bool {
         let bytes = utf8.span
