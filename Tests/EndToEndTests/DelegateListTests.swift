@@ -46,8 +46,12 @@ struct DelegateListTests {
         #expect(try await herald.get("/v1/delegates?sort=color").errors == ["sort"])
         #expect(try await herald.get("/v1/delegates?search=").errors == ["search"])
         #expect(try await herald.get("/v1/delegates?status=failing,").errors == ["status"])
-        for cursor in ["x", "x.dlg_1", "!.\(ids[0])", "_w.\(ids[0])"] {
+        for cursor in ["x", "name.x.dlg_1", "name.!.\(ids[0])", "name._w.\(ids[0])"] {
             #expect(try await herald.get("/v1/delegates?sort=name&cursor=\(cursor)").errors == ["cursor"], "\(cursor)")
+        }
+        let byName = try #require(try await herald.get("/v1/delegates?sort=name&limit=2").string("next_cursor"))
+        for sort in ["newest", "status", "lag"] {
+            #expect(try await herald.get("/v1/delegates?sort=\(sort)&cursor=\(byName)").errors == ["cursor"], "\(sort)")
         }
     }
 }

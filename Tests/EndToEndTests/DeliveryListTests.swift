@@ -30,6 +30,15 @@ struct DeliveryListTests {
         let page = try await herald.get("/v1/deliveries?limit=3")
         let cursor = try #require(page.string("next_cursor"))
         #expect(try await herald.get("/v1/deliveries?limit=3&cursor=\(cursor)").data.map(\.bytes) == [all[3].bytes])
+        let ofRetrying = try #require(
+            try await herald.get("/v1/deliveries?state=retrying&limit=1").string("next_cursor"))
+        for other in ["state=pending", "state=delivered", "state=exhausted", "event=\(first)"] {
+            let wrong = try await herald.get("/v1/deliveries?\(other)&cursor=\(ofRetrying)")
+            #expect(wrong.errors == ["cursor"], "\(other): \(wrong.text)")
+        }
+        let wrong = "state=exhausted&cursor=\(ofRetrying)"
+        #expect(try await herald.get("/v1/deliveries/counts?\(wrong)").errors == ["cursor"])
+        #expect(try await herald.send("POST", "/v1/deliveries/redeliver?\(wrong)").errors == ["cursor"])
         #expect(try await herald.get("/v1/deliveries?state=exhausted").data.count == 2)
         #expect(try await herald.get("/v1/deliveries?delegate=\(retrying)&event=\(first)").data.count == 1)
         let delivered = try await herald.get("/v1/deliveries?state=delivered").data
@@ -317,7 +326,10 @@ struct DeliveryListTests {
         let delivered = try await herald.get(path + "?state=delivered")
         #expect(
             delivered.data.map { $0["delegate"]?.string } == [good, other] && delivered.data[0]["history"]?.count == 1)
-        #expect(try await herald.get(path + "?cursor=x").errors == ["cursor"])
+        let ofAll = try #require(try await herald.get(path + "?limit=1").string("next_cursor"))
+        for wrong in ["?cursor=x", "?state=delivered&cursor=\(ofAll)"] {
+            #expect(try await herald.get(path + wrong).errors == ["cursor"], "\(wrong)")
+        }
         #expect(try await herald.get("/v1/events/none/deliveries").status == 404)
         let alone = try await herald.get("/v1/events/x%2Fdeliveries?deliveries=none")
         #expect(alone.string("id") == "x/deliveries" && alone["deliveries"]?.count == 0)

@@ -184,6 +184,9 @@ struct WebhooksTests {
         #expect(first.elements.map(\.webhookID) == [good.id])
         let second = try await hub.webhooks.deliveries(in: .pending, limit: 1, after: first.next)
         #expect(second.elements.map(\.webhookID) == [bad.id])
+        await #expect(throws: HubError.self, "the cursor of another state") {
+            try await hub.webhooks.deliveries(in: .dropped, after: first.next)
+        }
         await hub.stop(grace: .seconds(1))
     }
 

@@ -104,7 +104,7 @@ public struct ListCursor: Hashable, Sendable {
     enum Place: Hashable {
         case webhook(id: String)
         case attempt(Int64)
-        case delivery(event: LogPosition, webhook: DelegateKey)
+        case delivery(event: LogPosition, webhook: DelegateKey, state: DeliveryState?)
         case scheduled(dueAt: Int64, key: Int64)
     }
 
@@ -113,13 +113,14 @@ public struct ListCursor: Hashable, Sendable {
     init(place: Place) { self.place = place }
 
     /// After a delivery.
-    init(_ delivery: DeliveryKey) {
-        place = .delivery(event: delivery.event, webhook: delivery.delegate)
+    /// - Parameter state: that of the list: each state has its own order.
+    init(_ delivery: DeliveryKey, in state: DeliveryState?) {
+        place = .delivery(event: delivery.event, webhook: delivery.delegate, state: state)
     }
 
-    /// The delivery behind which the list continues.
-    func delivery() throws(HubError) -> DeliveryKey {
-        guard case .delivery(let event, let webhook) = place else { throw Self.wrong() }
+    /// The delivery behind which the list of a state continues.
+    func delivery(in state: DeliveryState?) throws(HubError) -> DeliveryKey {
+        guard case .delivery(let event, let webhook, let own) = place, own == state else { throw Self.wrong() }
         return DeliveryKey(delegate: webhook, event: event)
     }
 

@@ -22,10 +22,11 @@ extension Webhooks {
     ) async throws(HubError) -> ListPage<Webhook.Delivery> {
         try check(limit)
         let selection = try selection(state, id, eventID, since, until, filter, among: DeliveryState.allCases)
-        let last = try cursor?.delivery()
+        let last = try cursor?.delivery(in: state)
         return try await hub.reading { [hub] reader in
             let (rows, next) = try selection.page(after: last, limit: limit, hub, reader)
-            return ListPage(elements: rows.map(Webhook.Delivery.init), next: next.map(ListCursor.init))
+            return ListPage(
+                elements: rows.map(Webhook.Delivery.init), next: next.map { ListCursor($0, in: state) })
         }
     }
 
@@ -98,13 +99,13 @@ extension Webhooks {
     ) async throws(HubError) -> Webhook.DeliveryCounts {
         try check(limit)
         let selection = try selection(state, id, eventID, since, until, filter, among: DeliverySelection.stored)
-        let before = try cursor?.delivery()
+        let before = try cursor?.delivery(in: state)
         return try await hub.reading { [hub] reader in
             let counts = try DeliveryCounts(selection, before: before, limit: limit, hub, reader)
             return Webhook.DeliveryCounts(
                 deliveries: counts.deliveries, webhooks: counts.delegates,
                 elements: counts.entries.map { ($0.delegate.id, $0.deliveries) },
-                next: counts.next.map(ListCursor.init))
+                next: counts.next.map { ListCursor($0, in: state) })
         }
     }
 
@@ -178,7 +179,7 @@ extension Webhooks {
         guard (1...DeliveryWrite.maxDeliveries).contains(limit) else {
             throw .invalid([FieldError("/limit", "must be a number from 1 to \(DeliveryWrite.maxDeliveries)")])
         }
-        let before = try cursor?.delivery()
+        let before = try cursor?.delivery(in: selection.state)
         let (query, counted) = try await hub.reading { reader in
             var query = try selection.query(standard, reader)
             let counted = isDryRun ? try selection.count(query, before: before, reader) : nil
@@ -189,12 +190,12 @@ extension Webhooks {
         if let counted {
             return Webhook.Changes(
                 deliveries: counted.count, hasMore: counted.next != nil || counted.count > limit,
-                next: counted.next.map(ListCursor.init))
+                next: counted.next.map { ListCursor($0, in: selection.state) })
         }
         switch try await hub.manage(action(query)) {
         case .count(let changed): return Webhook.Changes(deliveries: changed, hasMore: false, next: nil)
         case .part(let changed, let last):
-            return Webhook.Changes(deliveries: changed, hasMore: true, next: ListCursor(last))
+            return Webhook.Changes(deliveries: changed, hasMore: true, next: ListCursor(last, in: selection.state))
         default: return Webhook.Changes(deliveries: 0, hasMore: false, next: nil)
         }
     }

@@ -115,16 +115,17 @@ struct DelegateOrder {
             return
         }
         let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[1].hasPrefix("dlg_"), parts[1].utf8.count == 30,
-            let bytes = Base64.decodeURLSafe(String(parts[0])), let text = String(validating: bytes, as: UTF8.self)
+        guard parts.count == 3, parts[0] == key.rawValue, parts[2].hasPrefix("dlg_"), parts[2].utf8.count == 30,
+            let bytes = Base64.decodeURLSafe(String(parts[1])), let text = String(validating: bytes, as: UTF8.self)
         else { throw .noCursor }
-        last = (text, String(parts[1]))
+        last = (text, String(parts[2]))
     }
 
     var isNewestFirst: Bool { key == .newest }
 
     func cursor(of entry: DelegateEntry, _ hub: Hub) -> String {
-        isNewestFirst ? entry.id : Base64.encodeURLSafe(Array(key(of: entry, hub).utf8)) + "." + entry.id
+        if isNewestFirst { return entry.id }
+        return "\(key.rawValue).\(Base64.encodeURLSafe(Array(key(of: entry, hub).utf8))).\(entry.id)"
     }
 
     /// The first entries after the last one of the previous page.

@@ -21,10 +21,12 @@ struct DeliveryEndpoints: Sendable {
         let query = try call.query(DeliverySelection.names + ["limit", "cursor"])
         let selection = try selection(call, query, states: DeliveryState.allCases)
         let limit = try query.limit()
-        let last = try call.deliveryCursor(query)
+        let last = try call.deliveryCursor(query, in: selection.state)
         try call.answer(from: hub) { reader in
             let (rows, next) = try selection.page(after: last, limit: limit, hub, reader)
-            call.send(page: rows, query, next: next.map(call.sealed)) { $1.members(of: $0) }
+            call.send(page: rows, query, next: next.map { call.sealed($0, in: selection.state) }) {
+                $1.members(of: $0)
+            }
         }
     }
 
@@ -32,10 +34,10 @@ struct DeliveryEndpoints: Sendable {
         let query = try call.query(DeliverySelection.names + ["limit", "cursor"])
         let selection = try selection(call, query, states: DeliverySelection.stored)
         let limit = try query.limit()
-        let before = try call.deliveryCursor(query)
+        let before = try call.deliveryCursor(query, in: selection.state)
         try call.answer(from: hub) { reader in
             let counts = try DeliveryCounts(selection, before: before, limit: limit, hub, reader)
-            let next = counts.next.map(call.sealed)
+            let next = counts.next.map { call.sealed($0, in: selection.state) }
             call.send { $0.members(of: counts, selection.state ?? .exhausted, next: next) }
         }
     }
@@ -82,27 +84,29 @@ struct DeliveryEndpoints: Sendable {
         }
         let isDryRun = try query.flag("dry_run")
         let limit = try query.limit(ofChanges: DeliveryWrite.maxDeliveries)
-        let before = try call.deliveryCursor(query)
-        let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer(to: call))
+        let before = try call.deliveryCursor(query, in: filter.state)
+        let answer = answer(to: call, in: filter.state)
+        let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
             var wanted = try filter.query(standard, reader)
             if isDryRun {
                 let (count, next) = try filter.count(wanted, before: before, reader)
-                return call.send { $0.members(count: count, next: next.map(call.sealed), isDryRun: true) }
+                let cursor = next.map { call.sealed($0, in: filter.state) }
+                return call.send { $0.members(count: count, next: cursor, isDryRun: true) }
             }
             wanted.before = before
             wanted.limit = limit
             hub.submit(
                 DeliveryWrite(
                     app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
-                ) { call.send($0, answer(to: call)) })
+                ) { call.send($0, answer) })
         }
     }
 
-    private func answer(to call: Call) -> @Sendable (DeliveryWrite.Outcome) -> Response {
+    private func answer(to call: Call, in state: DeliveryState?) -> @Sendable (DeliveryWrite.Outcome) -> Response {
         { outcome in
             var next: String?
-            if case .part(_, let last) = outcome { next = call.sealed(last) }
+            if case .part(_, let last) = outcome { next = call.sealed(last, in: state) }
             return call.response(to: outcome) { count in
                 var json = JSONWriter()
                 json.object { $0.members(count: count, next: next, isDryRun: false) }

@@ -97,7 +97,7 @@ struct EventEndpoints: Sendable {
         let query = try call.query("state", "limit", "cursor")
         let limit = try query.limit()
         let state = try query.state(of: DeliveryState.allCases)
-        let last = try query["cursor"].map { text throws(Problem) in try storyPosition(text, call) }
+        let last = try query["cursor"].map { text throws(Problem) in try storyPosition(text, in: state, call) }
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
             let logged = try Self.event(id, of: nil, call.app, reader)
@@ -116,10 +116,14 @@ struct EventEndpoints: Sendable {
         }
     }
 
-    /// The position of a cursor of this list.
-    private func storyPosition(_ text: String, _ call: Call) throws(Problem) -> DeliveryStory.Page.Position {
+    /// The position of a cursor of this list. In a list of one state, all positions have the rank of the state.
+    private func storyPosition(
+        _ text: String, in state: DeliveryState?, _ call: Call
+    ) throws(Problem) -> DeliveryStory.Page.Position {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let rank = Int(parts[0]), let key = call.seal.number(parts[1], .delegate, of: call.app)
+        guard parts.count == 2, let rank = Int(parts[0]),
+            state.map({ DeliveryStory.Page.order.firstIndex(of: $0) == rank }) ?? true,
+            let key = call.seal.number(parts[1], .delegate, of: call.app)
         else { throw .noCursor }
         return DeliveryStory.Page.Position(rank: rank, delegate: key)
     }

@@ -56,8 +56,9 @@ extension Call {
     /// A number of the log, encrypted for this app: for a cursor.
     func sealed(_ number: Int64, _ kind: NumberSeal.Kind) -> String { seal.text(number, kind, of: app) }
 
-    func sealed(_ delivery: DeliveryKey) -> String {
-        sealed(delivery.event, .event) + "." + sealed(delivery.delegate, .delegate)
+    /// - Parameter state: that of the list: each state has its own order.
+    func sealed(_ delivery: DeliveryKey, in state: DeliveryState?) -> String {
+        state.nameInCursors + "." + sealed(delivery.event, .event) + "." + sealed(delivery.delegate, .delegate)
     }
 
     /// The number in the query's cursor.
@@ -67,18 +68,22 @@ extension Call {
         return number
     }
 
-    /// A cursor of the list of deliveries: the numbers of an event and a delegate.
-    func deliveryCursor(_ query: Query) throws(Problem) -> DeliveryKey? {
+    /// A cursor of the list of deliveries in a state: the numbers of an event and a delegate.
+    func deliveryCursor(_ query: Query, in state: DeliveryState?) throws(Problem) -> DeliveryKey? {
         guard let text = query["cursor"] else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let event = seal.number(parts[0], .event, of: app),
-            let delegate = seal.number(parts[1], .delegate, of: app)
+        guard parts.count == 3, parts[0] == state.nameInCursors,
+            let event = seal.number(parts[1], .event, of: app), let delegate = seal.number(parts[2], .delegate, of: app)
         else { throw .noCursor }
         return DeliveryKey(delegate: delegate, event: event)
     }
 }
 
+extension DeliveryState? {
+    fileprivate var nameInCursors: String { self?.rawValue ?? "all" }
+}
+
 extension Problem {
-    /// The problem of a cursor that is invalid, or of another list or app.
+    /// The problem of a cursor that is invalid, or of another list, state, order or app.
     static let noCursor = invalidParameter("cursor", "must be a next_cursor of an earlier page")
 }
