@@ -1,8 +1,8 @@
 import HeraldCore
 import HeraldStore
 
-/// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
-/// the length of the log.
+/// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, and of
+/// the responses that apps with a storage limit have, not with the length of the log.
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
@@ -27,6 +27,7 @@ extension Writer {
             try rows[11].map { row throws(StoreError) in try AppBlock(row) }, first: recovery.first, head: recovery.head
         )
         recovery.pending = try rows[12].map { row throws(StoreError) in try PendingCount(row) }
+        recovery.responses = try rows[13].map { ResponseBytes($0) }
         recovery.secret = try Sealing.secret(self)
         return recovery
     }
@@ -46,6 +47,7 @@ extension Writer {
         Statement("SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"),
         Statement("SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block, app"),
         Statement("SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"),
+        Statement(ResponseBytes.ofLimitedApps),
     ]
 
     /// Reads in one snapshot, which no commit of another process comes between.

@@ -23,7 +23,7 @@ struct AppEndpoints: Sendable {
     /// Newest first; `default` is the last.
     private func list(_ call: Call) throws(Problem) {
         try call.send(newestFirst: hub.committed.apps.all, ids: "app_", id: \.id) {
-            $1.members(of: $0, hub.committed)
+            $1.members(of: $0, hub)
         }
     }
 
@@ -31,7 +31,7 @@ struct AppEndpoints: Sendable {
         _ = try call.query()
         let id = call.parameters[0]
         guard let app = hub.committed.apps.find(id) else { throw .noApp(id) }
-        call.send(etag: String(app.version)) { $0.members(of: app, hub.committed) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub) }
     }
 
     // MARK: Writing
@@ -90,7 +90,7 @@ struct AppEndpoints: Sendable {
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
         var json = JSONWriter(capacity: 256)
-        json.object { $0.members(of: app, hub.committed) }
+        json.object { $0.members(of: app, hub) }
         let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
         return Response(status: status, headers: fields + headers, body: json.bytes)
     }
@@ -105,8 +105,9 @@ extension JSONObjectWriter {
         member("language", portal.language.rawValue)
     }
 
-    fileprivate mutating func members(of app: App, _ committed: CommittedState) {
-        let (stored, pending) = (committed.usage.total(of: app.key), committed.pending.count(of: app.key))
+    fileprivate mutating func members(of app: App, _ hub: Hub) {
+        let usage = hub.committed.usage
+        let stored = usage.bytes(of: app.key, at: hub.clock.wall())
         member("id", app.id)
         member("name", app.settings.name)
         member("max_delegates", app.settings.maxDelegates)
@@ -122,8 +123,9 @@ extension JSONObjectWriter {
                 }
             }
         }
-        member("stored_bytes", stored.bytes + pending.bytes)
-        member("stored_events", stored.events)
+        let pending = hub.committed.pending.count(of: app.key)
+        member("stored_bytes", stored.events + stored.responses + pending.bytes)
+        member("stored_events", usage.total(of: app.key).events)
         member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))
         member("updated_at", app.updatedAt == 0 ? nil : Timestamp(milliseconds: app.updatedAt))
     }

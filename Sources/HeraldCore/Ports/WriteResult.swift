@@ -12,7 +12,7 @@ package enum WriteRefusal: Error, Sendable {
     case store(StoreError)
     /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.
     case rateLimited(limit: Int, retryAfter: Int)
-    /// With this request, the app's events would take more than `limit` bytes, or they already do.
+    /// With this request, the app's events and remembered responses would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
     /// The app's registrations are kept in memory, and would take more than `limit` bytes.
     case memoryFull(limit: Int)
