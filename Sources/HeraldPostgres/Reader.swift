@@ -266,10 +266,11 @@ extension Reader {
 
 /// Reads events from SQL.
 extension Reader {
-    func submissions(limit: Int, maxBytes: Int) throws(StoreError) -> [Submission] {
+    func submissions(after app: AppKey, limit: Int, maxBytes: Int) throws(StoreError) -> [Submission] {
         try run(SubmissionQueries.list) { parameters in
             parameters.add(limit)
             parameters.add(maxBytes)
+            parameters.add(app.rawValue)
         }.map { row throws(StoreError) in try Submission(row, "event from SQL") }
     }
 }

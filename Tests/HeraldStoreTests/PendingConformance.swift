@@ -200,7 +200,7 @@ struct PendingConformance {
         }
         _ = try fixture.restart()
         let reader = try fixture.store.makeReader()
-        #expect(try reader.submissions(limit: 9, maxBytes: 99).isEmpty)
+        #expect(try reader.submissions(after: .default, limit: 9, maxBytes: 99).isEmpty)
         let found = try reader.refused(.default, before: .max, limit: 2)
         #expect(found.map(\.submission.id) == ["d", "b"] && found.map(\.reason) == ["why d", "why b"])
         #expect(found.map(\.submission.deliverAt) == [7, nil] && found[0].submission.data == [255, 0])

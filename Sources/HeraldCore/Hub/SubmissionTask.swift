@@ -6,14 +6,13 @@ import Synchronization
 /// validates them, and has the writer move them into the log.
 ///
 /// The writer notifies it when its periodic read of the store has found some. While there were some within a second, it reads
-/// again every 20 ms. Any thread.
+/// again every 20 ms. The apps take turns: each read continues behind the app with which the one before it ended. Any thread.
 package final class SubmissionTask: Sendable {
     /// Checks the data of an event with the schema of its type.
     /// - Returns: the violations for which the event is refused.
     package typealias Check =
         @Sendable (EventDraft, JSONValue, any StoreReader, inout WorkBudget) throws(StoreError) -> [FieldError]
 
-    private static let events = 500
     /// Nanoseconds.
     private static let watchTime: Int64 = 1_000_000_000
     private static let pauseMilliseconds = 20
@@ -22,6 +21,8 @@ package final class SubmissionTask: Sendable {
         var isBusy = false
         /// Until then it reads by itself, in monotonic nanoseconds.
         var watchesUntil: Int64 = 0
+        /// The app behind which the next read begins: that of the last event that was checked, or else read.
+        var lastApp = AppKey(rawValue: 0)
         /// The apps whose checks were too much for the last read. Those of the others come first in the next one.
         var expensive: Set<AppKey> = []
         var check: Check?
@@ -31,17 +32,21 @@ package final class SubmissionTask: Sendable {
     private let readers: ReaderPool
     private let intake: Intake
     private let clock: Clock
+    /// The maximum number of events, and of apps, of one read.
+    private let limit: Int
     /// Whether this node publishes them.
     private let isResponsible: @Sendable () -> Bool
     private let after: @Sendable (_ milliseconds: Int, @escaping @Sendable () -> Void) -> Void
 
     init(
-        readers: ReaderPool, intake: Intake, clock: Clock, isResponsible: @escaping @Sendable () -> Bool,
+        readers: ReaderPool, intake: Intake, clock: Clock, limit: Int = 500,
+        isResponsible: @escaping @Sendable () -> Bool,
         after: @escaping @Sendable (_ milliseconds: Int, @escaping @Sendable () -> Void) -> Void
     ) {
         self.readers = readers
         self.intake = intake
         self.clock = clock
+        self.limit = limit
         self.isResponsible = isResponsible
         self.after = after
     }
@@ -60,12 +65,16 @@ package final class SubmissionTask: Sendable {
     }
 
     private func take(_ reader: Result<any StoreReader, StoreError>) {
-        let (check, expensive) = state.withLock { ($0.check, $0.expensive) }
+        let (check, expensive, app) = state.withLock { ($0.check, $0.expensive, $0.lastApp) }
         let checked = readers.found(reader) { reader throws(StoreError) in
-            try Self.checked(
-                reader.submissions(limit: Self.events, maxBytes: Intake.batchBytes), reader, last: expensive, check)
+            let found = try reader.submissions(after: app, limit: limit, maxBytes: Intake.batchBytes)
+            if let last = found.last { state.withLock { $0.lastApp = last.app } }
+            return try Self.checked(found, reader, last: expensive, check)
         }
-        state.withLock { $0.expensive = checked?.expensive ?? [] }
+        state.withLock { state in
+            state.expensive = checked?.expensive ?? []
+            if let last = checked?.entries.last { state.lastApp = last.submission.app }
+        }
         guard let entries = checked?.entries, !entries.isEmpty else { return ended(found: 0) }
         let write = SubmissionWrite(entries: entries) { [weak self] isCommitted in
             self?.ended(found: isCommitted ? entries.count : 0)
@@ -141,7 +150,7 @@ package final class SubmissionTask: Sendable {
             return now < state.watchesUntil
         }
         guard mayContinue else { return }
-        if found == Self.events { return run() }
+        if found == limit { return run() }
         after(Self.pauseMilliseconds) { [weak self] in self?.run() }
     }
 }

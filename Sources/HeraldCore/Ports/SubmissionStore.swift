@@ -65,8 +65,8 @@ package protocol SubmissionTransaction: AnyObject {
 /// Reads events from SQL.
 package protocol SubmissionReader: AnyObject {
     /// The oldest event of each app that waits, then the second ones, and so on: at least one if there are any, and no more once
-    /// their data exceeds `maxBytes`.
-    func submissions(limit: Int, maxBytes: Int) throws(StoreError) -> [Submission]
+    /// their data exceeds `maxBytes`. The apps follow `app` in the order of their keys, and behind the last one the first one.
+    func submissions(after app: AppKey, limit: Int, maxBytes: Int) throws(StoreError) -> [Submission]
     /// The refused events of an app, newest first, with smaller keys than `key`.
     func refused(_ app: AppKey, before key: Int64, limit: Int) throws(StoreError) -> [RefusedEvent]
 }
@@ -78,5 +78,5 @@ extension SubmissionTransaction {
 }
 
 extension SubmissionReader {
-    package func submissions(limit: Int, maxBytes: Int) -> [Submission] { [] }
+    package func submissions(after app: AppKey, limit: Int, maxBytes: Int) -> [Submission] { [] }
 }

@@ -56,4 +56,43 @@ struct SubmissionTaskTests {
         #expect(try checked(found, steps: [:], unreadable: ["1"]) == ["2"])
         #expect(throws: StoreError.self) { try checked([found[0]], steps: [:], unreadable: ["1"]) }
     }
+
+    /// Returns the apps of the events of three reads, each of which has `limit` events at most.
+    private func reads(_ found: [Submission], limit: Int, stepsOfEach: Int) async throws -> [[Int64]] {
+        let store = MemoryStore()
+        store.read { $0.submissions = found }
+        let intake = try Intake(maxEvents: 9, maxBytes: 999)
+        let readers = try ReaderPool(store: store, threads: 1)
+        let task = SubmissionTask(
+            readers: readers, intake: intake, clock: .system, limit: limit, isResponsible: { true }, after: { _, _ in })
+        task.use { _, _, _, budget throws(StoreError) in
+            budget.spend(stepsOfEach)
+            return []
+        }
+        var apps: [[Int64]] = []
+        for _ in 1...3 {
+            task.run()
+            let batch = await offPool { intake.take() } ?? []
+            guard case .command(let command)? = batch.first else { break }
+            let write = try #require(command as? SubmissionWrite)
+            apps.append(write.entries.map(\.submission.app.rawValue))
+            write.completion(true)
+        }
+        await offPool { readers.stop() }
+        return apps
+    }
+
+    @Test("with more apps than a read may have, a read continues behind the last app of the one before it")
+    func manyApps() async throws {
+        let found = (1...9).map { submission($0, 1) } + (2...5).map { submission(8 + $0, $0) }
+        #expect(try await reads(found, limit: 2, stepsOfEach: 1) == [[1, 2], [3, 4], [5, 1]])
+    }
+
+    @Test("a read that ends early because checks are expensive is continued with the next app")
+    func continued() async throws {
+        let found = (1...10).map { submission($0, $0) }
+        let all = WorkBudget.stepsPerRequest
+        #expect(
+            try await reads(found, limit: 5, stepsOfEach: all) == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 1, 2]])
+    }
 }

@@ -143,6 +143,20 @@ extension MemoryTransaction {
 }
 
 extension MemoryReader {
+    func submissions(after app: AppKey, limit: Int, maxBytes: Int) -> [Submission] {
+        store.read { contents in
+            let ofApps = Dictionary(grouping: contents.submissions, by: \.app.rawValue)
+            let keys = ofApps.keys.sorted()
+            let apps = (keys.filter { $0 > app.rawValue } + keys.filter { $0 <= app.rawValue }).prefix(limit)
+            let turns = (0..<limit).flatMap { turn in apps.compactMap { ofApps[$0]?.dropFirst(turn).first } }
+            var bytes = 0
+            return turns.prefix(limit).prefix { submission in
+                defer { bytes += submission.data.count }
+                return bytes < maxBytes
+            }.map { $0 }
+        }
+    }
+
     func refused(_ app: AppKey, before key: Int64, limit: Int) -> [RefusedEvent] {
         store.read { contents in
             Array(

@@ -57,6 +57,7 @@ package struct MemoryContents {
     package var pending: [Int64: PendingEvent] = [:]
     package var pendingKeys: [NameInApp: Int64] = [:]
     package var lastPending: Int64 = 0
+    package var submissions: [Submission] = []
     package var refused: [RefusedEvent] = []
     package var pendingCounts: [AppKey: PendingCount] = [:]
     package var apps: [AppKey: App] = [:]
