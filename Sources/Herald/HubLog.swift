@@ -40,6 +40,14 @@ final class HubLog: StopObserver, StorageObserver {
             write(
                 LogEntry(
                     .error, "a stored row cannot be read, and what reads it fails", ["reason": error.description]))
+        case .crowded(let app, let bytes, let total):
+            write(
+                LogEntry(
+                    .warning, "events of all apps are removed before their age, because the log has its size",
+                    [
+                        "largest_app": app.settings.name, "stored_bytes": String(bytes),
+                        "all_stored_bytes": String(total),
+                    ]))
         case .lost(let error):
             write(
                 LogEntry(

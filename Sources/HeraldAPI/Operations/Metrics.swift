@@ -95,6 +95,10 @@ struct Metrics: Sendable {
             "herald_database_checkpoints_failed_total",
             "Times that the write-ahead log could not be copied into the database.",
             .init(value: hub.storage.failedCheckpoints))
+        let largest = hub.committed.usage.largest ?? (app: .default, bytes: 0)
+        page.gauge(
+            "herald_log_largest_app_bytes", "What the app stores that stores most.",
+            .init(("app", hub.committed.apps[largest.app]?.settings.name ?? "deleted"), value: largest.bytes))
         let backups = hub.storage.backups
         page.gauge(
             "herald_backup_interval_seconds", "The time between two scheduled backups; 0: none are made.",

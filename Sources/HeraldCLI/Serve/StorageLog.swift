@@ -2,8 +2,8 @@ import Glibc
 import HeraldCore
 import Synchronization
 
-/// Logs a line when the storage begins to fail and when it works again. Stops the server if its store is not the one
-/// that it has opened any more, or not as it has left it.
+/// Logs a line when the storage begins to fail, when it works again, and when an app fills it. Stops the server if its store is
+/// not the one that it has opened any more, or not as it has left it.
 final class StorageLog: StorageObserver {
     private let log: Log
     private let place: String
@@ -40,6 +40,13 @@ final class StorageLog: StorageObserver {
         case .unreadable(let error):
             log.write(.error, "a stored row cannot be read, and requests that read it are refused with 500") {
                 ["data": place, "reason": error.description]
+            }
+        case .crowded(let app, let bytes, let total):
+            log.write(.warning, "events of all apps are removed before --retention, because of --retention-size") {
+                [
+                    "largest_app": app.settings.name, "stored_bytes": String(bytes), "all_stored_bytes": String(total),
+                    "to_do": "limit the max_stored_bytes of this app, or raise --retention-size",
+                ]
             }
         case .lost(let error):
             if case .replaced(_, let reason) = error {

@@ -92,7 +92,7 @@ public final class Hub: Sendable {
         let attemptRoom = AttemptRoom()
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, committed: committed, attemptRoom: attemptRoom,
-            clock: clock,
+            health: health, clock: clock,
             send: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },

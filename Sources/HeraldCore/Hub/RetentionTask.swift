@@ -42,6 +42,9 @@ final class RetentionTask: EventDelegate {
     /// Something was written since the last call.
     private let hasGrown = Atomic<Bool>(true)
     private let attemptRoom: AttemptRoom
+    /// Whether events have an age before which the size may remove them.
+    private let hasAge: Bool
+    private let health: StorageHealth
     private let readers: ReaderPool
     private let intake: Intake
     private let committed: CommittedState
@@ -53,12 +56,15 @@ final class RetentionTask: EventDelegate {
 
     init(
         _ retention: Retention, readers: ReaderPool, intake: Intake, committed: CommittedState,
-        attemptRoom: AttemptRoom, clock: Clock, send: @escaping @Sendable (LoopMessage) -> Void
+        attemptRoom: AttemptRoom, health: StorageHealth = StorageHealth(), clock: Clock,
+        send: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
         events = Growth(budget: retention.bytes)
         attempts = Growth(budget: retention.attemptBytes)
+        hasAge = retention.events != nil
         self.attemptRoom = attemptRoom
+        self.health = health
         self.readers = readers
         self.intake = intake
         self.committed = committed
@@ -127,9 +133,18 @@ final class RetentionTask: EventDelegate {
         guard var write = step.write else {
             return ended(continues: step.isPartial)
         }
+        if hasAge, write.cause == .size, !write.events.isEmpty { reportLargest() }
         let mayContinue = step.isPartial || !write.events.isEmpty
         write.completion = { [weak self] succeeded in self?.ended(succeeded: succeeded, continues: mayContinue) }
         if intake.submit(write) != nil { ended(succeeded: false) }
+    }
+
+    /// The oldest events go, whichever app they belong to: an app that stores much shortens the time for which the events of the
+    /// others are kept.
+    private func reportLargest() {
+        let total = committed.usage.total.bytes
+        guard let (key, bytes) = committed.usage.largest, bytes < total, let app = committed.apps[key] else { return }
+        health.crowded(app, bytes: bytes, total: total, at: clock.monotonic())
     }
 
     // MARK: Pull delegates

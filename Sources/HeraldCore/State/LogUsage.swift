@@ -168,6 +168,17 @@ package final class LogUsage: Sendable {
         }
     }
 
+    /// The app that stores most, and its bytes; `nil` if the log is empty.
+    package var largest: (app: AppKey, bytes: Int64)? {
+        contents.withLock { contents in
+            guard let found = contents.usages.max(by: { $0.value.bytes < $1.value.bytes }), found.value.events > 0
+            else {
+                return nil
+            }
+            return (found.key, found.value.bytes)
+        }
+    }
+
     /// The number of events of an app after a position.
     ///
     /// Exact if the app is alone in the block of the position, or the block is still in memory. Otherwise the block

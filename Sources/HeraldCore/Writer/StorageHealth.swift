@@ -42,6 +42,13 @@ package final class StorageHealth: Sendable {
         case lost(StoreError)
         /// A request has read a row that can't be read. The storage works. Reported once a minute at most, on any thread.
         case unreadable(StoreError)
+        /// The size of the log removes events before their age, and the log has events of several apps. Reported once a day at
+        /// most, on a reader's thread.
+        /// - Parameters:
+        ///   - app: the app that stores most.
+        ///   - bytes: the bytes of its events.
+        ///   - total: the bytes of the events of all apps.
+        case crowded(App, bytes: Int64, total: Int64)
     }
 
     private struct Outage {
@@ -63,6 +70,8 @@ package final class StorageHealth: Sendable {
         var backups: Backups?
         /// When the next row that can't be read is reported, in monotonic nanoseconds.
         var nextUnreadable: Int64 = .min
+        /// When the next app that stores most is reported, in monotonic nanoseconds.
+        var nextCrowded: Int64 = .min
     }
 
     private let state = Mutex(State())
@@ -71,6 +80,8 @@ package final class StorageHealth: Sendable {
     static let probeInterval: Int64 = 1_000_000_000
     /// Nanoseconds between two reports of rows that can't be read.
     static let unreadableInterval: Int64 = 60_000_000_000
+    /// Nanoseconds between two reports of the app that stores most.
+    static let crowdedInterval: Int64 = 86_400_000_000_000
 
     // MARK: Any thread
 
@@ -107,6 +118,17 @@ package final class StorageHealth: Sendable {
             return true
         }
         if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
+    }
+
+    /// Call it when the size of the log removes events before their age. Parameters as of `Change.crowded`, and:
+    /// - Parameter now: monotonic nanoseconds.
+    func crowded(_ app: App, bytes: Int64, total: Int64, at now: Int64) {
+        let isDue = state.withLock { state in
+            guard now >= state.nextCrowded else { return false }
+            state.nextCrowded = now + Self.crowdedInterval
+            return true
+        }
+        if isDue { observers.invokeDelegates { $0.storageChanged(.crowded(app, bytes: bytes, total: total)) } }
     }
 
     /// Reads, and reports a row that can't be read. A reader's thread.
@@ -203,8 +225,8 @@ package final class StorageHealth: Sendable {
     }
 }
 
-/// Called when the storage begins to fail, and when it works again.
+/// Called when the storage begins to fail, when it works again, and when an app fills it.
 package protocol StorageObserver: AnyObject, Sendable {
-    /// The writer's thread, for `unreadable` any thread; must not wait.
+    /// The writer's thread, for `unreadable` any thread, for `crowded` a reader's thread; must not wait.
     func storageChanged(_ change: StorageHealth.Change)
 }

@@ -35,6 +35,15 @@ struct LogUsageTests {
         #expect(usage.stretches(of: .default, before: 3_000) == [0...2_999])
     }
 
+    @Test("the app that stores most is found, and after a removal the next one")
+    func largest() {
+        let usage = usage(3_000) { $0 < 2_048 ? other : .default }
+        #expect(usage.largest?.app == other && usage.largest?.bytes == usage.total(of: other).bytes)
+        usage.trim(first: 2_500)
+        #expect(usage.largest?.app == .default && usage.largest?.bytes == usage.total.bytes)
+        #expect(self.usage(0) { _ in .default }.largest?.app == nil)
+    }
+
     @Test("a search ends after some rows, with a position to continue at; with an index, an app reads only its own")
     func searches() {
         let usage = usage(20_000) { $0 % 1_000 == 0 ? other : .default }

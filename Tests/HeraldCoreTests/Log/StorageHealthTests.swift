@@ -19,6 +19,7 @@ struct StorageHealthTests {
                 case .recovered(let milliseconds, let refused): "works after \(milliseconds), \(refused) refused"
                 case .lost: "lost"
                 case .unreadable: "unreadable"
+                case .crowded(let app, let bytes, let total): "\(app.settings.name) \(bytes) of \(total)"
                 }
             lines.withLock { $0.append(line) }
         }
@@ -100,6 +101,53 @@ struct StorageHealthTests {
         let read = health.found(.success(reader), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
         let refused = health.found(.failure(.full), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
         #expect(read == 7 && refused == nil && book.all == ["unreadable"])
+    }
+
+    @Test("the app that stores most is reported once a day, and the storage works")
+    func crowded() {
+        commit(1)
+        for hour: Int64 in [0, 1, 23, 24, 47] {
+            health.crowded(.default, bytes: hour, total: 99, at: hour * 3_600_000_000_000)
+        }
+        #expect(works)
+        #expect(book.all == ["default 0 of 99", "default 24 of 99"])
+    }
+
+    /// Returns the reports of the first check of a log that exceeds its size.
+    /// - Parameters:
+    ///   - apps: those of the events, each of which stores 1,007 bytes.
+    ///   - age: the age of the events that are removed, in milliseconds.
+    private func reports(of apps: [Int64], age: Int64?) async throws -> [String] {
+        let (health, book, store) = (StorageHealth(), Book(), MemoryStore())
+        health.observers.addDelegate(book)
+        let data = Array("\"\(String(repeating: "x", count: 1_000))\"".utf8)
+        try store.transaction { (transaction) throws(StoreError) in
+            for (number, app) in apps.enumerated() {
+                let key = AppKey(rawValue: app)
+                try transaction.append(
+                    Event(app: key, id: "e\(number)", type: "a.b", subject: nil, time: 0, data: data))
+            }
+            var checkpoint = Checkpoint()
+            checkpoint.settled = LogPosition(apps.count)
+            try transaction.write(checkpoint)
+        }
+        var retention = Retention()
+        (retention.events, retention.bytes) = (age, 2_000)
+        let readers = try ReaderPool(store: store, threads: 1, health: health)
+        let task = RetentionTask(
+            retention, readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            committed: CommittedState(try store.recover()), attemptRoom: AttemptRoom(), health: health, clock: .system,
+            send: { _ in })
+        task.runWhenDue()
+        await offPool { readers.stop() }
+        return book.all
+    }
+
+    @Test("when the size removes events of several apps before their age, the app that stores most is reported")
+    func largest() async throws {
+        #expect(try await reports(of: [2, 1, 1, 2, 1], age: 86_400_000) == ["default 3021 of 5035"])
+        #expect(try await reports(of: [2, 1, 1, 2, 1], age: nil).isEmpty, "events have no age")
+        #expect(try await reports(of: [1, 1, 1, 1, 1], age: 86_400_000).isEmpty, "no other app")
     }
 
     /// Returns the reports while every read fails at a row that can't be read.
