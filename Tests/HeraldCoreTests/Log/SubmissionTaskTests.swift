@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
