@@ -131,7 +131,7 @@ enum ChangeList {
         found.replays = try rows[8].map { row throws(StoreError) in try Replay(row) }
         found.blocks = try rows[9].map { row throws(StoreError) in try AppBlock(row) }
         if changes.contains(.firstEvent) { found.first = try rows[10].first?.natural(0, "position") ?? ends.event + 1 }
-        found.pending = try rows[11].map { row throws(StoreError) in try PendingCount(row) }
+        found.pending = try rows[11].map { PendingCount($0) }
         return (found, ends)
     }
 }

@@ -18,10 +18,14 @@ enum Migration {
 
     private static let isThere = hasTable("meta")
 
-    /// A check for a table that is correct after a wait for the lock. `to_regclass` may not find a new table: a session notices that its cache
-    /// is out of date when it uses a table, so this uses one.
+    /// A check for a table in the snapshot of the transaction. `to_regclass` may not find a new table, or find one that was made after the
+    /// snapshot.
     static func hasTable(_ name: String) -> Statement {
-        Statement("SELECT to_regclass('herald.\(name)') IS NOT NULL FROM pg_namespace LIMIT 1")
+        Statement(
+            """
+            SELECT EXISTS (SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+                WHERE nspname = 'herald' AND relname = '\(name)')
+            """)
     }
 
     /// Whether there are other tables of Herald. `move` is there before the others.

@@ -29,9 +29,13 @@ package struct PostgresCheck: Sendable {
         let received = max(sent, clock.wall())
         guard let time = row?.integer(0) else { throw .unavailable(reason: "the database returned no time") }
         clockOffset = (time - received)...(time - sent)
-        keys = try Self.keys(writer)
+        keys = try writer.inSnapshot { () throws(StoreError) in try Self.keys(writer) }
     }
 
+    /// The most waiting deliveries of one delegate that are read.
+    private static let maxRows = 1_000
+
+    /// Reads all that a start would read. In one snapshot, a server that starts at the same time changes nothing in it.
     private static func keys(_ writer: Writer) throws(StoreError) -> [APIKey]? {
         let found = try Migration.version(writer, Schema.migrations)
         if found == nil, let row = try writer.run(Request(mayCreate)).first, !row.flag(0) {
@@ -41,9 +45,14 @@ package struct PostgresCheck: Sendable {
                 reason: "its role may not make the schema herald: GRANT CREATE ON DATABASE \"\(name)\" TO \"\(role)\"")
         }
         guard let version = found, version > 0 else { return [] }
-        _ = try Sealing.check(writer)
+        let (secret, isSealed) = try Sealing.check(writer)
         guard version >= Schema.version() else { return nil }
-        return try writer.run(Request(Writer.keys)).map { row throws(StoreError) in try APIKey(row) }
+        let sealer = isSealed ? writer.sealer : ColumnSealer.none
+        if let secret { _ = try Sealing.secret(secret, sealer) }
+        let rows = try writer.run(Writer.requests, seconds: Database.readSeconds)
+        let lanes = try writer.run(Writer.requestsOfLanes(maxRows: maxRows), seconds: Database.readSeconds)
+        _ = try Writer.lanes(from: lanes)
+        return try Writer.recovery(from: rows, sealer).recovery.keys
     }
 
     private static let time = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")

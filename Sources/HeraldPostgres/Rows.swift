@@ -29,6 +29,13 @@ final class Rows {
         return values
     }
 
+    /// The rows that can be read.
+    func readable<Value>(_ make: (Row) throws(StoreError) -> Value) throws(StoreError) -> [Value] {
+        try map { row throws(StoreError) in
+            try unlessUnreadable { () throws(StoreError) in try make(row) }
+        }.compactMap { $0 }
+    }
+
     subscript(index: Int32) -> Row? { index < count ? Row(rows: self, index: index) : nil }
 
     /// The first row.

@@ -6,9 +6,21 @@ import HeraldStore
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
-        let rows = try snapshot(Self.all.map { Request($0) })
+        let rows = try snapshot(Self.requests)
+        try settle(try StoreEnds(rows[0].first))
+        let found = try Self.recovery(from: rows, sealer)
+        var recovery = found.recovery
+        recovery.blocks += try count(found.missingBlocks, head: recovery.head)
+        recovery.secret = try Sealing.secret(self)
+        return recovery
+    }
+
+    /// - Parameter rows: of `requests`.
+    /// - Returns: the recovery without the secret, and the full blocks that are to be counted.
+    static func recovery(
+        from rows: [Rows], _ sealer: ColumnSealer
+    ) throws(StoreError) -> (recovery: Recovery, missingBlocks: [Int64]) {
         let ends = try StoreEnds(rows[0].first)
-        try settle(ends)
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
         recovery.first = try rows[1].first?.natural(0, "position") ?? 1
@@ -17,30 +29,31 @@ extension Writer {
         }
         recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
         recovery.appStates = try rows[4].map { AppStateVersion($0) }
-        recovery.eventTypes = try rows[5].map { row throws(StoreError) in try EventTypeSummary(row) }
+        recovery.eventTypes = try rows[5].map { EventTypeSummary($0) }
         recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
-        recovery.sessions = try rows[7].map { row throws(StoreError) in try Session(row) }
+        recovery.sessions = try rows[7].readable { row throws(StoreError) in try Session(row) }
         recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, try rows[9].natural("app")) + 1)
         recovery.lastMark = try rows[10].first.map { row throws(StoreError) in try LogMark(row) }
-        recovery.blocks = try blocks(
-            try rows[11].map { row throws(StoreError) in try AppBlock(row) }, first: recovery.first, head: recovery.head
-        )
-        recovery.pending = try rows[12].map { row throws(StoreError) in try PendingCount(row) }
+        let blocks = RecoveredBlocks(
+            try rows[11].map { row throws(StoreError) in try RecoveredBlocks.row(row) }, first: recovery.first,
+            head: recovery.head)
+        recovery.blocks = blocks.counted
+        recovery.pending = try rows[12].map { PendingCount($0) }
         recovery.responses = try rows[13].map { ResponseBytes($0) }
-        recovery.secret = try Sealing.secret(self)
-        return recovery
+        return (recovery, blocks.missing)
     }
 
     private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
-    static let keys = Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id")
+    /// The requests of a start, without its lanes.
+    static var requests: [Request] { all.map { Request($0) } }
     private static let all = [
         StoreEnds.statement, .shared(.log(.firstEvent)),
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
         Statement("SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"),
         Statement("SELECT \(summary) FROM event_types ORDER BY app, type"),
-        keys,
+        Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id"),
         Statement("SELECT \(Session.columns) FROM passes"),
         Statement("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM apps"),
@@ -61,25 +74,30 @@ extension Writer {
         }
     }
 
+    /// Runs the body, which only reads, in one snapshot.
+    func inSnapshot<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        _ = try run(Request(Self.begin))
+        do throws(StoreError) {
+            let value = try body()
+            _ = try run(Request(Self.commit))
+            return value
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
     private static let begin = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     private static let commit = Statement("COMMIT")
 
-    /// The blocks of the whole log. Counts and stores full blocks that are missing: the process may have ended before it stored
-    /// them.
-    private func blocks(
-        _ stored: [AppBlock], first: LogPosition, head: LogPosition
-    ) throws(StoreError) -> [AppBlock] {
-        let last = AppBlock.number(of: head + 1)
-        var blocks = stored
-        if let beyond = stored.first(where: { $0.block > last }) {
-            throw .unreadable("block", "\(beyond.block), behind the last event")
-        }
-        let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
-        for block in stride(from: next, to: last, by: 1) {
+    /// Counts and stores full blocks, and counts the one that the log has not filled.
+    private func count(_ missing: [Int64], head: LogPosition) throws(StoreError) -> [AppBlock] {
+        var blocks: [AppBlock] = []
+        for block in missing {
             // No other session changes it at this time.
             try decide { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
         }
-        let places = AppBlock.places(last)
+        let places = AppBlock.places(AppBlock.number(of: head + 1))
         guard places.lowerBound <= head else { return blocks }
         return try blocks
             + RetentionQueries.blocks(in: places.lowerBound...head) { request throws(StoreError) in try run(request) }
@@ -89,29 +107,39 @@ extension Writer {
 
     func lanes(maxRows: Int) throws(StoreError) -> LaneRecovery {
         try connect()
-        let waiting = [Self.recovered, Self.crowded].map { Request($0) { $0.add(maxRows) } }
-        let rows = try snapshot(Self.ofLanes.map { Request($0) } + waiting)
+        return try Self.lanes(from: try snapshot(Self.requestsOfLanes(maxRows: maxRows)))
+    }
+
+    static func requestsOfLanes(maxRows: Int) -> [Request] {
+        ofLanes.map { Request($0) } + [recovered, crowded].map { Request($0) { $0.add(maxRows) } }
+    }
+
+    /// - Parameter rows: of `requestsOfLanes`.
+    static func lanes(from rows: [Rows]) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
+        let head = try StoreEnds(rows[7].first).event
         for (shard, settled) in try rows[0].map({ row throws(StoreError) in
             (row.integer(0), try row.natural(1, "position"))
         })
         where (0..<Int64(Shards.count)).contains(shard) {
             recovery.settled.set(Shards(of: shard), to: settled)
         }
-        recovery.lanes = try rows[1].map { row throws(StoreError) in try LanePosition(row) }
+        recovery.lanes = try rows[1].map { LanePosition.recovered($0, head: head) }.compactMap { $0 }
         for decided in rows[2...4] {
-            recovery.decided += try decided.map { row throws(StoreError) in try DeliveryKey(row) }
+            recovery.decided += try decided.readable { row throws(StoreError) in try DeliveryKey(row) }
         }
-        recovery.replays = try rows[5].map { row throws(StoreError) in try Replay(row) }
+        recovery.replays = try rows[5].readable { row throws(StoreError) in try Replay(row) }
         recovery.unannounced = try numbers(rows[6])
-        recovery.waiting = try rows[7].map { row throws(StoreError) in try WaitingDelivery(row) }
-        recovery.crowded = try numbers(rows[8]).mapValues(LaneBacklog.init)
+        recovery.waiting = try rows[8].readable { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.crowded = try numbers(rows[9]).mapValues(LaneBacklog.init)
         return recovery
     }
 
     /// A number for each delegate.
-    private func numbers(_ rows: Rows) throws(StoreError) -> [DelegateKey: Int] {
-        let numbers = try rows.map { row throws(StoreError) in (try row.natural(0, "delegate"), Int(row.figure(1))) }
+    private static func numbers(_ rows: Rows) throws(StoreError) -> [DelegateKey: Int] {
+        let numbers = try rows.readable { row throws(StoreError) in
+            (try row.natural(0, "delegate"), Int(row.figure(1)))
+        }
         return Dictionary(numbers) { $1 }
     }
 
@@ -123,7 +151,7 @@ extension Writer {
         Statement("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate"),
         Statement(decidedAtCommonPosition), Statement(decidedOfLanes), Statement(decidedAhead),
         Statement("SELECT \(Replay.columns) FROM replays ORDER BY id"),
-        Statement("SELECT delegate, count FROM unannounced"),
+        Statement("SELECT delegate, count FROM unannounced"), StoreEnds.statement,
     ]
 
     /// The deliveries that ended after the positions of their lanes. Redeliveries are included: the delegate has
@@ -141,11 +169,12 @@ extension Writer {
         AND EXISTS (SELECT 1 FROM delegates WHERE key = d.delegate AND deleted_at IS NULL)
         """
 
-    /// For other lanes: everything from their cursor to their position, looked up one by one. Positions that are not in the log
-    /// are refused when the lanes are read, and must not keep the database busy until then.
+    /// For other lanes: everything from their cursor to their position, looked up one by one. A lane that is not in the log begins
+    /// again, and must not keep the database busy.
     private static let decidedOfLanes = """
         SELECT l.delegate, n FROM lanes l
-        CROSS JOIN generate_series(greatest(l.cursor, 0), least(l.position, (SELECT max(sequence) FROM events))) AS n
+        CROSS JOIN generate_series(CASE WHEN l.cursor >= 0 THEN l.cursor END,
+            CASE WHEN l.position <= (SELECT max(sequence) FROM events) THEN l.position END) AS n
         WHERE n > l.cursor AND (EXISTS (SELECT 1 FROM attempts a
             WHERE a.event = n AND a.delegate = l.delegate AND a.status BETWEEN 200 AND 299)
         OR EXISTS (SELECT 1 FROM waiting w WHERE w.event = n AND w.delegate = l.delegate))

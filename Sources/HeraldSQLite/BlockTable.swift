@@ -60,21 +60,21 @@ struct BlockTable {
     }
 
     /// The blocks of the whole log, from its first event to the last one. Counts and stores full blocks that are
-    /// missing: the process may have ended before it stored them. A connection that only reads stores none.
+    /// missing. A connection that only reads stores none.
     static func all(
         _ connection: Connection, first: LogPosition, head: LogPosition
     ) throws(StoreError) -> [AppBlock] {
         let table = try BlockTable(connection)
-        let last = AppBlock.number(of: head + 1)
-        var blocks = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
-            row throws(StoreError) in try AppBlock(row)
+        let rows = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
+            row throws(StoreError) in try RecoveredBlocks.row(row)
         }
-        let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
-        for block in stride(from: next, through: last, by: 1) {
+        let stored = RecoveredBlocks(rows, first: first, head: head)
+        var blocks = stored.counted
+        for block in stored.missing {
             let found = try table.found(in: block)
-            if block < last, connection.access == .readWrite { try table.keep(block, found) }
+            if connection.access == .readWrite { try table.keep(block, found) }
             blocks += found
         }
-        return blocks
+        return try blocks + table.found(in: AppBlock.number(of: head + 1))
     }
 }

@@ -20,11 +20,11 @@ extension SQLiteStore {
         let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
         recovery.eventTypes = try Statement(
             connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
-        ).rows { row throws(StoreError) in try EventTypeSummary(row) }
+        ).rows { EventTypeSummary($0) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
         recovery.sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")
-            .rows { row throws(StoreError) in try Session(row) }
+            .readableRows { row throws(StoreError) in try Session(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows { row throws(StoreError) in try App(row) }
@@ -34,7 +34,7 @@ extension SQLiteStore {
         if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
         recovery.pending = try Statement(
             connection, "SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"
-        ).rows { row throws(StoreError) in try PendingCount(row) }
+        ).rows { PendingCount($0) }
         recovery.responses = try Statement(connection, ResponseBytes.ofLimitedApps).rows { ResponseBytes($0) }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
@@ -85,24 +85,20 @@ extension SQLiteStore {
         guard settled <= head else { throw .unreadable("position", "\(settled), behind the last event, \(head)") }
         recovery.settled = SettledPositions(settled)
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
-            .rows { row throws(StoreError) in try LanePosition(row) }
-        if let lane = recovery.lanes.first(where: { $0.position > head }) {
-            throw .unreadable(
-                "position", "\(lane.position) of delegate \(lane.delegate), behind the last event, \(head)")
-        }
+            .rows { LanePosition.recovered($0, head: head) }.compactMap { $0 }
         let rows = try Statement(connection, WaitingDelivery.recovered)
         rows.bind(1, Int64(maxRows))
-        recovery.waiting = try rows.rows { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.waiting = try rows.readableRows { row throws(StoreError) in try WaitingDelivery(row) }
         let crowded = try Statement(connection, WaitingDelivery.crowded)
         crowded.bind(1, Int64(maxRows))
-        for (delegate, count) in try crowded.rows({ row throws(StoreError) in
+        for (delegate, count) in try crowded.readableRows({ row throws(StoreError) in
             (try row.natural(0, "delegate"), Int(row.figure(1)))
         }) {
             recovery.crowded[delegate] = LaneBacklog(count: count)
         }
         recovery.decided = try decided(connection, settled, recovery.lanes)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
-            .rows { row throws(StoreError) in try Replay(row) }
+            .readableRows { row throws(StoreError) in try Replay(row) }
         recovery.unannounced = try UnannouncedTable.all(connection)
         return recovery
     }
@@ -115,13 +111,13 @@ extension SQLiteStore {
     ) throws(StoreError) -> [DeliveryKey] {
         let common = try Statement(connection, decidedAtCommonPosition)
         common.bind(1, settled)
-        var decided = try common.rows { row throws(StoreError) in try DeliveryKey(row) }
+        var decided = try common.readableRows { row throws(StoreError) in try DeliveryKey(row) }
         let own = try Statement(connection, decidedOfLane)
         for lane in lanes where lane.cursor < lane.position {
             own.bind(1, lane.delegate)
             own.bind(2, lane.cursor)
             own.bind(3, lane.position)
-            decided += try own.rows { row throws(StoreError) in try DeliveryKey(row) }
+            decided += try own.readableRows { row throws(StoreError) in try DeliveryKey(row) }
         }
         return decided
     }

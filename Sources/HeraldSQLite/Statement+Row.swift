@@ -1,7 +1,14 @@
 import HeraldCore
 import HeraldStore
 
-extension Statement: ResultRow {}
+extension Statement: ResultRow {
+    /// The rows that can be read.
+    func readableRows<Row>(_ make: (Statement) throws(StoreError) -> Row) throws(StoreError) -> [Row] {
+        try rows { row throws(StoreError) in
+            try unlessUnreadable { () throws(StoreError) in try make(row) }
+        }.compactMap { $0 }
+    }
+}
 
 extension EventReading {
     /// Returns the events of a statement (`batch`).

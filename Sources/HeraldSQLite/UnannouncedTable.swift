@@ -19,7 +19,7 @@ struct UnannouncedTable {
     }
 
     static func all(_ connection: Connection) throws(StoreError) -> [DelegateKey: Int] {
-        let rows = try Statement(connection, "SELECT delegate, count FROM unannounced").rows {
+        let rows = try Statement(connection, "SELECT delegate, count FROM unannounced").readableRows {
             row throws(StoreError) in (try row.natural(0, "delegate"), Int(row.figure(1)))
         }
         return Dictionary(rows) { $1 }

@@ -35,9 +35,9 @@ extension App {
         typealias Columns = AppColumns
         let row = Columns.table.row(statement)
         self.init(
-            key: AppKey(rawValue: try row(Columns.key)), id: try row(Columns.id),
+            key: AppKey(rawValue: try row(Columns.key)), id: try row.key(Columns.id),
             settings: Settings(
-                name: try row(Columns.name), maxDelegates: try row(Columns.maxDelegates),
+                name: try row.key(Columns.name), maxDelegates: try row(Columns.maxDelegates),
                 eventsPerSecond: try row(Columns.eventsPerSecond),
                 maxStoredBytes: try row(Columns.maxStoredBytes),
                 portal: Portal(
@@ -63,7 +63,8 @@ package enum KeyColumns {
     static let delegate = Of("delegate", .optionalText) { $0.delegate }
 
     package static let table = RowTable<APIKey>(
-        "keys", [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond, delegate])
+        "keys", key: 1...1,
+        [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond, delegate])
 }
 
 extension APIKey {
@@ -73,7 +74,7 @@ extension APIKey {
         typealias Columns = KeyColumns
         let row = Columns.table.row(statement)
         self.init(
-            app: AppKey(rawValue: try row(Columns.app)), id: try row(Columns.id), name: try row(Columns.name),
+            app: AppKey(rawValue: try row(Columns.app)), id: try row.key(Columns.id), name: try row(Columns.name),
             scopes: try row(Columns.scopes), digest: try row(Columns.digest),
             createdAt: try row(Columns.createdAt), expiresAt: try row(Columns.expiresAt),
             lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond),
@@ -116,7 +117,8 @@ package enum AuditColumns {
     static let action = Of("action", .text) { $0.provenance.action }
     static let target = Of("target", .optionalText) { $0.target }
 
-    package static let table = RowTable<AuditEntry>("audit", [app, time, actor, address, action, target])
+    package static let table = RowTable<AuditEntry>(
+        "audit", key: 6...6, [app, time, actor, address, action, target])
 }
 
 extension StoredAuditEntry {

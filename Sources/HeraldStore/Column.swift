@@ -92,9 +92,21 @@ extension ColumnType<Int64> {
     package static let natural = ColumnType(
         write: { .integer($0) },
         read: { value, column throws(StoreError) in try StoredNumber.natural(value.integer ?? 0, column) })
+
+    /// A time of a server's clock, in milliseconds since 1970 UTC.
+    package static let time = ColumnType(
+        write: { .integer($0) },
+        read: { value, column throws(StoreError) in try StoredNumber.time(value.integer ?? 0, column) })
 }
 
 extension ColumnType<Int64?> {
+    package static let optionalTime = ColumnType(
+        write: { $0.map { .integer($0) } ?? .null },
+        read: { value, column throws(StoreError) in
+            guard let number = value.integer else { return nil }
+            return try StoredNumber.time(number, column)
+        })
+
     package static let optionalInteger = ColumnType(
         write: { $0.map { .integer($0) } ?? .null },
         read: { value, column throws(StoreError) in
@@ -223,6 +235,17 @@ extension ColumnValue {
     package var real: Double? { if case .real(let value) = self { value } else { nil } }
     package var text: String? { if case .text(let value) = self { value } else { nil } }
     package var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
+
+    /// Its form in reports.
+    package var shown: String {
+        switch self {
+        case .null: "NULL"
+        case .integer(let number): String(number)
+        case .real(let number): String(number)
+        case .text(let text): text
+        case .blob(let bytes): "(\(bytes.count) bytes)"
+        }
+    }
 }
 
 extension ColumnSealer {

@@ -7,15 +7,15 @@ package enum DelegateColumns {
     static let key = Of("key", .natural, isFixed: true) { $0.key }
     static let app = Of("app", .natural, isFixed: true) { $0.app.rawValue }
     static let id = Of("id", .text, isFixed: true) { $0.id }
-    static let start = Of("start", .natural, isFixed: true) { $0.start }
-    static let createdAt = Of("created_at", .integer, isFixed: true) { $0.createdAt }
-    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
+    static let start = Of("start", .natural) { $0.start }
+    static let createdAt = Of("created_at", .time) { $0.createdAt }
+    static let updatedAt = Of("updated_at", .time) { $0.updatedAt }
     static let version = Of("version", .natural) { $0.version }
 
     static let status = Of("status", .name) { $0.status }
     static let statusReason = Of("status_reason", .optionalText, wiped: .null) { $0.state.statusReason }
-    static let expiresAt = Of("expires_at", .optionalInteger) { $0.state.expiresAt }
-    static let failingSince = Of("failing_since", .optionalInteger) { $0.state.failingSince }
+    static let expiresAt = Of("expires_at", .optionalTime) { $0.state.expiresAt }
+    static let failingSince = Of("failing_since", .optionalTime) { $0.state.failingSince }
     static let secrets = Of("secrets", .blobs, wiped: .blob([]), seal: ColumnSealer.AssociatedData.secrets) {
         $0.state.secrets.map(\.secret.bytes)
     }
@@ -122,7 +122,8 @@ private struct SettingColumn: Sendable {
 extension WebhookDelegate {
     package static let columns = DelegateColumns.table.list
 
-    /// - Parameter isForgiving: values that can't be read disable the delegate, whose reason names them.
+    /// - Parameter isForgiving: values that can't be read disable the delegate, whose reason names them. All but its key, by which
+    ///   other tables refer to it.
     package convenience init(
         _ statement: some ResultRow, _ columnSealer: ColumnSealer, isForgiving: Bool = false
     ) throws(StoreError) {
@@ -137,13 +138,31 @@ extension WebhookDelegate {
                 lost.append(column)
             }
         }
+        func value<Value>(
+            of column: Column<WebhookDelegate, Value>, else standIn: Value
+        ) throws(StoreError) -> Value {
+            var value = standIn
+            try read(column.name) { () throws(StoreError) in value = try row(column) }
+            return value
+        }
+        let key = try row(Columns.key)
+        // No app has this key.
+        let app = try value(of: Columns.app, else: 0)
+        var id = "dlg_\(key)"
+        try read(Columns.id.name) { () throws(StoreError) in id = try row.key(Columns.id) }
+        let start = try value(of: Columns.start, else: 0)
+        let createdAt = try value(of: Columns.createdAt, else: 0)
+        let updatedAt = try value(of: Columns.updatedAt, else: 0)
+        let version = try value(of: Columns.version, else: 1)
+        // The lease begins again with the next resumption.
+        let expiresAt = try value(of: Columns.expiresAt, else: nil)
+        let failingSince = try value(of: Columns.failingSince, else: nil)
         var settings = WebhookSettings(url: "")
         for setting in Columns.settings {
             try read(setting.column.name) { () throws(StoreError) in try setting.read(row, &settings) }
         }
-        var status = Status.disabled
+        var status = try value(of: Columns.status, else: .disabled)
         var secrets: [DelegateSecret] = []
-        try read(Columns.status.name) { () throws(StoreError) in status = try row(Columns.status) }
         try read(Columns.secrets.name) { () throws(StoreError) in secrets = try DelegateSecret.all(row) }
         var reason = try row(Columns.statusReason)
         if !lost.isEmpty {
@@ -155,13 +174,11 @@ extension WebhookDelegate {
             reason = Reason.unreadable(lost.joined(separator: ", "))
         }
         let state = State(
-            settings: settings, status: status, statusReason: reason, secrets: secrets,
-            expiresAt: try row(Columns.expiresAt), failingSince: try row(Columns.failingSince))
+            settings: settings, status: status, statusReason: reason, secrets: secrets, expiresAt: expiresAt,
+            failingSince: failingSince)
         self.init(
-            app: AppKey(rawValue: try row(Columns.app)), key: try row(Columns.key), id: try row(Columns.id),
-            state: state,
-            start: try row(Columns.start), createdAt: try row(Columns.createdAt), updatedAt: try row(Columns.updatedAt),
-            version: try row(Columns.version))
+            app: AppKey(rawValue: app), key: key, id: id, state: state, start: start, createdAt: createdAt,
+            updatedAt: updatedAt, version: version)
     }
 }
 
@@ -171,7 +188,7 @@ extension WebhookDelegate {
     package static func checkUnsealed(_ statement: some ResultRow) throws(StoreError) {
         typealias Columns = DelegateColumns
         let row = Columns.table.row(statement)
-        _ = try (row(Columns.app), row(Columns.start), row(Columns.version), row(Columns.status))
+        _ = try (row(Columns.app), row.key(Columns.id), row(Columns.start), row(Columns.version), row(Columns.status))
         _ = try (row(Columns.createdAt), row(Columns.updatedAt), row(Columns.expiresAt), row(Columns.failingSince))
         for term in try row(Columns.secretTerms) {
             _ = try known(SigningSecret.Scheme(rawValue: term.key), "signature", term.key)

@@ -15,7 +15,8 @@ package enum EventTypeColumns {
     static let version = Of("version", .natural) { $0.version }
 
     package static let table = RowTable<EventTypeRecord>(
-        "event_types", [app, type, description, example, schema, check, assertsFormats, createdAt, updatedAt, version])
+        "event_types", key: 0...1,
+        [app, type, description, example, schema, check, assertsFormats, createdAt, updatedAt, version])
 }
 
 extension EventTypeRecord {
@@ -45,14 +46,13 @@ extension EventTypeSummary {
         """
     }
 
+    /// Never fails. With an unknown check, each event of the type needs the description, and is refused because that can't be read.
     /// - Parameter row: a row of `columns`.
-    package init(_ row: some ResultRow) throws(StoreError) {
-        let check = row.text(2)
+    package init(_ row: some ResultRow) {
         self.init(
             app: AppKey(rawValue: row.integer(0)), type: row.text(1),
-            check: try known(EventTypeRecord.Check(rawValue: check), "check_mode", check),
-            hasSchema: row.flag(3),
-            createdAt: row.integer(4), updatedAt: row.integer(5), version: row.integer(6),
+            check: EventTypeRecord.Check(rawValue: row.text(2)) ?? .enforce, hasSchema: row.flag(3),
+            createdAt: row.figure(4), updatedAt: row.figure(5), version: row.figure(6),
             bytes: Int(clamping: row.integer(7)))
     }
 }

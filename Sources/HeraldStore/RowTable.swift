@@ -8,9 +8,12 @@ package struct RowTable<Row>: Sendable {
     package let name: String
     /// If columns are sealed, the first column is the key.
     package let columns: [any TableColumn<Row>]
+    private let keyColumns: ClosedRange<Int32>
 
-    package init(_ name: String, _ columns: [any TableColumn<Row>]) {
+    /// - Parameter key: the indexes of the columns that name a row in errors.
+    package init(_ name: String, key: ClosedRange<Int32> = 0...0, _ columns: [any TableColumn<Row>]) {
         self.name = name
+        keyColumns = key
         self.columns = columns
         for (index, column) in columns.enumerated() { column.place.index = Int32(index) }
     }
@@ -55,7 +58,7 @@ package struct RowTable<Row>: Sendable {
 
     /// A row of the columns of `list`.
     package func row(_ row: some ResultRow, _ sealer: ColumnSealer = .none) -> StoredRow<Row> {
-        StoredRow(row: row, sealer: sealer, table: name)
+        StoredRow(row: row, sealer: sealer, table: name, keyColumns: keyColumns)
     }
 }
 
@@ -64,19 +67,39 @@ package struct StoredRow<Row> {
     fileprivate let row: any ResultRow
     fileprivate let sealer: ColumnSealer
     fileprivate let table: String
+    fileprivate let keyColumns: ClosedRange<Int32>
 
     package func callAsFunction<Value>(_ column: Column<Row, Value>) throws(StoreError) -> Value {
-        let index = column.place.index
-        guard index >= 0 else {
-            throw .failed(reason: "the column \(column.name) is in no list of its table")
-        }
+        let index = try position(of: column)
         var value = row.value(index)
         if let seal = column.seal { value = try sealer.open(value, seal(row.integer(0))) }
         do throws(StoreError) {
             return try column.read(value)
         } catch {
-            throw error.found(in: table)
+            throw found(error)
         }
+    }
+
+    /// The value of a column by which clients or statements find the row.
+    package func key(_ column: Column<Row, String>) throws(StoreError) -> String {
+        let index = try position(of: column)
+        do throws(StoreError) {
+            return try row.key(index, column.name)
+        } catch {
+            throw found(error)
+        }
+    }
+
+    private func position<Value>(of column: Column<Row, Value>) throws(StoreError) -> Int32 {
+        let index = column.place.index
+        guard index >= 0 else {
+            throw .failed(reason: "the column \(column.name) is in no list of its table")
+        }
+        return index
+    }
+
+    private func found(_ error: StoreError) -> StoreError {
+        error.found(in: table, row: keyColumns.map { row.value($0).shown }.joined(separator: ", "))
     }
 }
 

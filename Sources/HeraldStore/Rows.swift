@@ -92,15 +92,16 @@ extension WaitingDelivery {
         SELECT delegate, count(*) FROM waiting WHERE state = 1 GROUP BY delegate HAVING count(*) > $1
         """
 
+    /// A delivery whose time can't be read is due.
     /// - Parameter row: a row of `columnsWithSubject`.
     package init(_ row: some ResultRow) throws(StoreError) {
         let state = Int(row.figure(4))
         let form = row.integer(5)
         self.init(
             delegate: try row.natural(0, "delegate"), event: try row.natural(1, "position"),
-            attempts: Int(row.figure(2)), dueAt: try row.time(3),
+            attempts: Int(row.figure(2)), dueAt: (try? row.time(3)) ?? 0,
             state: try known(State(rawValue: state), "state", String(state)), isReplay: form & 3 != 0,
-            isNamed: form & 3 == 2, uncounted: Int(row.integer(6)), subject: row.optionalText(7))
+            isNamed: form & 3 == 2, uncounted: Int(row.figure(6)), subject: row.optionalText(7))
         isAlone = form & 4 != 0
     }
 
@@ -164,6 +165,18 @@ extension LanePosition {
         self.init(
             delegate: try row.natural(0, "delegate"), cursor: try row.natural(1, "position"),
             position: try row.natural(2, "position"))
+    }
+
+    /// A lane at the start. One whose row can't be read begins again at its cursor, or at the beginning of the log: it sends events
+    /// twice, and loses none.
+    /// - Returns: `nil` for an impossible delegate.
+    package static func recovered(_ row: some ResultRow, head: LogPosition) -> LanePosition? {
+        guard let delegate = try? row.natural(0, "delegate") else { return nil }
+        let (cursor, position) = (row.integer(1), row.integer(2))
+        let log = 0...head
+        let start = log.contains(cursor) ? cursor : 0
+        let isReadable = log.contains(cursor) && log.contains(position)
+        return LanePosition(delegate: delegate, cursor: start, position: isReadable ? position : start)
     }
 }
 
@@ -261,6 +274,32 @@ extension AppBlock {
     }
 }
 
+/// The full blocks of the log at the start: their counts, and the blocks to count again.
+package struct RecoveredBlocks {
+    package let counted: [AppBlock]
+    /// They have a row that can't be read, or no rows: the process may have ended before it stored them.
+    package let missing: [Int64]
+
+    /// - Parameters:
+    ///   - rows: rows of `AppBlock.columns`, in the order of the blocks.
+    ///   - first: the first event of the log.
+    ///   - head: the last event of the log.
+    package init(_ rows: [(block: Int64, part: AppBlock?)], first: LogPosition, head: LogPosition) {
+        let log = AppBlock.number(of: first)..<max(AppBlock.number(of: first), AppBlock.number(of: head + 1))
+        let damaged = Set(rows.filter { $0.part == nil }.map(\.block))
+        counted = rows.compactMap(\.part).filter { $0.block < log.upperBound && !damaged.contains($0.block) }
+        let next = min(counted.last.map { $0.block + 1 } ?? log.lowerBound, log.upperBound)
+        missing =
+            damaged.filter { log.contains($0) && $0 < next }.sorted()
+            + Array(max(next, log.lowerBound)..<log.upperBound)
+    }
+
+    /// A row of `AppBlock.columns` for `init`.
+    package static func row(_ row: some ResultRow) throws(StoreError) -> (block: Int64, part: AppBlock?) {
+        (row.integer(0), try unlessUnreadable { () throws(StoreError) in try AppBlock(row) })
+    }
+}
+
 extension Removal {
     package static let columns = "part, cause, count"
 
@@ -274,6 +313,17 @@ extension Removal {
 /// A list of columns with the name of their table.
 private func qualified(_ columns: String, by table: String) -> String {
     columns.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
+}
+
+/// Reads a row of one tenant at the start. A row that can't be read does not stop the others.
+/// - Returns: `nil` for such a row.
+package func unlessUnreadable<Value>(_ read: () throws(StoreError) -> Value) throws(StoreError) -> Value? {
+    do throws(StoreError) {
+        return try read()
+    } catch {
+        guard case .unreadable = error else { throw error }
+        return nil
+    }
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.

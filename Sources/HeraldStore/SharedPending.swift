@@ -104,10 +104,9 @@ extension PendingEvent {
 extension PendingCount {
     package static let columns = "app, events, bytes"
 
-    package init(_ row: some ResultRow) throws(StoreError) {
-        self.init(
-            app: try row.app(0), events: try row.natural(1, "count of events"),
-            bytes: try row.natural(2, "count of bytes"))
+    /// Never fails: a count only limits its app.
+    package init(_ row: some ResultRow) {
+        self.init(app: AppKey(rawValue: row.integer(0)), events: row.figure(1), bytes: row.figure(2))
     }
 }
 
@@ -148,8 +147,8 @@ extension SharedTransaction {
     }
 
     package func pendingApps(after app: AppKey, limit: Int) throws(StoreError) -> [PendingApp] {
-        try rows(.pending(.apps), [.integer(app.rawValue), .integer(Int64(limit))]) { row throws(StoreError) in
-            PendingApp(app: try row.app(0), dueAt: row.isNull(1) ? .max : row.figure(1))
+        try rows(.pending(.apps), [.integer(app.rawValue), .integer(Int64(limit))]) { row in
+            PendingApp(app: AppKey(rawValue: row.integer(0)), dueAt: row.isNull(1) ? .max : row.figure(1))
         }
     }
 

@@ -19,6 +19,15 @@ package enum StoredNumber {
         return value
     }
 
+    /// `9999-12-31T23:59:59.999Z`
+    private static let lastTime: Int64 = 253_402_300_799_999
+
+    /// A time of a server's clock: from 1970 to the last one that a timestamp represents.
+    package static func time(_ value: Int64, _ what: String) throws(StoreError) -> Int64 {
+        guard (0...lastTime).contains(value) else { throw .unreadable(what, String(value)) }
+        return value
+    }
+
     /// A figure that is only shown, such as a duration: brought into the range from 0.
     package static func figure(_ value: Int64) -> Int64 { min(max(0, value), limit) }
 }

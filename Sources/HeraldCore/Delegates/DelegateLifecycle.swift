@@ -113,6 +113,8 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case .resumed:
             enter(status == .active ? .active : Self.sendingStatus(settings))
             failingSince = nil
+            // The stored end of the lease could not be read.
+            if expiresAt == nil { renewLease(settings, now) }
         case .leaseRenewed: renewLease(settings, now)
         case .verified(let url, _): if status == .pendingVerification, url == settings.url { enter(.active) }
         case .notVerified(let why): if status == .pendingVerification { reason = why }

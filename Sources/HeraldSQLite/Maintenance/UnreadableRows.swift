@@ -22,17 +22,7 @@ struct UnreadableRows {
         let reason: String
 
         /// The values of its key, for reports.
-        var name: String {
-            key.map { value in
-                switch value {
-                case .null: "NULL"
-                case .integer(let number): String(number)
-                case .real(let number): String(number)
-                case .text(let text): text
-                case .blob(let bytes): "(\(bytes.count) bytes)"
-                }
-            }.joined(separator: ", ")
-        }
+        var name: String { key.map(\.shown).joined(separator: ", ") }
     }
 
     private init(
