@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 import HeraldStore
 import HeraldTestSupport
 import Testing
@@ -94,6 +95,68 @@ struct HostileDatabaseTests {
             try transaction.count(Removal(.events, .age, count: 11))
             try transaction.record([.delegate(1)], name: 7)
         }
+    }
+
+    @Test(
+        "a row of one tenant that cannot be read does not stop the start",
+        arguments: [
+            "delegates SET expires_at = -1", "delegates SET created_at = -9223372036854775808",
+            "delegates SET app = -1",
+            "lanes SET cursor = -1", "lanes SET position = 9007199254740991",
+            "waiting SET due_at = 9223372036854775807",
+            "waiting SET event = -1", "replays SET cursor = -1",
+        ])
+    func started(_ change: String) throws {
+        let database = try TestDatabase()
+        try fill(try database.open())
+        try database.sql("UPDATE herald.\(change)")
+        let store = try database.open()
+        defer { store.close() }
+        let delegates = try store.recover().delegates
+        #expect(delegates.map(\.key) == [1, 2])
+        #expect(delegates.allSatisfy { $0.state.isUnreadable == change.hasPrefix("delegates") })
+        let lanes = try store.recover(.all).lanes
+        #expect(lanes.map(\.cursor) == [change.hasPrefix("lanes SET cursor") ? 0 : 2])
+        _ = try PostgresCheck(url: database.url)
+    }
+
+    @Test(
+        "a check refuses what a start refuses, also in delegates and lanes",
+        arguments: ["delegates SET key = -1 WHERE key = 1", "shards SET settled = -1", "apps SET version = -1"])
+    func check(_ change: String) throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.setApp(
+                App(
+                    key: AppKey(rawValue: 2), id: "app_2", settings: App.Settings(name: "two"), createdAt: 1,
+                    updatedAt: 2,
+                    version: 1))
+        }
+        try fill(store)
+        #expect(try PostgresCheck(url: database.url).keys?.isEmpty == true)
+        try database.sql("UPDATE herald.\(change)")
+        #expect(isRefused(failure { _ = try PostgresCheck(url: database.url) }))
+    }
+
+    @Test("a check finds no tables that a server makes at the same time")
+    func snapshot() throws {
+        let database = try TestDatabase()
+        let opened = try Database(url: database.url)
+        let durable = DurableEnds()
+        let writer = Writer(
+            opened, ColumnSealer(sealer: nil), DamagedEvents(), durable, Listener(opened, durable),
+            DatabaseClock(.system),
+            Schema.migrations, partitionSize: Partitions.size)
+        try writer.connect()
+        let version = Statement("SELECT 1")
+        let found = try writer.inSnapshot { () throws(StoreError) -> Int? in
+            _ = try writer.run(Request(Statement("SELECT 1")))
+            try PostgresStore(url: database.url, partitionSize: Partitions.size).close()
+            return try Migration.version(writer, Schema.migrations)
+        }
+        #expect(found == nil)
+        #expect(try Migration.version(writer, Schema.migrations) == Schema.version())
     }
 
     /// Each may be refused.

@@ -265,11 +265,7 @@ struct HostileValueTests {
     @Test("a lease whose id is not UTF-8, by which no statement finds it, fails the transaction that would end it")
     func leaseID() throws {
         try makeDatabase()
-        do {
-            let connection = try Connection(path: database, .readWrite)
-            try connection.execute("INSERT INTO leases VALUES (1, CAST(x'6cff' AS TEXT), 1, 2, x'02', NULL)")
-            _ = try connection.checkpoint(.truncate)
-        }
+        try change("INSERT INTO leases VALUES (1, CAST(x'6cff' AS TEXT), 1, 2, x'02', NULL)")
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         let thrown = failure {
@@ -282,6 +278,114 @@ struct HostileValueTests {
             return
         }
         #expect(reason.contains("id of a lease") && reason.contains("in the table leases, row 1, "), "\(reason)")
+    }
+
+    private func change(_ sql: String) throws {
+        let connection = try Connection(path: database, .readWrite)
+        try connection.execute(sql)
+        _ = try connection.checkpoint(.truncate)
+    }
+
+    @Test(
+        "a delegate with a time, a number or an id that cannot be read is disabled, and its lease does not end",
+        arguments: [
+            ("expires_at", "-1"), ("expires_at", "253402300800000"), ("created_at", "-1"), ("updated_at", "1 << 60"),
+            ("failing_since", "-9223372036854775807 - 1"), ("version", "-1"), ("start", "-1"), ("app", "-1"),
+            ("id", "CAST(x'646c675fff' AS TEXT)"),
+        ])
+    func delegate(_ column: String, _ value: String) throws {
+        try makeDatabase()
+        try change("UPDATE delegates SET \(column) = \(value) WHERE key = 2")
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let delegates = try store.recover().delegates
+        #expect(delegates.map(\.key) == [1, 2, 3])
+        #expect(delegates.map(\.state.isUnreadable) == [false, true, false])
+        let damaged = try #require(delegates.first { $0.key == 2 })
+        #expect(damaged.statusReason == Reason.unreadable(column))
+        var state = damaged.state
+        #expect(state.apply(.leaseEnded, now: 5_000_000_000_000) == .nothing)
+        // What stands for the value can be written. An app and an id are never changed.
+        state.apply(.resumed, now: 5)
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.setDelegate(
+                WebhookDelegate(
+                    app: damaged.app, key: 2, id: damaged.id, state: state, start: damaged.start,
+                    createdAt: damaged.createdAt, updatedAt: 5, version: damaged.version + 1))
+        }
+        let next = try store.recover().delegates.first { $0.key == 2 }
+        #expect(next?.state.isUnreadable == ["app", "id"].contains(column))
+    }
+
+    @Test(
+        "a row of one tenant that cannot be read does not stop the start",
+        arguments: [
+            "UPDATE passes SET kind = 77", "UPDATE passes SET expires_at = 1 << 60", "UPDATE passes SET app = -1",
+            "UPDATE event_types SET check_mode = 'x', version = -1", "UPDATE app_states SET since = 1 << 60",
+            "UPDATE app_blocks SET bytes = -1", "UPDATE app_blocks SET block = 1 << 60 WHERE block = 0",
+            "INSERT INTO pending_counts (app, events, bytes) VALUES (1, 1 << 60, -1)",
+            "UPDATE lanes SET cursor = -1", "UPDATE lanes SET position = 1 << 40", "UPDATE lanes SET position = -1",
+            "UPDATE waiting SET due_at = 1 << 60", "UPDATE waiting SET event = -5 WHERE state = 1",
+            "UPDATE replays SET cursor = -1", "UPDATE replays SET created_at = 1 << 60",
+            "UPDATE unannounced SET count = -1",
+        ])
+    func started(_ sql: String) throws {
+        try makeDatabase()
+        try change(sql)
+        try serve()
+    }
+
+    @Test("a lane that cannot be read begins again at its cursor, or at the beginning of the log")
+    func lane() throws {
+        try makeDatabase()
+        for (change, cursor) in [("position = 1 << 40", 2), ("cursor = -1", 0)] as [(String, LogPosition)] {
+            try self.change("UPDATE lanes SET \(change)")
+            let store = try SQLiteStore(folder: path)
+            defer { store.close() }
+            _ = try store.recover()
+            #expect(try store.recover(.all).lanes == [LanePosition(delegate: 3, cursor: cursor, position: cursor)])
+        }
+    }
+
+    @Test("the events of a block are counted again when a count cannot be read")
+    func block() throws {
+        try makeDatabase()
+        func blocks() throws -> [AppBlock] {
+            let store = try SQLiteStore(folder: path)
+            defer { store.close() }
+            return try store.recover().blocks.sorted { $0.block < $1.block }
+        }
+        try change("DELETE FROM app_blocks")
+        let found = try blocks()
+        #expect(found.map(\.block) == [0, 1, 2])
+        for damage in ["bytes = -1 WHERE block = 0", "app = -1 WHERE block = 1", "block = 1 << 40 WHERE block = 1"] {
+            try change("UPDATE app_blocks SET \(damage)")
+            #expect(try blocks() == found, "\(damage)")
+        }
+    }
+
+    @Test(
+        "a key or an app with an id that is not UTF-8 is refused at the start, and the error names the row",
+        arguments: [
+            ("keys", "id = CAST(x'6b65795fff' AS TEXT)", "id", "key_\u{FFFD}"),
+            ("apps", "id = CAST(x'6170705fff' AS TEXT)", "id", "2"),
+            ("apps", "name = CAST(x'ff' AS TEXT)", "name", "2"),
+        ])
+    func words(_ table: String, _ assignment: String, _ column: String, _ row: String) throws {
+        try makeDatabase()
+        try change("UPDATE \(table) SET \(assignment)")
+        let thrown = failure {
+            let store = try SQLiteStore(folder: path)
+            defer { store.close() }
+            _ = try store.recover()
+        }
+        guard case .unreadable(let reason)? = thrown else {
+            Issue.record("\(String(describing: thrown))")
+            return
+        }
+        #expect(
+            reason.contains("impossible \(column)") && reason.hasSuffix("in the table \(table), row \(row)"),
+            "\(reason)")
     }
 
     private func look(at place: String) throws {

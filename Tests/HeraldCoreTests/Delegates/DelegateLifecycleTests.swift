@@ -183,6 +183,15 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.leaseEnded, DelegateLifecycle(status: .active)).consequence == .nothing)
     }
 
+    @Test("a delegate with a lease whose end could not be read gets a new one when it is resumed")
+    func lostLease() {
+        let leased = Self.settings { $0.leaseSeconds = 60 }
+        let lost = DelegateLifecycle(status: .disabled, reason: Reason.unreadable("expires_at"))
+        #expect(Self.after(.resumed, lost, leased).life.expiresAt == Self.now + 60_000)
+        #expect(Self.after(.resumed, lost).life.expiresAt == nil)
+        #expect(Self.after(.resumed, Self.life(.disabled), leased).life.expiresAt == 2_000_000)
+    }
+
     @Test("the lease of a delegate whose stored values are unreadable does not end before they are set again")
     func unreadable() {
         func state(_ reason: String) -> WebhookDelegate.State {
