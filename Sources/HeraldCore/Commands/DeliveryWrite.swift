@@ -161,8 +161,8 @@ extension DeliveryWrite: RequestCommand {
         case .erase(let events):
             let erasure = try transaction.erase(events, limit: Self.rowsOfStep)
             let erased = Set(events.prefix(max(events.count - erasure.rest.count + 1, Self.rowsOfStep)))
-            plan.erased.insert(erased)
-            if !erased.isEmpty { plan.effects.append(.erased(erased)) }
+            plan.erased.insert(erased, of: app)
+            if !erased.isEmpty { plan.effects.append(.erased(erased, of: app)) }
             for (block, bytes) in erasure.freed { plan.freed[block, default: [:]][app, default: 0] += bytes }
             return .erased(erasure)
         case .eraseSubject(let subject, let key):

@@ -200,7 +200,7 @@ final class DeliveryEngine {
         case .known(let change): ledger.known(change: change)
         case .replay(let replay): begin(replay)
         case .endReplay(let id, let delegate): endReplay(id, of: delegate)
-        case .erase(let events): erase(events)
+        case .erase(let events, let app): erase(events, of: app)
         case .trim(let through, let gone, let cause): distributor.trim(through: through, gone: gone, cause)
         case .page(let after, let page): distributor.pageArrived(after: after, page)
         case .rows(let key, let part, let rows): loader.arrived(key, part, rows)
@@ -280,8 +280,8 @@ final class DeliveryEngine {
     }
 
     /// Stops deliveries of erased events. Open requests are not cancelled.
-    private func erase(_ events: Set<LogPosition>) {
-        log.erase(events)
+    private func erase(_ events: Set<LogPosition>, of app: AppKey) {
+        log.erase(events, of: app)
         for lane in lanes.all where lane.waiting.count > 0 || !lane.rows.isEmpty {
             lane.waiting.erased(events)
             if lane.waiting.isCrowded { ledger.touched(lane) }

@@ -129,8 +129,8 @@ final class LoopLog {
     }
 
     /// Removes erased events from the cached pages and from pages that arrive later.
-    func erase(_ events: Set<LogPosition>) {
-        erased.insert(events)
+    func erase(_ events: Set<LogPosition>, of app: AppKey) {
+        erased.insert(events, of: app)
         recent.erase(events)
         pages.forget(events)
         view = nil

@@ -12,7 +12,7 @@ enum LoopMessage: Sendable {
     /// Start nothing further of a replay.
     case endReplay(Int64, DelegateKey)
     /// Stop deliveries of these erased events.
-    case erase(Set<LogPosition>)
+    case erase(Set<LogPosition>, of: AppKey)
     /// Retention is about to remove all events up to this one; `gone` are those that are left. End their deliveries.
     case trim(through: LogPosition, gone: [LoggedEvent], Removal.Cause)
     /// A requested page; `nil` if it could not be read.

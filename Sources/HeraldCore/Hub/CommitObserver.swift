@@ -42,7 +42,7 @@ struct CommitObserver: Sendable {
         case .known(let change): sendAll(.known(change: change))
         case .replay(let replay): send(replay.delegate, .replay(replay))
         case .endReplay(let id, let delegate): send(delegate, .endReplay(id, delegate))
-        case .erased(let events): sendAll(.erase(events))
+        case .erased(let events, let app): sendAll(.erase(events, of: app))
         case .recordedAttempts(let bytes): recordedAttempts(bytes)
         case .erasedStatuses, .counted, .trimmed, .setEventType, .removeEventType, .setKey, .removeKey, .setSession,
             .removeSession, .setApp, .removeApp, .pending, .nextPending, .refused:

@@ -1,20 +1,41 @@
 /// The most recently erased events, to remove them from earlier copies: a page that was read before the erasure, or the
-/// outcome of an attempt that was under way. A value; bounded.
+/// outcome of an attempt that was under way. A value; bounded, and shared by the apps like a table (`TableTrim`): an app that
+/// erases many events does not push out those of the others.
 struct ErasedEvents {
     static let limit = 20_000
+    /// The events beyond the limit with which some are removed.
+    static let slack = 1_000
 
-    private var sequences: Set<LogPosition> = []
+    private var apps: [LogPosition: AppKey] = [:]
     /// Oldest first.
     private var order: [LogPosition] = []
 
-    var isEmpty: Bool { sequences.isEmpty }
-    func contains(_ sequence: LogPosition) -> Bool { sequences.contains(sequence) }
+    var isEmpty: Bool { apps.isEmpty }
+    func contains(_ sequence: LogPosition) -> Bool { apps[sequence] != nil }
 
-    mutating func insert(_ erased: Set<LogPosition>) {
-        for sequence in erased where sequences.insert(sequence).inserted { order.append(sequence) }
-        guard order.count > Self.limit else { return }
-        for sequence in order.prefix(order.count - Self.limit) { sequences.remove(sequence) }
-        order.removeFirst(order.count - Self.limit)
+    mutating func insert(_ erased: Set<LogPosition>, of app: AppKey) {
+        for sequence in erased where apps.updateValue(app, forKey: sequence) == nil { order.append(sequence) }
+        if order.count > Self.limit + Self.slack { trim() }
+    }
+
+    private mutating func trim() {
+        let counts = apps.values.reduce(into: [AppKey: Int64]()) { $0[$1, default: 0] += 1 }
+        let trim = TableTrim(counts.map { TableTrim.Share(app: $0, rows: $1) }, limit: Int64(Self.limit))
+        var excess = trim.shares.reduce(into: [AppKey: Int64]()) { $0[$1.app] = $1.rows }
+        var oldest = trim.oldest
+        var kept: [LogPosition] = []
+        for sequence in order {
+            if let app = apps[sequence], let rows = excess[app], rows > 0 {
+                excess[app] = rows - 1
+                apps[sequence] = nil
+            } else if oldest > 0 {
+                oldest -= 1
+                apps[sequence] = nil
+            } else {
+                kept.append(sequence)
+            }
+        }
+        order = kept
     }
 
     /// The batch without the contents of erased events.

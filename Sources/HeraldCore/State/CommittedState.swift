@@ -49,7 +49,7 @@ package final class CommittedState: Sendable {
         switch effect {
         case .set(let delegate): registry.set(delegate)
         case .remove(let delegates): for delegate in delegates { registry.remove(delegate) }
-        case .erased(let events): recentEvents.erase(events)
+        case .erased(let events, _): recentEvents.erase(events)
         case .erasedStatuses(let app): auth.forget(app)
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first): usage.trim(first: first)

@@ -181,7 +181,7 @@ package final class LogWriter: Sendable {
         var hasRequests = false
         for effect in effects(of: changes, rows) {
             hasRequests = hasRequests || effect.isRequest
-            if case .erased(let events) = effect { erased.formUnion(events) }
+            if case .erased(let events, _) = effect { erased.formUnion(events) }
             // Events of a block that are read later would be counted twice.
             if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) { continue }
             apply(effect, &state)
@@ -366,7 +366,7 @@ package final class LogWriter: Sendable {
     private func apply(_ effect: WriteEffect, _ state: inout State) {
         switch effect {
         case .set(let delegate): state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1)
-        case .erased(let events): state.erased.insert(events)
+        case .erased(let events, let app): state.erased.insert(events, of: app)
         default: break
         }
         hooks.changed(effect)

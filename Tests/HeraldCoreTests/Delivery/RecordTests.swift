@@ -162,10 +162,12 @@ struct RecordTests {
 
     // MARK: Erased events
 
-    @Test("erased data is removed from earlier copies; the oldest are dropped beyond a bound")
+    @Test(
+        "erased data is removed from earlier copies; beyond a bound the app with the most events loses its oldest ones")
     func erased() {
         var erased = ErasedEvents()
-        erased.insert([2, 3])
+        let other = AppKey(rawValue: 2)
+        erased.insert([2, 3], of: .default)
         let batch = erased.applied(
             to: EventBatch(first: 1, events: (1...4).map { Event("a", id: "e\($0)", subject: "s") }))
         #expect(batch.events.map(\.isErased) == [false, true, true, false])
@@ -175,7 +177,10 @@ struct RecordTests {
             WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 0, state: .dropped)
         }
         #expect(erased.applied(to: checkpoint).waiting.map(\.event) == [1, 4])
-        erased.insert(Set(10..<LogPosition(10 + ErasedEvents.limit)))
-        #expect(!erased.contains(2) && !erased.contains(3) && erased.contains(10))
+        for first in stride(from: LogPosition(1_000), to: 50_000, by: 1_000) {
+            erased.insert(Set(first..<first + 1_000), of: other)
+        }
+        #expect(erased.contains(2) && erased.contains(3))
+        #expect(!erased.contains(1_000) && erased.contains(49_999))
     }
 }

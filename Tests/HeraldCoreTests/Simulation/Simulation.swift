@@ -221,7 +221,7 @@ final class Simulation: @unchecked Sendable {
                 mayRepeat[DeliveryKey(delegate: delivery.delegate, event: delivery.event), default: 0] += 1
             }
         case .replay(let replay): allowRepetition(of: replay)
-        case .erased(let events): erased.formUnion(events)
+        case .erased(let events, _): erased.formUnion(events)
         case .trimmed:
             let kept = store.memory.read { $0.sequences }
             acknowledged = acknowledged.filter { kept[.init(app: .default, name: $0)] != nil }
