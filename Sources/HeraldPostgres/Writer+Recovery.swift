@@ -111,7 +111,8 @@ extension Writer {
     }
 
     static func requestsOfLanes(maxRows: Int) -> [Request] {
-        ofLanes.map { Request($0) } + [recovered, crowded].map { Request($0) { $0.add(maxRows) } }
+        let waiting = [recovered, crowded].map { Request($0) { $0.add(maxRows) } }
+        return ofLanes.map { Request($0) } + waiting
     }
 
     /// - Parameter rows: of `requestsOfLanes`.
