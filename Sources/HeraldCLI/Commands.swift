@@ -15,13 +15,13 @@ extension Command {
             apps, audit, storage, nodes, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
-                flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
+                flags: ReceiverFlag.all.map { Flag($0.name, $0.placeholder, $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
             bench, openapi,
             backup, restore, check, salvage, migrate, config, doctor,
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",
-                flags: [Flag(name: "data", placeholder: "FOLDER", help: "The folder of the database.")],
+                flags: [Flag("data", "FOLDER", "The folder of the database.")],
                 action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
             health, completion, man,
             Command(

@@ -19,17 +19,13 @@ extension Command {
             130. The exit code is 1 when an event was not accepted or did not arrive.
             """,
         flags: [
-            Flag(name: "connections", placeholder: "NUMBER", help: "Number of connections, 1 to 512. Default: 16."),
-            Flag(
-                name: "rate", placeholder: "NUMBER",
-                help: "Events per second, 1 to 1000000. Default: as fast as possible."),
-            Flag(name: "seconds", placeholder: "NUMBER", help: "Duration of the run, 1 to 3600. Default: 10."),
-            Flag(
-                name: "size", placeholder: "BYTES",
-                help: "Size of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
-            Flag(name: "type", placeholder: "TYPE", help: "The type of the events. Default: bench.posted."),
-            Flag(name: "deliver", help: "Also measure until the events arrive at a webhook."),
-            Flag(name: "json", help: "Print the figures as one JSON document."),
+            Flag("connections", "NUMBER", "Number of connections, 1 to 512. Default: 16."),
+            Flag("rate", "NUMBER", "Events per second, 1 to 1000000. Default: as fast as possible."),
+            Flag("seconds", "NUMBER", "Duration of the run, 1 to 3600. Default: 10."),
+            Flag("size", "BYTES", "Size of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
+            Flag("type", "TYPE", "The type of the events. Default: bench.posted."),
+            Flag("deliver", nil, "Also measure until the events arrive at a webhook."),
+            Flag("json", nil, "Print the figures as one JSON document."),
         ] + Flags.connection,
         examples: [
             "herald bench --deliver",

@@ -4,18 +4,15 @@ extension Command {
     static let stats = Command(
         name: "stats", summary: "show the numbers of events and attempts over time",
         flags: [
+            Flag("interval", "INTERVAL", "5min, hour or day. Default: hour.", values: ["5min", "hour", "day"]),
             Flag(
-                name: "interval", placeholder: "INTERVAL", help: "5min, hour or day. Default: hour.",
-                values: ["5min", "hour", "day"]),
-            Flag(
-                name: "since", placeholder: "TIME",
-                help: "The begin of the period. Default: 24 hours ago; an hour with 5min, 30 days with day.",
+                "since", "TIME", "The begin of the period. Default: 24 hours ago; an hour with 5min, 30 days with day.",
                 time: .past),
-            Flag(name: "until", placeholder: "TIME", help: "The end of the period. Default: now.", time: .past),
-            Flag(name: "type", placeholder: "TYPE", help: "Only events of this type."),
-            Flag(name: "delegate", placeholder: "ID", help: "Only attempts of this delegate."),
-            Flag(name: "all-apps", help: "The sum of all apps, for admin keys."),
-            Flag(name: "types", help: "One line for each event type instead."),
+            Flag("until", "TIME", "The end of the period. Default: now.", time: .past),
+            Flag("type", "TYPE", "Only events of this type."),
+            Flag("delegate", "ID", "Only attempts of this delegate."),
+            Flag("all-apps", nil, "The sum of all apps, for admin keys."),
+            Flag("types", nil, "One line for each event type instead."),
         ] + Flags.client,
         examples: ["herald stats --since 7d --interval day", "herald stats --types"],
         action: .run(ActivityCommand.run))

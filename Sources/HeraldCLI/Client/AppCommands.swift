@@ -26,7 +26,7 @@ extension Command {
                 name: "change", summary: "change the name, the quotas or the portal of an app",
                 details: "Changes only the settings that you give. The value \"default\" resets one.",
                 arguments: [name],
-                flags: [Flag(name: "name", placeholder: "NAME", help: "The new name.")] + limits + PortalFlags.all
+                flags: [Flag("name", "NAME", "The new name.")] + limits + PortalFlags.all
                     + Flags.client,
                 examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
@@ -49,9 +49,7 @@ extension Command {
             Command(
                 name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
                 flags: [
-                    Flag(
-                        name: "expires-in", placeholder: "SECONDS",
-                        help: "How long it is valid, 60 to 604800. Default: 3600.")
+                    Flag("expires-in", "SECONDS", "How long it is valid, 60 to 604800. Default: 3600.")
                 ] + Flags.client, action: .run(AppCommands.link)),
         ]))
 
@@ -62,15 +60,9 @@ extension Command {
     private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
     private static let limits = [
-        Flag(
-            name: "max-delegates", placeholder: "NUMBER|default",
-            help: "Maximum of webhooks. Default: no limit."),
-        Flag(
-            name: "events-per-second", placeholder: "NUMBER|default",
-            help: "Maximum of events published per second. Default: no limit."),
-        Flag(
-            name: "max-stored-bytes", placeholder: "NUMBER|default",
-            help: "Maximum of bytes that its events take. Default: no limit."),
+        Flag("max-delegates", "NUMBER|default", "Maximum of webhooks. Default: no limit."),
+        Flag("events-per-second", "NUMBER|default", "Maximum of events published per second. Default: no limit."),
+        Flag("max-stored-bytes", "NUMBER|default", "Maximum of bytes that its events take. Default: no limit."),
     ]
 }
 

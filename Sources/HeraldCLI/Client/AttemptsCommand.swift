@@ -8,14 +8,14 @@ extension Command {
             `herald delegates attempts` lists those of a delegate that have ended.
             """,
         flags: [
-            Flag(name: "delegate", placeholder: "ID", help: "Only attempts to call this delegate."),
-            Flag(name: "event", placeholder: "ID", help: "Only attempts to deliver this event."),
+            Flag("delegate", "ID", "Only attempts to call this delegate."),
+            Flag("event", "ID", "Only attempts to deliver this event."),
             Flag(
-                name: "outcome", placeholder: "OUTCOME", help: "Only those with this result: succeeded, failed.",
+                "outcome", "OUTCOME", "Only those with this result: succeeded, failed.",
                 values: ["succeeded", "failed"]),
             Flag(
-                name: "after", placeholder: "ID|earliest",
-                help: "Begin in the past: after this attempt, or with the oldest one.", member: "last_event_id"),
+                "after", "ID|earliest", "Begin in the past: after this attempt, or with the oldest one.",
+                member: "last_event_id"),
             Flags.output,
         ] + Flags.client,
         examples: ["herald attempts --outcome failed", "herald attempts --json | jq .error"],

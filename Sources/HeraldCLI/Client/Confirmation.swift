@@ -2,7 +2,7 @@ import Glibc
 
 /// Requests confirmation before something is deleted.
 enum Confirmation {
-    static let flag = Command.Flag(name: "yes", help: "Do not ask for confirmation.")
+    static let flag = Command.Flag("yes", nil, "Do not ask for confirmation.")
 
     /// - Parameter isNamed: one thing goes, and the command names it: a script needs no `--yes` for that.
     /// - Throws: if the answer is no, or if there is no terminal.

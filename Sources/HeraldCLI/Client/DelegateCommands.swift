@@ -8,15 +8,12 @@ extension Command {
                 name: "list", summary: "list the delegates, newest first",
                 flags: [
                     Flag(
-                        name: "kind", placeholder: "KIND",
-                        help: "Only delegates of this kind: webhook, pull, stream, in_memory.",
+                        "kind", "KIND", "Only delegates of this kind: webhook, pull, stream, in_memory.",
                         values: ["webhook", "pull", "stream", "in_memory"]),
                     Flag(
-                        name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
+                        "status", "STATUS", "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
-                    Flag(
-                        name: "event", placeholder: "TYPE",
-                        help: "Only delegates whose patterns match this type of event."),
+                    Flag("event", "TYPE", "Only delegates whose patterns match this type of event."),
                 ] + Flags.list + Flags.client,
                 examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
             Command(
@@ -45,7 +42,7 @@ extension Command {
                 name: "remove", summary: "remove delegates",
                 details: "Deliveries stop at once. An open one may still arrive.",
                 arguments: [Argument(name: "ID", help: "The delegates: dlg_...", isOptional: true, repeats: true)],
-                flags: [Flag(name: "all", help: "All webhooks."), Confirmation.flag]
+                flags: [Flag("all", nil, "All webhooks."), Confirmation.flag]
                     + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
@@ -69,8 +66,8 @@ extension Command {
                     """,
                 arguments: [Argument(name: "ID|URL", help: "The delegate: dlg_..., or a URL to call.")],
                 flags: [
-                    Flag(name: "event", placeholder: "ID", help: "An event that was published."),
-                    Flag(name: "type", placeholder: "TYPE", help: "The example of this type of event."),
+                    Flag("event", "ID", "An event that was published."),
+                    Flag("type", "TYPE", "The example of this type of event."),
                 ] + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
                 examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
                 action: .run(DelegateCommands.preview)),
@@ -83,13 +80,11 @@ extension Command {
                 arguments: [delegateID],
                 flags: [
                     Flag(
-                        name: "from", placeholder: "ID|TIME|earliest",
-                        help: "Required: the first event, by its id or time; 1d: a day ago.", time: .past),
+                        "from", "ID|TIME|earliest", "Required: the first event, by its id or time; 1d: a day ago.",
+                        time: .past),
+                    Flag("until", "ID|TIME|now", "The last event. Default: now.", time: .past),
                     Flag(
-                        name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now.", time: .past),
-                    Flag(
-                        name: "only", placeholder: "WHICH",
-                        help: "all, or failed: only events whose deliveries failed. Default: all.",
+                        "only", "WHICH", "all, or failed: only events whose deliveries failed. Default: all.",
                         values: ["all", "failed"]),
                     Flags.dryRun,
                 ] + Flags.client,
@@ -110,29 +105,21 @@ extension Command {
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
                 flags: [
-                    Flag(
-                        name: "overlap", placeholder: "SECONDS",
-                        help: "How long the old secret signs as well. Default: a day."),
+                    Flag("overlap", "SECONDS", "How long the old secret signs as well. Default: a day."),
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(DelegateCommands.rotate)),
             Command(
                 name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [delegateID],
                 flags: [
                     Flag(
-                        name: "outcome", placeholder: "OUTCOME",
-                        help: "Only those with this result: succeeded, failed.",
+                        "outcome", "OUTCOME", "Only those with this result: succeeded, failed.",
                         values: ["succeeded", "failed"]),
-                    Flag(name: "event", placeholder: "ID", help: "Only those about this event."),
+                    Flag("event", "ID", "Only those about this event."),
+                    Flag("error", "ERRORS", "Only those that failed so: timeout, 503, 5xx; or several, with commas."),
                     Flag(
-                        name: "error", placeholder: "ERRORS",
-                        help: "Only those that failed so: timeout, 503, 5xx; or several, with commas."),
-                    Flag(
-                        name: "since", placeholder: "TIME",
-                        help: "Only those that began at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
-                        time: .past),
-                    Flag(
-                        name: "until", placeholder: "TIME", help: "Only those that began at this time or before.",
-                        time: .past),
+                        "since", "TIME",
+                        "Only those that began at this time or later, such as 2h or 2026-01-31T12:00:00Z.", time: .past),
+                    Flag("until", "TIME", "Only those that began at this time or before.", time: .past),
                 ] + Flags.list + Flags.client,
                 examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
                 action: .run(DelegateCommands.attempts)),

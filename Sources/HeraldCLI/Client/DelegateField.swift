@@ -32,7 +32,7 @@ struct DelegateField: Sendable {
         part: String? = nil, only use: Use? = nil, values: [String] = [], time: TimeDirection? = nil
     ) {
         flag = Command.Flag(
-            name: name, placeholder: placeholder, help: help, values: values, time: time,
+            name, placeholder, help, values: values, time: time,
             member: part.map { "\(member ?? name)/\($0)" } ?? member)
         self.member = member ?? name.replacing("-", with: "_")
         self.part = part
@@ -44,8 +44,7 @@ struct DelegateField: Sendable {
         "signature", "v1|v1a", "How callbacks are signed: HMAC-SHA256 or Ed25519.", .text, only: .registration,
         values: ["v1", "v1a"])
     static let secretFile = Command.Flag(
-        name: "secret-file", placeholder: "FILE",
-        help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
+        "secret-file", "FILE", "Sign with the secret in this file (whsec_...); - reads it from stdin.")
 
     private static let preset = DelegateField(
         "preset", "NAME", "A recipe for the requests: slack, teams, github, sqs, ... --request adds to it.", .text,

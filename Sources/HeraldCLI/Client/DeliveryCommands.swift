@@ -37,30 +37,21 @@ extension Command {
 
     private static func filters(_ states: String...) -> [Flag] {
         [
+            Flag("state", "STATE", "Only those in this state: \(states.joined(separator: ", ")).", values: states),
+            Flag("status", "STATE", "Another name of --state.", values: states),
+            Flag("delegate", "ID", "Only those to this delegate."),
+            Flag("event", "ID", "Only those of this event."),
             Flag(
-                name: "state", placeholder: "STATE",
-                help: "Only those in this state: \(states.joined(separator: ", ")).",
-                values: states),
-            Flag(name: "status", placeholder: "STATE", help: "Another name of --state.", values: states),
-            Flag(name: "delegate", placeholder: "ID", help: "Only those to this delegate."),
-            Flag(name: "event", placeholder: "ID", help: "Only those of this event."),
+                "type", "PATTERNS", "Only those of events of these types, such as order.* or order.paid,order.shipped."),
+            Flag("subject", "TEXT", "Only those of events with this subject."),
             Flag(
-                name: "type", placeholder: "PATTERNS",
-                help: "Only those of events of these types, such as order.* or order.paid,order.shipped."),
-            Flag(name: "subject", placeholder: "TEXT", help: "Only those of events with this subject."),
+                "error", "ERRORS", "Only those whose last attempt ended so: timeout, 503, 5xx; or several, with commas."
+            ),
+            Flag("failed-since", "TIME", "Only those whose last attempt failed at this time or later.", time: .past),
             Flag(
-                name: "error", placeholder: "ERRORS",
-                help: "Only those whose last attempt ended so: timeout, 503, 5xx; or several, with commas."),
-            Flag(
-                name: "failed-since", placeholder: "TIME",
-                help: "Only those whose last attempt failed at this time or later.", time: .past),
-            Flag(
-                name: "since", placeholder: "TIME",
-                help: "Only those of events accepted at this time or later, such as 2h or 2026-01-31T12:00:00Z.",
-                time: .past),
-            Flag(
-                name: "until", placeholder: "TIME", help: "Only those of events accepted at this time or before.",
-                time: .past),
+                "since", "TIME",
+                "Only those of events accepted at this time or later, such as 2h or 2026-01-31T12:00:00Z.", time: .past),
+            Flag("until", "TIME", "Only those of events accepted at this time or before.", time: .past),
         ]
     }
 }

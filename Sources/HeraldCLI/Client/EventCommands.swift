@@ -8,23 +8,19 @@ extension Command {
             Command(
                 name: "list", summary: "list events, newest first",
                 flags: [
+                    Flag("type", "TYPES", "An exact type, or a prefix such as auth.*; or several, with commas."),
+                    Flag("subject", "SUBJECT", "Only events about this subject."),
+                    Flag("id-prefix", "TEXT", "Only events whose id begins with this text."),
                     Flag(
-                        name: "type", placeholder: "TYPES",
-                        help: "An exact type, or a prefix such as auth.*; or several, with commas."),
-                    Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
-                    Flag(name: "id-prefix", placeholder: "TEXT", help: "Only events whose id begins with this text."),
+                        "filter", "JSON",
+                        "Only events with this content, as in a delegate's filter: '{\"data\": {\"plan\": [\"pro\"]}}'"),
                     Flag(
-                        name: "filter", placeholder: "JSON",
-                        help:
-                            "Only events with this content, as in a delegate's filter: '{\"data\": {\"plan\": [\"pro\"]}}'"
-                    ),
+                        "delivery", "STATE",
+                        "Only events with a delivery in this state: retrying, exhausted or dropped."),
                     Flag(
-                        name: "delivery", placeholder: "STATE",
-                        help: "Only events with a delivery in this state: retrying, exhausted or dropped."),
-                    Flag(
-                        name: "since", placeholder: "TIME",
-                        help: "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
-                    Flag(name: "until", placeholder: "TIME", help: "Before this time.", time: .past),
+                        "since", "TIME", "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.",
+                        time: .past),
+                    Flag("until", "TIME", "Before this time.", time: .past),
                 ] + Flags.list + Flags.client,
                 examples: [
                     "herald events list --type 'auth.*' --json | jq .data.user",
@@ -39,14 +35,12 @@ extension Command {
                     """,
                 flags: [
                     Flag(
-                        name: "after", placeholder: "POSITION|ID|TIME|earliest|now",
-                        help: "The .next of the last call; or where to begin. Default: now.", time: .past),
-                    Flag(
-                        name: "wait", placeholder: "SECONDS",
-                        help: "Without a matching event, wait for one, up to 60 seconds."),
-                    Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
-                    Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
-                    Flag(name: "limit", placeholder: "NUMBER", help: "At most so many events, 1 to 200. Default: 50."),
+                        "after", "POSITION|ID|TIME|earliest|now",
+                        "The .next of the last call; or where to begin. Default: now.", time: .past),
+                    Flag("wait", "SECONDS", "Without a matching event, wait for one, up to 60 seconds."),
+                    Flag("type", "TYPE", "An exact type, or a prefix such as auth.*"),
+                    Flag("subject", "SUBJECT", "Only events about this subject."),
+                    Flag("limit", "NUMBER", "At most so many events, 1 to 200. Default: 50."),
                 ] + Flags.client,
                 examples: ["herald events feed --after earliest --json | jq -r .next"],
                 action: .run(EventCommands.feed)),
@@ -60,7 +54,7 @@ extension Command {
                     + "`herald deliveries redeliver --event ID --state exhausted`.",
                 arguments: [id],
                 flags: [
-                    Flag(name: "delegate", placeholder: "ID", help: "Only to this delegate, also if it does not match.")
+                    Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
             tail, scheduled, reschedule, cancel, refused,
         ]))

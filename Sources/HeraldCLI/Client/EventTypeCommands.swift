@@ -29,14 +29,13 @@ extension Command {
                 details: "Replaces the whole description: what you do not give is removed.",
                 arguments: [type],
                 flags: [
-                    Flag(name: "description", placeholder: "TEXT", help: "Its meaning, for people."),
-                    Flag(name: "example", placeholder: "JSON|@FILE", help: "Example data of such an event."),
-                    Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema for the data."),
+                    Flag("description", "TEXT", "Its meaning, for people."),
+                    Flag("example", "JSON|@FILE", "Example data of such an event."),
+                    Flag("schema", "JSON|@FILE", "A JSON Schema for the data."),
                     Flag(
-                        name: "check", placeholder: "CHECK",
-                        help: "What happens to data that does not match the schema: off, report, enforce.",
+                        "check", "CHECK", "What happens to data that does not match the schema: off, report, enforce.",
                         values: ["off", "report", "enforce"]),
-                    Flag(name: "assert-formats", help: "Check the formats in the schema, too."),
+                    Flag("assert-formats", nil, "Check the formats in the schema, too."),
                 ] + Flags.client,
                 examples: ["herald event-types set order.paid --schema @order.json --check enforce"],
                 action: .run { call throws(CommandError) in

@@ -9,7 +9,7 @@ extension Command {
             below, or of HERALD_LISTEN as for `herald serve`. Without these, the server of HERALD_SERVER.
             """,
         flags: [
-            Flag(name: Flags.server.name, placeholder: "URL", help: "The server, here or elsewhere."),
+            Flag(Flags.server.name, "URL", "The server, here or elsewhere."),
             Flags.authorities,
         ] + HealthCheck.ofServe,
         examples: ["herald health", "herald health --server https://herald.example.com"],

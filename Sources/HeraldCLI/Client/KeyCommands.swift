@@ -12,19 +12,14 @@ extension Command {
                 arguments: [Argument(name: "NAME", help: "Its purpose, for people.")],
                 flags: [
                     Flag(
-                        name: "scope", placeholder: "SCOPE",
-                        help:
-                            "Its scope: publish, read, consume (pulls), manage (includes both) or admin (all). May be repeated.",
+                        "scope", "SCOPE",
+                        "Its scope: publish, read, consume (pulls), manage (includes both) or admin (all). May be repeated.",
                         values: ["publish", "read", "consume", "manage", "admin"]),
+                    Flag("delegate", "ID", "With the scope consume: the only delegate that it opens, dlg_..."),
+                    Flag("requests-per-second", "NUMBER", "Requests per second. Default: the limit of the server."),
                     Flag(
-                        name: "delegate", placeholder: "ID",
-                        help: "With the scope consume: the only delegate that it opens, dlg_..."),
-                    Flag(
-                        name: "requests-per-second", placeholder: "NUMBER",
-                        help: "Requests per second. Default: the limit of the server."),
-                    Flag(
-                        name: "expires-at", placeholder: "TIME",
-                        help: "When it expires: 2027-11-21T00:00:00Z, or 90d for in 90 days.", time: .future),
+                        "expires-at", "TIME", "When it expires: 2027-11-21T00:00:00Z, or 90d for in 90 days.",
+                        time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
                 action: .run(KeyCommands.create)),
             Command(
@@ -34,9 +29,7 @@ extension Command {
                 name: "rotate", summary: "replace a key; the old one stays valid for a while",
                 arguments: [id],
                 flags: [
-                    Flag(
-                        name: "overlap", placeholder: "SECONDS",
-                        help: "How long the old key stays valid, 0 to 604800. Default: 86400.")
+                    Flag("overlap", "SECONDS", "How long the old key stays valid, 0 to 604800. Default: 86400.")
                 ] + Flags.client, action: .run(KeyCommands.rotate)),
             Command(
                 name: "revoke", summary: "end a key at once", arguments: [id],

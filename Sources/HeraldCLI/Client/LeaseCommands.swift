@@ -18,8 +18,8 @@ extension Command {
         arguments: [delegateID],
         flags: [
             Flag(
-                name: "to", placeholder: "ID|TIME|earliest|now",
-                help: "Required: the event that is pulled next, by its id or time; 1d: a day ago.", time: .past),
+                "to", "ID|TIME|earliest|now",
+                "Required: the event that is pulled next, by its id or time; 1d: a day ago.", time: .past),
             Confirmation.flag,
         ] + Flags.client,
         examples: ["herald delegates seek dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --to 2h"],

@@ -13,21 +13,18 @@ extension Command {
             times within a minute, and later events wait. Then it is given up, and the next one is sent.
             """,
         flags: [
-            Flag(name: "events", placeholder: "LIST", help: "Only these types: order.paid,auth.*"),
-            Flag(name: "subjects", placeholder: "LIST", help: "Only events about these subjects."),
+            Flag("events", "LIST", "Only these types: order.paid,auth.*"),
+            Flag("subjects", "LIST", "Only events about these subjects."),
             Flag(
-                name: "after", placeholder: "ID|TIME|earliest",
-                help: "Begin in the past: after this event, at this time, 1h ago, or with the oldest event.",
-                time: .past,
+                "after", "ID|TIME|earliest",
+                "Begin in the past: after this event, at this time, 1h ago, or with the oldest event.", time: .past,
                 member: "last_event_id"),
+            Flag("forward-to", "URL", "Send each event there: localhost:3000/hooks"),
             Flag(
-                name: "forward-to", placeholder: "URL",
-                help: "Send each event there: localhost:3000/hooks"),
-            Flag(
-                name: "secret", placeholder: "KEY",
-                help: "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
+                "secret", "KEY",
+                "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
             DelegateField.secretFile,
-            Flag(name: "json", help: "Print JSON, one document per line: the events, or the response to each."),
+            Flag("json", nil, "Print JSON, one document per line: the events, or the response to each."),
         ] + Flags.connection,
         examples: [
             "herald listen --events 'order.*'",
@@ -43,10 +40,9 @@ extension Command {
             listen` does.
             """,
         flags: [
-            Flag(
-                name: "lines", placeholder: "NUMBER", help: "How many events to begin with. Default: 10.", letter: "n"),
-            Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
-            Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
+            Flag("lines", "NUMBER", "How many events to begin with. Default: 10.", letter: "n"),
+            Flag("type", "TYPE", "An exact type, or a prefix such as auth.*"),
+            Flag("subject", "SUBJECT", "Only events about this subject."),
         ] + Flags.client,
         examples: ["herald events tail -n 50 --type 'auth.*'"],
         action: .run(ListenCommand.tail))

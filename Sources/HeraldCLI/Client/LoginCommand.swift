@@ -10,7 +10,7 @@ extension Command {
             unless --profile, --server or HERALD_SERVER names another.
             """,
         flags: [
-            Flag(name: "profile", placeholder: "NAME", help: "The name of the profile. Default: default.")
+            Flag("profile", "NAME", "The name of the profile. Default: default.")
         ] + Flags.connection.filter { $0.name != "profile" && $0.name != "app" },
         examples: [
             "herald login --server https://herald.example.com",
@@ -20,7 +20,7 @@ extension Command {
 
     static let logout = Command(
         name: "logout", summary: "remove a stored server and its key",
-        flags: [Flag(name: "profile", placeholder: "NAME", help: "The name of the profile. Default: default.")],
+        flags: [Flag("profile", "NAME", "The name of the profile. Default: default.")],
         action: .run(LoginCommand.logout))
 
     static let open = Command(
@@ -30,9 +30,7 @@ extension Command {
             one, it is the address of the dashboard.
             """,
         flags: [
-            Flag(
-                name: "expires-in", placeholder: "SECONDS",
-                help: "How long the link is valid, 60 to 604800. Default: 3600.")
+            Flag("expires-in", "SECONDS", "How long the link is valid, 60 to 604800. Default: 3600.")
         ] + Flags.client,
         action: .run(LoginCommand.link))
 }

@@ -9,7 +9,7 @@ extension Command {
             That of the server which --server or HERALD_SERVER names; where neither does, that of this version, without a
             server.
             """,
-        flags: [Flag(name: "yaml", help: "In YAML, with comments. Default: JSON.")] + Flags.connection,
+        flags: [Flag("yaml", nil, "In YAML, with comments. Default: JSON.")] + Flags.connection,
         examples: ["herald openapi > openapi.json", "herald openapi --yaml --server https://herald.example.com"],
         action: .run { call throws(CommandError) in
             let isYAML = call.has("yaml")

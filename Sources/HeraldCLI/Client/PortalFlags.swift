@@ -15,8 +15,7 @@ enum PortalFlags {
         _ name: String, _ placeholder: String, _ help: String, values: [String] = []
     ) -> Command.Flag {
         Command.Flag(
-            name: "portal-" + name, placeholder: placeholder, help: help, values: values,
-            member: "portal/" + name.replacing("-", with: "_"))
+            "portal-" + name, placeholder, help, values: values, member: "portal/" + name.replacing("-", with: "_"))
     }
 
     /// The member `portal` of a request; `nil` without these flags.

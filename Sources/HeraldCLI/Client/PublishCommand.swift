@@ -11,25 +11,16 @@ extension Command {
             """,
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.", isOptional: true)],
         flags: [
+            Flag("data", "JSON|@FILE|-", "The data: as JSON, from a file, or - for standard input."),
+            Flag("subject", "SUBJECT", "What it is about: order:1001."),
+            Flag("id", "ID", "An id of your own. Publishing it again notifies no delegate twice."),
+            Flag("time", "TIME", "When it happened; 5m: five minutes ago. Default: now.", time: .past),
             Flag(
-                name: "data", placeholder: "JSON|@FILE|-",
-                help: "The data: as JSON, from a file, or - for standard input."),
-            Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
-            Flag(
-                name: "id", placeholder: "ID",
-                help: "An id of your own. Publishing it again notifies no delegate twice."),
-            Flag(
-                name: "time", placeholder: "TIME", help: "When it happened; 5m: five minutes ago. Default: now.",
-                time: .past),
-            Flag(
-                name: "at", placeholder: "TIME",
-                help: "Publish it at this time, at most 366 days ahead; 2h: in two hours.", time: .future,
+                "at", "TIME", "Publish it at this time, at most 366 days ahead; 2h: in two hours.", time: .future,
                 member: "deliver_at"),
-            Flag(
-                name: "wait", placeholder: "SECONDS",
-                help: "Wait until every matching delegate was called, and report the results."),
-            Flag(name: "dry-run", help: "Publish nothing. Report which delegates match, and why the others do not."),
-            Flag(name: "ndjson", help: "Read events from standard input, one per line."),
+            Flag("wait", "SECONDS", "Wait until every matching delegate was called, and report the results."),
+            Flag("dry-run", nil, "Publish nothing. Report which delegates match, and why the others do not."),
+            Flag("ndjson", nil, "Read events from standard input, one per line."),
         ] + Flags.client,
         examples: [
             #"herald publish order.paid --subject order:1001 --data '{"amount": 12.5}'"#,
@@ -56,11 +47,9 @@ extension Command {
         details: "The example is that of the type's description: `herald event-types set TYPE --example JSON`.",
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.")],
         flags: [
-            Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
-            Flag(
-                name: "wait", placeholder: "SECONDS",
-                help: "Wait until every matching delegate was called, and report the results."),
-            Flag(name: "dry-run", help: "Publish nothing. Report which delegates match, and why the others do not."),
+            Flag("subject", "SUBJECT", "What it is about: order:1001."),
+            Flag("wait", "SECONDS", "Wait until every matching delegate was called, and report the results."),
+            Flag("dry-run", nil, "Publish nothing. Report which delegates match, and why the others do not."),
         ] + Flags.client,
         examples: ["herald trigger order.paid --wait 10"],
         action: .run(PublishCommand.example))

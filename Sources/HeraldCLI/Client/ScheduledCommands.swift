@@ -5,7 +5,7 @@ extension Command {
 
     static let scheduled = Command(
         name: "scheduled", summary: "list the events that are published later, the earliest first",
-        flags: [Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject.")] + Flags.list
+        flags: [Flag("subject", "SUBJECT", "Only events about this subject.")] + Flags.list
             + Flags.client,
         examples: ["herald events scheduled --json | jq -r .deliver_at"],
         action: .run { call throws(CommandError) in
@@ -30,9 +30,7 @@ extension Command {
     static let reschedule = Command(
         name: "reschedule", summary: "change the time of a scheduled event", arguments: [id],
         flags: [
-            Flag(
-                name: "at", placeholder: "TIME", help: "Required: the new time; 2h: in two hours.", time: .future,
-                member: "deliver_at")
+            Flag("at", "TIME", "Required: the new time; 2h: in two hours.", time: .future, member: "deliver_at")
         ] + Flags.client,
         examples: ["herald events reschedule trial-42 --at 2026-12-27T09:00:00Z"],
         action: .run { call throws(CommandError) in

@@ -15,7 +15,7 @@ extension Command {
                 arguments: [
                     Argument(name: "STATE", help: #"A state such as idle, or an object with its value in JSON."#)
                 ],
-                flags: [Flag(name: "if-changed", help: "Publish only if the state is different.")] + Flags.client,
+                flags: [Flag("if-changed", nil, "Publish only if the state is different.")] + Flags.client,
                 examples: ["herald state set idle", #"herald state set '{"authentication": "active"}'"#],
                 action: .run(StateCommands.set)),
         ]))
@@ -32,9 +32,7 @@ extension Command {
             Command(
                 name: "login", summary: "publish that a user has logged in", arguments: [user],
                 flags: [
-                    Flag(
-                        name: "user", placeholder: "JSON|@FILE",
-                        help: "The user: an object whose id is that of the user.")
+                    Flag("user", "JSON|@FILE", "The user: an object whose id is that of the user.")
                 ] + Flags.client,
                 examples: [#"herald auth login 42 --user '{"id": 42, "name": "Ada"}'"#],
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_in") }),

@@ -12,23 +12,19 @@ extension Command {
             """,
         flags: [
             Flag(
-                name: "secret", placeholder: "KEY",
-                help: "The secret, or for Ed25519 the public key. May be given again; one that verifies is enough."),
-            Flag(name: "secret-file", placeholder: "FILE", help: "Keys in a file, one on each line."),
+                "secret", "KEY",
+                "The secret, or for Ed25519 the public key. May be given again; one that verifies is enough."),
+            Flag("secret-file", "FILE", "Keys in a file, one on each line."),
             Flag(
-                name: "scheme", placeholder: "NAME",
-                help:
-                    "Whose signature it is: github, stripe, slack, svix, ... Another word lists all. Default: standard.",
+                "scheme", "NAME",
+                "Whose signature it is: github, stripe, slack, svix, ... Another word lists all. Default: standard.",
                 values: Scheme.presets.map(\.name)),
-            Flag(name: "url", placeholder: "URL", help: "The URL that the sender has, for square and twilio."),
-            Flag(name: "headers", placeholder: "FILE", help: "The headers: \"name: value\" on each line."),
-            Flag(name: "id", placeholder: "ID", help: "The header with the id, such as webhook-id."),
-            Flag(
-                name: "timestamp", placeholder: "SECONDS", help: "The header with the time, such as webhook-timestamp."),
-            Flag(
-                name: "signature", placeholder: "TEXT",
-                help: "The header with the signature, such as webhook-signature."),
-            Flag(name: "any-age", help: "Accept signatures that are older than five minutes."),
+            Flag("url", "URL", "The URL that the sender has, for square and twilio."),
+            Flag("headers", "FILE", "The headers: \"name: value\" on each line."),
+            Flag("id", "ID", "The header with the id, such as webhook-id."),
+            Flag("timestamp", "SECONDS", "The header with the time, such as webhook-timestamp."),
+            Flag("signature", "TEXT", "The header with the signature, such as webhook-signature."),
+            Flag("any-age", nil, "Accept signatures that are older than five minutes."),
         ],
         examples: [
             "herald verify --secret-file secret.txt --headers headers.txt < body.json",

@@ -18,12 +18,10 @@ extension Command {
             """,
         arguments: [Argument(name: "DELEGATE", help: "The delegate of kind pull: dlg_...")],
         flags: [
-            Flag(name: "exec", placeholder: "COMMAND", help: "The command for each event; the shell runs it."),
-            Flag(name: "parallel", placeholder: "NUMBER", help: "Programs at the same time, 1 to 256. Default: 1."),
-            Flag(
-                name: "max", placeholder: "NUMBER", help: "Events of one pull, 1 to 1000. Default: 10 for each program."
-            ),
-            Flag(name: "once", help: "End when there is nothing to pull."),
+            Flag("exec", "COMMAND", "The command for each event; the shell runs it."),
+            Flag("parallel", "NUMBER", "Programs at the same time, 1 to 256. Default: 1."),
+            Flag("max", "NUMBER", "Events of one pull, 1 to 1000. Default: 10 for each program."),
+            Flag("once", nil, "End when there is nothing to pull."),
         ] + Flags.connection,
         examples: [
             "herald work dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --exec ./handle",

@@ -43,18 +43,32 @@ struct Command: Sendable {
         /// Without dashes.
         let name: String
         /// The value's placeholder in the help; `nil` if it takes none.
-        var placeholder: String?
+        let placeholder: String?
         let help: String
         /// The possible values, if there are few: for completion.
-        var values: [String] = []
+        let values: [String]
         /// The end of the error for a value that is not in `values`; `nil` if others are valid too.
-        var rule: String?
+        let rule: String?
         /// A short form, with one dash.
-        var letter: Character?
+        let letter: Character?
         /// For a flag that takes a time.
-        var time: TimeDirection?
+        let time: TimeDirection?
         /// The name in the API, if it differs from the flag's.
-        var member: String?
+        let member: String?
+
+        init(
+            _ name: String, _ placeholder: String?, _ help: String, values: [String] = [], rule: String? = nil,
+            letter: Character? = nil, time: TimeDirection? = nil, member: String? = nil
+        ) {
+            self.name = name
+            self.placeholder = placeholder
+            self.help = help
+            self.values = values
+            self.rule = rule
+            self.letter = letter
+            self.time = time
+            self.member = member
+        }
 
         var takesValue: Bool { placeholder != nil }
 

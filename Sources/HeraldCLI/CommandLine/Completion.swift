@@ -38,7 +38,7 @@ enum Completion {
         return [Place(path: "", commands: Command.all, flags: [help])] + below("", Command.all)
     }
 
-    private static let help = Command.Flag(name: "help", help: "Say more.")
+    private static let help = Command.Flag("help", nil, "Say more.")
 
     /// The paths of all subcommands, for the shells.
     private static var paths: String { places.dropFirst().map(\.path).joined(separator: "|") }

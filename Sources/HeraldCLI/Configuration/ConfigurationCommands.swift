@@ -27,7 +27,7 @@ extension Command {
         arguments: [Argument(name: "FILE", help: "As `herald export` prints it, JSON; - reads standard input.")],
         flags: [
             Flags.dryRun,
-            Flag(name: "show-secrets", help: "Print the secrets of new webhooks; they are shown only once."),
+            Flag("show-secrets", nil, "Print the secrets of new webhooks; they are shown only once."),
         ] + Flags.client,
         examples: [
             "herald apply herald.json --dry-run", "herald export --profile test | herald apply - --profile production",

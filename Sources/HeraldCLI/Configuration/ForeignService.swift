@@ -94,7 +94,7 @@ struct ForeignServer {
 extension Command.Flag {
     /// The flags that every service has.
     static let foreign = [
-        Command.Flag(name: "from", placeholder: "URL", help: "The server to import from."),
-        Command.Flag(name: "token-file", placeholder: "FILE", help: "A file with the token of its API in one line."),
+        Command.Flag("from", "URL", "The server to import from."),
+        Command.Flag("token-file", "FILE", "A file with the token of its API in one line."),
     ]
 }

@@ -26,7 +26,7 @@ extension Command {
                     \(rules)
                     """,
                 flags: Flag.foreign + [
-                    Flag(name: "project", placeholder: "ID", help: "The project to import."), Flags.dryRun,
+                    Flag("project", "ID", "The project to import."), Flags.dryRun,
                 ] + client,
                 examples: [
                     "herald import convoy --from https://convoy.example.com --token-file token --project 01HMQ0VS2C --dry-run"

@@ -15,8 +15,8 @@ extension Command {
             Exit codes: 0 all is well; 1 warnings; 2 failures; 64 the command line is wrong.
             """,
         flags: Settings.flagsOfServe + [
-            Flag(name: "url", placeholder: "URL", help: "The URL of a delegate, to be checked as well."),
-            Flag(name: "json", help: "Print one JSON document."),
+            Flag("url", "URL", "The URL of a delegate, to be checked as well."),
+            Flag("json", nil, "Print one JSON document."),
         ],
         examples: [
             "herald doctor", "herald doctor --config /etc/herald/herald.conf --json",

@@ -25,26 +25,17 @@ extension Command {
                 name: "DATABASE", help: "The address of a database: postgres://user@host/database.", isOptional: true)
         ],
         flags: [
-            Flag(name: "sqlite", placeholder: "FILE", help: "An SQLite database, instead of DATABASE."),
-            Flag(name: "table", placeholder: "TABLE", help: "The table: outbox, or shop.outbox in another schema."),
+            Flag("sqlite", "FILE", "An SQLite database, instead of DATABASE."),
+            Flag("table", "TABLE", "The table: outbox, or shop.outbox in another schema."),
+            Flag("columns", "LIST", "The columns: id=id,type=kind,data=payload. Default: id, type, data and subject."),
+            Flag("order", "COLUMN", "The column that orders the rows. Default: that of the id."),
             Flag(
-                name: "columns", placeholder: "LIST",
-                help: "The columns: id=id,type=kind,data=payload. Default: id, type, data and subject."),
-            Flag(
-                name: "order", placeholder: "COLUMN", help: "The column that orders the rows. Default: that of the id."),
-            Flag(
-                name: "after", placeholder: "delete|mark=COLUMN",
-                help: "What happens to a published row. A mark is a boolean or a time. Default: delete."),
-            Flag(
-                name: "messages", placeholder: "SLOT",
-                help: "Read messages from this replication slot, instead of a table."),
-            Flag(
-                name: "publication", placeholder: "NAME",
-                help: "With --messages: a publication without tables. Default: herald."),
-            Flag(
-                name: "refused", placeholder: "FILE",
-                help: "Append events that Herald refuses, one per line, and continue."),
-            Flag(name: "once", help: "End when nothing is left."),
+                "after", "delete|mark=COLUMN",
+                "What happens to a published row. A mark is a boolean or a time. Default: delete."),
+            Flag("messages", "SLOT", "Read messages from this replication slot, instead of a table."),
+            Flag("publication", "NAME", "With --messages: a publication without tables. Default: herald."),
+            Flag("refused", "FILE", "Append events that Herald refuses, one per line, and continue."),
+            Flag("once", nil, "End when nothing is left."),
         ] + Flags.connection,
         examples: [
             "herald drain postgres://app@db/shop --table outbox --columns id=id,type=kind,data=payload,subject=key",

@@ -6,9 +6,8 @@ import HeraldStore
 /// Shared by the commands for database files.
 enum MaintenanceCommand {
     static let data = Command.Flag(
-        name: "data", placeholder: "FOLDER",
-        help:
-            "The folder of the database. Environment: HERALD_DATA, also in the file HERALD_CONFIG. Default: \(Settings().data)."
+        "data", "FOLDER",
+        "The folder of the database. Environment: HERALD_DATA, also in the file HERALD_CONFIG. Default: \(Settings().data)."
     )
 
     /// The folder that the flag, the environment or the file of settings names, to read or to make.

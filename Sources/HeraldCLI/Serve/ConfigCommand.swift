@@ -7,7 +7,7 @@ extension Command {
             Takes the flags of `herald serve`, the environment and the file of --config as it does, and refuses what it refuses.
             Secrets are not shown.
             """,
-        flags: Settings.flagsOfServe + [Flag(name: "json", help: "Print one JSON document.")],
+        flags: Settings.flagsOfServe + [Flag("json", nil, "Print one JSON document.")],
         examples: ["herald config", "herald config --config /etc/herald/herald.conf --json"],
         action: .run { call throws(CommandError) in
             let settings = try Settings(call)
@@ -28,12 +28,12 @@ extension Command {
 extension Settings {
     /// The flags of `herald serve`, for commands that need its settings.
     static let flags = Option.all.filter { !$0.isSecret }.map {
-        Command.Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
+        Command.Flag($0.name, $0.placeholder, $0.help)
     }
 
     /// For the other commands, whose help does not repeat that of `herald serve`.
     static let flagsOfServe = flags.map {
-        Command.Flag(name: $0.name, placeholder: $0.placeholder, help: "As for herald serve.")
+        Command.Flag($0.name, $0.placeholder, "As for herald serve.")
     }
 
     /// The settings that `herald serve` would have with the flags of this call.
