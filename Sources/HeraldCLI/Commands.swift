@@ -6,23 +6,19 @@ extension Command {
         [
             Command(
                 name: "serve", summary: "run the server; `herald serve --help` lists the settings",
-                flags: Settings.flags, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
+                flags: Settings.flags, helpText: { Help.serve }, action: .own(HeraldCommand.serve)),
             login, logout, open, export, apply, importing,
             publish, trigger, drain, listen, work, attempts, delegates, events, deliveries, stats, eventTypes, subjects,
             state,
             auth,
             keys,
             apps, audit, storage, nodes, verify,
-            Command(
-                name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
-                flags: ReceiverFlag.all.map { Flag($0.name, $0.placeholder, $0.help) },
-                action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
-            bench, openapi,
+            receiver, bench, openapi,
             backup, restore, check, salvage, migrate, config, doctor,
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",
                 flags: [Flag("data", "FOLDER", "The folder of the database.")],
-                action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
+                helpText: { Help.rewrap }, action: .own(HeraldCommand.rewrap)),
             health, completion, man,
             Command(
                 name: "version", summary: "print the version",

@@ -12,7 +12,7 @@ struct HeraldCommand {
         do throws(CommandError) {
             try run(arguments)
         } catch {
-            if !error.description.isEmpty { complain(error.description) }
+            if !error.description.isEmpty { Output.message("herald: \(error.description)\n") }
             exit(error.exitCode)
         }
     }
@@ -32,51 +32,18 @@ struct HeraldCommand {
         }
     }
 
-    static func serve(_ arguments: [String]) {
-        let settings = read(arguments)
-        do throws(CommandError) {
-            exit(try Server.run(settings))
-        } catch {
-            complain(error.description)
-            exit(error.exitCode)
-        }
+    static func serve(_ arguments: [String]) throws(CommandError) {
+        exit(try Server.run(try Settings(ofProcess: arguments)))
     }
 
-    static func rewrap(_ arguments: [String]) {
-        let settings = read(arguments)
+    static func rewrap(_ arguments: [String]) throws(CommandError) {
+        let settings = try Settings(ofProcess: arguments)
         do {
             try Rewrap.run(settings, environment: Environment.current)
-            print("The secrets in \(settings.data) are now encrypted with the new key.")
-        } catch let error as CommandError {
-            complain(error.description)
-            exit(error.exitCode)
         } catch {
             let (code, text) = ExitCode.explain(error)
-            complain(text)
-            exit(code)
+            throw CommandError(description: text, exitCode: code)
         }
-    }
-
-    static func receiver(_ arguments: [String]) {
-        do throws(CommandError) {
-            try ReceiverCommand.run(try ReceiverSettings(arguments))
-        } catch {
-            complain(error.description)
-            exit(error.exitCode)
-        }
-    }
-
-    private static func read(_ arguments: [String]) -> Settings {
-        do throws(SettingsError) {
-            return try Settings(
-                arguments: arguments, environment: Environment.current, credentials: Environment.credentials)
-        } catch {
-            complain(error.description)
-            exit(ExitCode.usage)
-        }
-    }
-
-    private static func complain(_ text: String) {
-        Output.message("herald: \(text)\n")
+        print("The secrets in \(settings.data) are now encrypted with the new key.")
     }
 }

@@ -15,7 +15,7 @@ package final class Receiver: Sendable {
     package typealias Script = @Sendable (ReceivedRequest) -> ReceiverReply
 
     /// The treatment of a new connection by a receiver.
-    package enum Welcome: Sendable {
+    package enum Welcome: String, Sendable {
         case serve
         /// Accepts it and never reads from it.
         case ignore

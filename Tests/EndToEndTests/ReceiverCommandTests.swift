@@ -36,7 +36,7 @@ struct ReceiverCommandTests {
         for arguments in [["receiver", "--help"], ["receiver", "-h"], ["help", "receiver"]] {
             let help = try await Binary.run(arguments)
             #expect(help.end == .exited(0))
-            for flag in ReceiverFlag.all { #expect(help.text.contains("  --\(flag.name)")) }
+            for flag in ReceiverSettings.flags { #expect(help.text.contains("  --\(flag.name)")) }
             for request in ReceiverControl.requests { #expect(help.text.contains("  \(request.usage)")) }
             for directive in Directive.all {
                 #expect(help.text.contains("  \(directive.usage) ") && help.text.contains(directive.help))

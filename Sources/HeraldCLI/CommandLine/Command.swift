@@ -4,8 +4,8 @@ struct Command: Sendable {
         /// Has subcommands.
         case group([Command])
         case run(@Sendable (Invocation) throws(CommandError) -> Void)
-        /// Parses its own arguments and has its own help.
-        case own(help: @Sendable () -> String, run: @Sendable ([String]) -> Void)
+        /// Parses its own arguments.
+        case own(@Sendable ([String]) throws(CommandError) -> Void)
     }
 
     let name: String
@@ -17,6 +17,8 @@ struct Command: Sendable {
     var flags: [Flag] = []
     /// Complete command lines.
     var examples: [String] = []
+    /// The output of `--help`; `nil` if it is made from the other members.
+    var helpText: (@Sendable () -> String)?
     let action: Action
 
     var commands: [Command] {

@@ -18,10 +18,10 @@ enum CommandParser {
             path.append(command)
             switch command.action {
             case .group(let inner): commands = inner
-            case .own(let help, let run):
+            case .own(let run):
                 let arguments = Array(rest)
-                if arguments.contains(where: isHelp) { return .run { () throws(CommandError) in print(help()) } }
-                return .run { () throws(CommandError) in run(arguments) }
+                if arguments.contains(where: isHelp) { return .help(path: path) }
+                return .run { () throws(CommandError) in try run(arguments) }
             case .run(let run):
                 if rest.prefix(while: { $0 != "--" }).contains(where: isHelp) { return .help(path: path) }
                 let invocation = try invocation(of: command, path, rest)

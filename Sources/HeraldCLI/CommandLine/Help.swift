@@ -17,7 +17,7 @@ enum Help {
     /// - Parameter path: a command, preceded by its parents.
     static func text(for path: [Command]) -> String {
         guard let command = path.last else { return overview }
-        if case .own(let help, _) = command.action { return help() }
+        if let text = command.helpText { return text() }
         let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
         var parts: [String] = []
         if command.commands.isEmpty {

@@ -9,7 +9,7 @@ extension Help {
         /status/503/delay/2, a query such as /hook?status=503&delay=2, or a script. It responds to OPTIONS with the
         CloudEvents handshake. It speaks HTTP/1.1 and HTTP/2.
 
-        \(entries(ReceiverFlag.all.map { ($0.usage, $0.help) }))
+        \(entries(ReceiverSettings.flags.map { ($0.usage, $0.help) }))
 
         Directives of a URL. They can be combined: /flaky/3/delay/1 is the same as ?flaky=3&delay=1.
 

@@ -1,10 +1,16 @@
-import Glibc
 import HeraldCrypto
 import HeraldReceiver
 import HeraldRuntime
 
+extension Command {
+    static let receiver = Command(
+        name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
+        flags: ReceiverSettings.flags, helpText: { Help.receiver },
+        action: .run { call throws(CommandError) in try ReceiverCommand.run(try ReceiverSettings(call)) })
+}
+
 /// `herald receiver`: a webhook receiver for testing.
-enum ReceiverCommand {
+private enum ReceiverCommand {
     /// Runs until TERM or INT.
     static func run(_ settings: ReceiverSettings) throws(CommandError) {
         let signals = Signals()
@@ -87,25 +93,16 @@ enum ReceiverCommand {
     }
 
     private static func replies(_ settings: ReceiverSettings) throws(CommandError) -> ScriptedReplies {
-        let json = try settings.scriptFile.map { path throws(CommandError) in try read(path) }
+        var json: [UInt8]?
+        do throws(CommandError) {
+            json = try settings.scriptFile.map(Input.file)
+        } catch {
+            throw CommandError(description: error.description)
+        }
         do throws(ScriptError) {
             return try ScriptedReplies(json: json, otherwise: settings.reply, seed: settings.seed)
         } catch {
             throw CommandError(description: "The script cannot be used. \(error)")
         }
-    }
-
-    private static let maxScriptBytes = 1_048_576
-
-    private static func read(_ path: String) throws(CommandError) -> [UInt8] {
-        guard let file = fopen(path, "r") else {
-            throw CommandError(description: "\(path) cannot be read: \(String(cString: strerror(errno))).")
-        }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: maxScriptBytes + 1)
-        let count = fread(&bytes, 1, bytes.count, file)
-        guard ferror(file) == 0 else { throw CommandError(description: "\(path) cannot be read.") }
-        guard count <= maxScriptBytes else { throw CommandError(description: "\(path) is larger than 1 MiB.") }
-        return Array(bytes.prefix(count))
     }
 }

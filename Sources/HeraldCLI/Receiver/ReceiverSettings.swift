@@ -3,152 +3,86 @@ import HeraldReceiver
 
 /// The settings of `herald receiver`.
 struct ReceiverSettings {
-    var address = "127.0.0.1"
-    var port: UInt16 = 9000
-    var keys: [String] = []
-    /// `nil` for Standard Webhooks.
-    var scheme: Scheme?
-    /// The URL that senders have; `nil` if it is that of the request.
-    var url: String?
-    var scriptFile: String?
-    /// The default reply, in the form of a query.
-    var reply: String?
-    var usesTLS = false
-    var names = ["localhost", "127.0.0.1", "::1"]
-    var welcome = Receiver.Welcome.serve
-    var printing = ReceiverPrinter.Amount.full
-    /// `nil` for no control requests.
-    var controlPort: UInt16?
-    var seed: UInt64 = 0
-
-    init(_ arguments: [String]) throws(CommandError) {
-        let command = "herald receiver"
-        var reader = ArgumentReader(arguments[...])
-        while let word = try reader.next(of: ReceiverFlag.all, command: command) {
-            switch word {
-            case .argument(let text):
-                throw CommandError(description: "\(text) is not a flag. `\(command) --help` lists all.")
-            case .flag(let flag, let value):
-                guard let allowed = flag.set(value, &self) else { continue }
-                throw CommandError(description: "--\(flag.name) is \"\(value)\", but must be \(allowed).")
-            }
-        }
-    }
-}
-
-/// One flag of `herald receiver`.
-struct ReceiverFlag: CommandLineFlag, Sendable {
-    let name: String
-    /// The value's placeholder in the help; `nil` if it takes none.
-    let placeholder: String?
-    let help: String
-    /// Sets the value, or returns a description of the valid values.
-    let set: @Sendable (String, inout ReceiverSettings) -> String?
-
-    var takesValue: Bool { placeholder != nil }
-    var usage: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
-
-    /// All flags. The help is made from this list.
-    static let all: [ReceiverFlag] = [
-        ReceiverFlag(name: "port", placeholder: "PORT", help: "The port to listen on; 0: any free port. Default: 9000.")
-        {
-            guard let port = UInt16($0) else { return "a number from 0 to 65535" }
-            $1.port = port
-            return nil
-        },
-        ReceiverFlag(
-            name: "address", placeholder: "ADDRESS", help: "The IPv4 address to listen on. Default: 127.0.0.1."
-        ) {
-            $1.address = $0
-            return nil
-        },
-        ReceiverFlag(
-            name: "secret", placeholder: "KEY",
-            help:
-                "Verifies each signature with this secret or public key, and responds with 401 if it is invalid. May be given again."
-        ) {
-            $1.keys.append($0)
-            return nil
-        },
-        ReceiverFlag(
-            name: "scheme", placeholder: "NAME",
-            help:
-                "Whose signatures they are: github, stripe, slack, svix, ... Another word lists all. Default: standard."
-        ) {
-            guard let scheme = Scheme.preset($0) else {
-                return "one of: " + Scheme.presets.map(\.name).joined(separator: ", ")
-            }
-            $1.scheme = scheme
-            return nil
-        },
-        ReceiverFlag(
-            name: "url", placeholder: "URL",
-            help: "The URL that senders have, for square and twilio. Default: that of the request."
-        ) {
-            $1.url = $0
-            return nil
-        },
-        ReceiverFlag(
-            name: "reply", placeholder: "QUERY",
-            help: "The response where the URL has no directives, written as a query: 'status=503&delay=2'."
-        ) {
-            $1.reply = $0
-            return nil
-        },
-        ReceiverFlag(name: "script", placeholder: "FILE", help: "A script in JSON: the responses for each path.") {
-            $1.scriptFile = $0
-            return nil
-        },
-        ReceiverFlag(
-            name: "tls", placeholder: nil,
-            help:
-                "Speaks TLS, with a certificate that it makes at the start; prints the file of the authority that signed it."
-        ) {
-            $1.usesTLS = true
-            return nil
-        },
-        ReceiverFlag(
-            name: "names", placeholder: "LIST",
-            help: "Names and addresses of the certificate. Default: localhost,127.0.0.1,::1."
-        ) {
-            let names = $0.split(separator: ",").map(String.init)
-            guard !names.isEmpty,
-                names.allSatisfy({ $0.allSatisfy { $0.isLetter || $0.isNumber || ".-:*".contains($0) } })
-            else { return "host names and addresses, separated by commas" }
-            $1.names = names
-            return nil
-        },
-        ReceiverFlag(
-            name: "connections", placeholder: "serve|ignore|close|reset",
-            help: "How to treat new connections; ignore: accept them and never read. Default: serve."
-        ) {
-            let welcomes: [String: Receiver.Welcome] = [
-                "serve": .serve, "ignore": .ignore, "close": .close, "reset": .reset,
-            ]
-            guard let welcome = welcomes[$0] else { return "serve, ignore, close or reset" }
-            $1.welcome = welcome
-            return nil
-        },
-        ReceiverFlag(name: "brief", placeholder: nil, help: "Prints one line for each request, without its headers.") {
-            $1.printing = .brief
-            return nil
-        },
-        ReceiverFlag(name: "quiet", placeholder: nil, help: "Prints nothing about requests.") {
-            $1.printing = .nothing
-            return nil
-        },
-        ReceiverFlag(
-            name: "control", placeholder: "PORT",
-            help: "Accepts control requests on this port of the same address; 0: any free port."
-        ) {
-            guard let port = UInt16($0) else { return "a number from 0 to 65535" }
-            $1.controlPort = port
-            return nil
-        },
-        ReceiverFlag(name: "seed", placeholder: "NUMBER", help: "The seed of all random decisions. Default: 0.") {
-            guard let seed = UInt64($0) else { return "a number from 0 on" }
-            $1.seed = seed
-            return nil
-        },
+    static let flags = [
+        Command.Flag("port", "PORT", "The port to listen on; 0: any free port. Default: 9000."),
+        Command.Flag("address", "ADDRESS", "The IPv4 address to listen on. Default: 127.0.0.1."),
+        Command.Flag(
+            "secret", "KEY",
+            "Verifies each signature with this secret or public key, and responds with 401 if it is invalid. May be given again."
+        ),
+        Command.Flag(
+            "scheme", "NAME",
+            "Whose signatures they are: github, stripe, slack, svix, ... Another word lists all. Default: standard."),
+        Command.Flag(
+            "url", "URL", "The URL that senders have, for square and twilio. Default: that of the request."),
+        Command.Flag(
+            "reply", "QUERY",
+            "The response where the URL has no directives, written as a query: 'status=503&delay=2'."),
+        Command.Flag("script", "FILE", "A script in JSON: the responses for each path."),
+        Command.Flag(
+            "tls", nil,
+            "Speaks TLS, with a certificate that it makes at the start; prints the file of the authority that signed it."
+        ),
+        Command.Flag(
+            "names", "LIST", "Names and addresses of the certificate. Default: localhost,127.0.0.1,::1."),
+        Command.Flag(
+            "connections", "serve|ignore|close|reset",
+            "How to treat new connections; ignore: accept them and never read. Default: serve."),
+        Command.Flag("brief", nil, "Prints one line for each request, without its headers."),
+        Command.Flag("quiet", nil, "Prints nothing about requests."),
+        Command.Flag(
+            "control", "PORT", "Accepts control requests on this port of the same address; 0: any free port."),
+        Command.Flag("seed", "NUMBER", "The seed of all random decisions. Default: 0."),
     ]
+
+    let address: String
+    let port: UInt16
+    let keys: [String]
+    /// `nil` for Standard Webhooks.
+    let scheme: Scheme?
+    /// The URL that senders have; `nil` if it is that of the request.
+    let url: String?
+    let scriptFile: String?
+    /// The default reply, in the form of a query.
+    let reply: String?
+    let usesTLS: Bool
+    let names: [String]
+    let welcome: Receiver.Welcome
+    let printing: ReceiverPrinter.Amount
+    /// `nil` for no control requests.
+    let controlPort: UInt16?
+    let seed: UInt64
+
+    init(_ call: Invocation) throws(CommandError) {
+        func value<Value>(
+            _ flag: String, or standard: Value, _ allowed: String, _ read: (String) -> Value?
+        ) throws(CommandError) -> Value {
+            guard let text = call[flag] else { return standard }
+            if let value = read(text) { return value }
+            throw CommandError(description: "--\(flag) is \"\(text)\", but must be \(allowed).")
+        }
+        address = call["address"] ?? "127.0.0.1"
+        port = try call.number("port", 0...65_535).map { UInt16($0) } ?? 9000
+        keys = call.flags["secret"] ?? []
+        scheme = try call["scheme"].map(Scheme.named)
+        url = call["url"]
+        scriptFile = call["script"]
+        reply = call["reply"]
+        usesTLS = call.has("tls")
+        names = try value(
+            "names", or: ["localhost", "127.0.0.1", "::1"], "host names and addresses, separated by commas",
+            Self.hostNames)
+        welcome = try value(
+            "connections", or: .serve, "serve, ignore, close or reset", Receiver.Welcome.init(rawValue:))
+        printing = call.has("quiet") ? .nothing : call.has("brief") ? .brief : .full
+        controlPort = try call.number("control", 0...65_535).map { UInt16($0) }
+        seed = try value("seed", or: 0, "a number from 0 on") { UInt64($0) }
+    }
+
+    /// `nil` if one of them is invalid, or there is none.
+    private static func hostNames(_ list: String) -> [String]? {
+        let names = list.split(separator: ",").map(String.init)
+        let areValid = names.allSatisfy { $0.allSatisfy { $0.isLetter || $0.isNumber || ".-:*".contains($0) } }
+        return areValid && !names.isEmpty ? names : nil
+    }
 }

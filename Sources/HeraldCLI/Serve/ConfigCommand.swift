@@ -39,6 +39,11 @@ extension Settings {
     /// The settings that `herald serve` would have with the flags of this call.
     init(_ call: Invocation, collectsMistakes: Bool = false) throws(CommandError) {
         let arguments = Self.flags.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
+        try self.init(ofProcess: arguments, collectsMistakes: collectsMistakes)
+    }
+
+    /// The settings of these arguments, and of the environment of this process.
+    init(ofProcess arguments: [String], collectsMistakes: Bool = false) throws(CommandError) {
         do throws(SettingsError) {
             try self.init(
                 arguments: arguments, environment: Environment.current, credentials: Environment.credentials,
