@@ -45,8 +45,7 @@ final class BenchDelegate: Sendable {
             throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
         }
         let url = receiver.url("/" + subject)
-        var json = JSONWriter()
-        json.object {
+        let body = JSONWriter.document {
             $0.member("url", url)
             $0.member("events", [type])
             $0.member("subjects", [subject])
@@ -54,7 +53,7 @@ final class BenchDelegate: Sendable {
             $0.member("lease_seconds", seconds + Self.leaseSeconds)
         }
         do throws(CommandError) {
-            id = try client.send("POST", ["v1", "delegates"], body: json.bytes).json.text("id")
+            id = try client.send("POST", ["v1", "delegates"], body: body).json.text("id")
         } catch {
             receiver.close()
             throw error

@@ -42,8 +42,7 @@ struct BenchReport {
     }
 
     private var json: [UInt8] {
-        var json = JSONWriter()
-        json.object {
+        JSONWriter.document {
             $0.member("seconds", load.seconds)
             $0.member("connections", plan.connections)
             $0.member("rate", plan.rate)
@@ -55,7 +54,6 @@ struct BenchReport {
             }
             $0.member("not_sent", load.unsent)
         }
-        return json.bytes
     }
 
     private func members(of latency: BenchHistogram, _ seconds: Double, _ json: inout JSONObjectWriter) {

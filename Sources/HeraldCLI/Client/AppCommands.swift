@@ -11,7 +11,7 @@ extension Command {
                 examples: ["herald apps create shop --max-delegates 100 --events-per-second 200"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call.arguments[0])
-                    try Listing(call).print(try APIClient(call).send("POST", ["v1", "apps"], body: body))
+                    try Listing.show(call, "POST", ["v1", "apps"], body: body)
                 }),
             Command(
                 name: "list", summary: "list apps, newest first",
@@ -20,7 +20,7 @@ extension Command {
             Command(
                 name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try Listing(call).print(try APIClient(call).send("GET", ["v1", "apps", call.arguments[0]]))
+                    try Listing.show(call, "GET", ["v1", "apps", call.arguments[0]])
                 }),
             Command(
                 name: "change", summary: "change the name, the quotas or the portal of an app",
@@ -31,8 +31,7 @@ extension Command {
                 examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call["name"])
-                    let answer = try APIClient(call).send("PATCH", ["v1", "apps", call.arguments[0]], body: body)
-                    try Listing(call).print(answer)
+                    try Listing.show(call, "PATCH", ["v1", "apps", call.arguments[0]], body: body)
                 }),
             Command(
                 name: "delete", summary: "delete an app, with its delegates, keys and streams", arguments: [name],
@@ -48,9 +47,7 @@ extension Command {
                 }),
             Command(
                 name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
-                flags: [
-                    Flag("expires-in", "SECONDS", "How long it is valid, 60 to 604800. Default: 3600.")
-                ] + Flags.client, action: .run(AppCommands.link)),
+                flags: [PortalLink.lifetime("it")] + Flags.client, action: .run(AppCommands.link)),
         ]))
 
     static let audit = Command(
@@ -75,13 +72,11 @@ private enum AppCommands {
             limits.append((flag.replacing("-", with: "_"), limit))
         }
         let portal = try PortalFlags.json(call)
-        var json = JSONWriter()
-        json.object { app in
+        return JSONWriter.document { app in
             app.member("name", ifPresent: name)
             for (member, limit) in limits { app.member(member, limit) }
-            if let portal { app.member("portal", portal) }
+            app.member("portal", ifPresent: portal)
         }
-        return json.bytes
     }
 
     static func list(_ call: Invocation) throws(CommandError) {
@@ -98,19 +93,11 @@ private enum AppCommands {
     }
 
     static func link(_ call: Invocation) throws(CommandError) {
-        let seconds = try call.number("expires-in", 60...604_800)
-        var json = JSONWriter()
-        json.object {
-            $0.member("app", call.arguments[0])
-            $0.member("expires_in", ifPresent: seconds)
-        }
+        let link = try PortalLink(call)
         let client = try APIClient(call)
         // Its error names the argument; that of the link names a field.
         _ = try client.send("GET", ["v1", "apps", call.arguments[0]])
-        let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
-        let url = answer.json.text("url")
-        // A server without --public-url returns a path.
-        try Listing(call).print(answer, url.hasPrefix("/") ? client.server + url : url)
+        try link.print(client, app: call.arguments[0])
     }
 
     static func audit(_ call: Invocation) throws(CommandError) {

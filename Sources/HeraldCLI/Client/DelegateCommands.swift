@@ -163,12 +163,11 @@ enum DelegateCommands {
     }
 
     static func show(_ call: Invocation) throws(CommandError) {
-        try Listing(call).print(try APIClient(call).send("GET", path(call)))
+        try Listing.show(call, "GET", path(call))
     }
 
     static func change(_ call: Invocation) throws(CommandError) {
-        let body = try DelegateField.body(call, .change)
-        try Listing(call).print(try APIClient(call).send("PATCH", path(call), body: body))
+        try Listing.show(call, "PATCH", path(call), body: try DelegateField.body(call, .change))
     }
 
     static func remove(_ call: Invocation) throws(CommandError) {
@@ -205,8 +204,7 @@ enum DelegateCommands {
     static func resume(_ call: Invocation) throws(CommandError) { try act(call, "resume") }
 
     private static func act(_ call: Invocation, _ verb: String) throws(CommandError) {
-        let answer = try APIClient(call).send("POST", path(call, verb))
-        try Listing(call).print(answer, "\(answer.json.text("id")) is \(answer.json.text("status")).")
+        try Listing.report(call, "POST", path(call, verb)) { "\($0.text("id")) is \($0.text("status"))." }
     }
 
     static func test(_ call: Invocation) throws(CommandError) {
@@ -218,25 +216,25 @@ enum DelegateCommands {
     }
 
     static func renew(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("POST", path(call, "renew"))
-        try Listing(call).print(answer, "\(answer.json.text("id")) stays until \(answer.json.text("expires_at")).")
+        try Listing.report(call, "POST", path(call, "renew")) {
+            "\($0.text("id")) stays until \($0.text("expires_at"))."
+        }
     }
 
     static func replay(_ call: Invocation) throws(CommandError) {
         guard let from = call["from"] else {
             throw CommandError(description: "--from is missing: an event's id, a time, or earliest.")
         }
-        var json = JSONWriter()
-        json.object {
+        let body = JSONWriter.document {
             $0.member("from", from)
             $0.member("until", ifPresent: call["until"])
             $0.member("only", ifPresent: call["only"])
         }
         let isDry = call.has("dry-run")
-        let answer = try APIClient(call).send(
-            "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: json.bytes)
         let words = call["only"] == "failed" ? "Deliveries to repeat" : "Events to send again"
-        try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (dry run)" : "").")
+        try Listing.report(
+            call, "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: body
+        ) { "\(words): \(events($0))\(isDry ? " (dry run)" : "")." }
     }
 
     static func replays(_ call: Invocation) throws(CommandError) {
@@ -252,8 +250,8 @@ enum DelegateCommands {
     }
 
     static func endReplay(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("DELETE", path(call, "replays", call.arguments[1]))
-        try Listing(call).print(answer, "Ended \(call.arguments[1]).")
+        let replay = call.arguments[1]
+        try Listing.report(call, "DELETE", path(call, "replays", replay)) { _ in "Ended \(replay)." }
     }
 
     /// The number of events still to be sent; `~` marks an estimate.
@@ -264,13 +262,12 @@ enum DelegateCommands {
     static func rotate(_ call: Invocation) throws(CommandError) {
         let overlap = try call.number("overlap", 0...604_800)
         let secret = try DelegateField.secret(call)
-        var json = JSONWriter()
-        json.object {
+        let body = JSONWriter.document {
             $0.member("overlap_seconds", ifPresent: overlap)
             $0.member("signature", ifPresent: call["signature"])
             $0.member("secret", ifPresent: secret)
         }
-        try Listing(call).print(try APIClient(call).send("POST", path(call, "secret", "rotate"), body: json.bytes))
+        try Listing.show(call, "POST", path(call, "secret", "rotate"), body: body)
     }
 
     static func attempts(_ call: Invocation) throws(CommandError) {
@@ -284,8 +281,8 @@ enum DelegateCommands {
     }
 
     static func stats(_ call: Invocation) throws(CommandError) {
-        try Listing(call).print(
-            try APIClient(call).send("GET", path(call, "stats")),
+        try Listing.show(
+            call, "GET", path(call, "stats"),
             named: [
                 "last_hour": "attempts in the last hour", "last_day": "attempts in the last day",
                 "hours": "attempts by hour",

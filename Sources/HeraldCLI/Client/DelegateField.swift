@@ -129,9 +129,7 @@ struct DelegateField: Sendable {
             if let name = field.part, let json = try field.json(call) { parts.append((name, json)) }
         }
         if !parts.isEmpty {
-            var json = JSONWriter()
-            json.object { object in for (name, value) in parts { object.member(name, value) } }
-            members.append(("tls", RawJSON(json.bytes[...])))
+            members.append(("tls", .object { object in for (name, value) in parts { object.member(name, value) } }))
         }
         if let name = call[preset.flag.name] {
             let index = members.firstIndex { $0.0 == preset.member }
@@ -139,35 +137,29 @@ struct DelegateField: Sendable {
             if let index { members[index].1 = recipe } else { members.append((preset.member, recipe)) }
         }
         if use == .registration, let secret = try secret(call) {
-            var json = JSONWriter()
-            json.string(secret)
-            members.append(("secret", RawJSON(json.bytes[...])))
+            members.append(("secret", .value(secret)))
         }
         guard use == .registration || !members.isEmpty else {
             throw CommandError(description: "Nothing to change. `herald delegates change --help` lists the settings.")
         }
-        var json = JSONWriter()
-        json.object { object in
+        return JSONWriter.document { object in
             object.member("url", ifPresent: url)
             for (name, value) in members { object.member(name, value) }
         }
-        return json.bytes
     }
 
     /// The recipe of `--request` with the preset.
     private static func recipe(preset name: String, _ request: RawJSON?) throws(CommandError) -> RawJSON {
-        var json = JSONWriter()
         let document = request.flatMap { try? JSONDocument(parsing: Array($0.bytes)) }
         if request != nil, document?.root.kind != .object {
             throw CommandError(description: "--request must be an object beside --preset.")
         }
-        json.object { object in
+        return .object { object in
             object.member("preset", name)
             for (key, value) in document?.root.members.map({ $0 }) ?? [] where key != "preset" {
                 object.member(key, value)
             }
         }
-        return RawJSON(json.bytes[...])
     }
 
     /// The secret in the file of `--secret-file`.
@@ -180,22 +172,18 @@ struct DelegateField: Sendable {
     /// `nil` without the flag.
     private func json(_ call: Invocation) throws(CommandError) -> RawJSON? {
         guard let text = call[flag.name] else { return nil }
-        var json = JSONWriter()
-        if text == "default" {
-            json.null()
-            return RawJSON(json.bytes[...])
-        }
+        if text == "default" { return .value(JSONNull()) }
         switch form {
-        case .text: json.string(text)
-        case .file: json.string(String(decoding: try Input.file(text), as: UTF8.self))
-        case .number: json.value(try number(text))
+        case .text: return .value(text)
+        case .file: return .value(String(decoding: try Input.file(text), as: UTF8.self))
+        case .number: return try number(text)
         case .json: return try Input.json(text, "--" + flag.name)
-        case .yes: json.bool(true)
-        case .texts: json.value(call.list(flag.name) ?? [])
+        case .yes: return .value(true)
+        case .texts: return .value(call.list(flag.name) ?? [])
         case .numbers:
             var numbers: [RawJSON] = []
             for text in call.list(flag.name) ?? [] { numbers.append(try number(text)) }
-            json.value(numbers)
+            return .value(numbers)
         case .pairs(let separator):
             var pairs: [(String, String)] = []
             for text in call.flags[flag.name] ?? [] {
@@ -206,9 +194,8 @@ struct DelegateField: Sendable {
                 }
                 pairs.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
             }
-            json.object { for (key, value) in pairs { $0.member(key, value) } }
+            return .object { for (key, value) in pairs { $0.member(key, value) } }
         }
-        return RawJSON(json.bytes[...])
     }
 
     /// As written, so that the server validates the number that was meant.

@@ -125,11 +125,11 @@ private enum EventCommands {
     }
 
     static func redeliver(_ call: Invocation) throws(CommandError) {
-        var json = JSONWriter()
-        json.object { $0.member("delegate", ifPresent: call["delegate"]) }
+        let body = JSONWriter.document { $0.member("delegate", ifPresent: call["delegate"]) }
         let id = try ShortID.event(call.arguments[0], call)
-        let answer = try APIClient(call).send("POST", ["v1", "events", id, "redeliver"], body: json.bytes)
-        try Listing(call).print(answer, "Deliveries to repeat: \(answer.json.text("deliveries")).")
+        try Listing.report(call, "POST", ["v1", "events", id, "redeliver"], body: body) {
+            "Deliveries to repeat: \($0.text("deliveries"))."
+        }
     }
 }
 

@@ -22,7 +22,7 @@ extension Command {
             Command(
                 name: "show", summary: "show the description of a type", arguments: [type], flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try Listing(call).print(try APIClient(call).send("GET", path(call)))
+                    try Listing.show(call, "GET", path(call))
                 }),
             Command(
                 name: "set", summary: "describe a type",
@@ -45,15 +45,14 @@ extension Command {
                     let schema = try call["schema"].map { text throws(CommandError) in
                         try Input.json(text, "--schema")
                     }
-                    var json = JSONWriter()
-                    json.object {
+                    let body = JSONWriter.document {
                         $0.member("description", ifPresent: call["description"])
                         $0.member("example", ifPresent: example)
                         $0.member("schema", ifPresent: schema)
                         $0.member("check", ifPresent: call["check"])
                         if call.has("assert-formats") { $0.member("assert_formats", true) }
                     }
-                    try Listing(call).print(try APIClient(call).send("PUT", path(call), body: json.bytes))
+                    try Listing.show(call, "PUT", path(call), body: body)
                 }),
             Command(
                 name: "remove", summary: "remove the description of a type; its events can still be published",

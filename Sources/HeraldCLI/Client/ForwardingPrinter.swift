@@ -33,8 +33,7 @@ final class ForwardingPrinter {
     }
 
     private func json(_ result: Forwarder.Result) -> [UInt8] {
-        var json = JSONWriter()
-        json.object {
+        JSONWriter.document {
             $0.member("event", result.event.id)
             $0.member("type", result.event.type)
             $0.member("outcome", result.outcome.isSuccess ? "succeeded" : "failed")
@@ -43,7 +42,6 @@ final class ForwardingPrinter {
             $0.member("attempts", result.attempts)
             $0.member("detail", result.outcome.detail)
         }
-        return json.bytes
     }
 
     /// With one decimal below 10.

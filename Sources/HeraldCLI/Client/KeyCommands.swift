@@ -49,17 +49,14 @@ extension Command {
 private enum KeyCommands {
     static func create(_ call: Invocation) throws(CommandError) {
         let limit = try call.number("requests-per-second", 1...1_000_000)
-        var json = JSONWriter()
-        json.object { key in
+        let body = JSONWriter.document { key in
             key.member("name", call.arguments[0])
-            key.array("scopes") { list in
-                for scope in call.list("scope") ?? [] { list.element(scope) }
-            }
+            key.member("scopes", call.list("scope") ?? [])
             key.member("delegate", ifPresent: call["delegate"])
             key.member("expires_at", ifPresent: call["expires-at"])
             key.member("requests_per_second", ifPresent: limit)
         }
-        try Listing(call).print(try APIClient(call).send("POST", ["v1", "keys"], body: json.bytes))
+        try Listing.show(call, "POST", ["v1", "keys"], body: body)
     }
 
     static func list(_ call: Invocation) throws(CommandError) {
@@ -75,10 +72,8 @@ private enum KeyCommands {
     }
 
     static func rotate(_ call: Invocation) throws(CommandError) {
-        var json = JSONWriter()
         let overlap = try call.number("overlap", 0...604_800)
-        json.object { $0.member("overlap_seconds", ifPresent: overlap) }
-        let answer = try APIClient(call).send("POST", ["v1", "keys", call.arguments[0], "rotate"], body: json.bytes)
-        try Listing(call).print(answer)
+        let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
+        try Listing.show(call, "POST", ["v1", "keys", call.arguments[0], "rotate"], body: body)
     }
 }

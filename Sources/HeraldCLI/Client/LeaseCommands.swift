@@ -40,8 +40,8 @@ private enum LeaseCommands {
     }
 
     static func end(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("DELETE", DelegateCommands.path(call, "leases", call.arguments[1]))
-        try Listing(call).print(answer, "Ended \(call.arguments[1]).")
+        let lease = call.arguments[1]
+        try Listing.report(call, "DELETE", DelegateCommands.path(call, "leases", lease)) { _ in "Ended \(lease)." }
     }
 
     static func seek(_ call: Invocation) throws(CommandError) {
@@ -52,10 +52,8 @@ private enum LeaseCommands {
         try Confirmation.ask(call, isNamed: true) {
             "Move the position of \(path[2]) to \(position), and end its leases?"
         }
-        var json = JSONWriter()
-        json.object { $0.member("to", position) }
-        let answer = try APIClient(call).send("POST", path, body: json.bytes)
-        try Listing(call).print(
-            answer, "Moved. Matching events from there on: \(DelegateCommands.events(answer.json)).")
+        try Listing.report(call, "POST", path, body: JSONWriter.document { $0.member("to", position) }) {
+            "Moved. Matching events from there on: \(DelegateCommands.events($0))."
+        }
     }
 }

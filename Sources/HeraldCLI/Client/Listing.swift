@@ -30,6 +30,25 @@ struct Listing {
         if hasMore && given == nil { Output.message("The first \(count). There are more: --all, or --limit NUMBER.\n") }
     }
 
+    /// Sends a request, and prints the resource of the response.
+    static func show(
+        _ invocation: Invocation, _ method: String, _ path: [String], query: [(String, String?)] = [],
+        body: [UInt8]? = nil, named names: [String: String] = [:]
+    ) throws(CommandError) {
+        let answer = try APIClient(invocation).send(method, path, query: query, body: body)
+        try Listing(invocation).print(answer, named: names)
+    }
+
+    /// Sends a request, and prints a sentence about it, or the server's JSON.
+    /// - Parameter sentence: made of the response.
+    static func report(
+        _ invocation: Invocation, _ method: String, _ path: [String], query: [(String, String?)] = [],
+        body: [UInt8]? = nil, _ sentence: (JSONValue) -> String
+    ) throws(CommandError) {
+        let answer = try APIClient(invocation).send(method, path, query: query, body: body)
+        try Listing(invocation).print(answer, sentence(answer.json))
+    }
+
     /// One resource.
     /// - Parameter names: the labels of members whose names would mislead beside a number.
     func print(_ answer: APIClient.Answer, named names: [String: String] = [:]) throws(CommandError) {

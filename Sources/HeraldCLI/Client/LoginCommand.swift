@@ -29,9 +29,7 @@ extension Command {
             With an admin key, the link signs in to the dashboard of one app, once: that of --app, or else `default`. With other keys, and without
             one, it is the address of the dashboard.
             """,
-        flags: [
-            Flag("expires-in", "SECONDS", "How long the link is valid, 60 to 604800. Default: 3600.")
-        ] + Flags.client,
+        flags: [PortalLink.lifetime("the link")] + Flags.client,
         action: .run(LoginCommand.link))
 }
 
@@ -71,20 +69,12 @@ private enum LoginCommand {
     }
 
     static func link(_ call: Invocation) throws(CommandError) {
-        let seconds = try call.number("expires-in", 60...604_800)
+        let link = try PortalLink(call)
         let client = try APIClient(call)
         let session = try client.send("GET", ["v1", "session"]).json
         let isAdmin = session["scopes"]?.elements.contains { $0.isString("admin") } == true
         guard client.hasKey, isAdmin else { return try Output.line(client.server + "/") }
-        var json = JSONWriter()
-        json.object {
-            $0.member("app", client.app ?? session.text("app"))
-            $0.member("expires_in", ifPresent: seconds)
-        }
-        let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
-        let url = answer.json.text("url")
-        // A server without --public-url returns a path.
-        try Listing(call).print(answer, url.hasPrefix("/") ? client.server + url : url)
+        try link.print(client, app: client.app ?? session.text("app"))
     }
 
     private static func name(_ call: Invocation) throws(CommandError) -> String {

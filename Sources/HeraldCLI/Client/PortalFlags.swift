@@ -25,19 +25,17 @@ enum PortalFlags {
             guard let text = call[flag.name], let member = flag.member?.dropFirst("portal/".utf8.count) else {
                 continue
             }
-            var json = JSONWriter()
-            switch member {
-            case _ where text == "default": json.null()
-            case "logo": json.string(try picture(text))
-            case "frame_origins": json.value(call.list(flag.name) ?? [])
-            default: json.string(text)
-            }
-            members.append((String(member), RawJSON(json.bytes[...])))
+            let value: RawJSON =
+                switch member {
+                case _ where text == "default": .value(JSONNull())
+                case "logo": .value(try picture(text))
+                case "frame_origins": .value(call.list(flag.name) ?? [])
+                default: .value(text)
+                }
+            members.append((String(member), value))
         }
         guard !members.isEmpty else { return nil }
-        var json = JSONWriter()
-        json.object { portal in for (name, value) in members { portal.member(name, value) } }
-        return RawJSON(json.bytes[...])
+        return .object { portal in for (name, value) in members { portal.member(name, value) } }
     }
 
     /// The `data:` URL of a picture. Its first bytes decide the type; the server refuses other files.

@@ -69,8 +69,7 @@ enum ProfileFile {
 
     /// Replaces the file as a whole.
     static func write(_ profiles: [Profile]) throws(CommandError) {
-        var json = JSONWriter()
-        json.object { all in
+        let json = JSONWriter.document { all in
             for profile in profiles {
                 all.object(profile.name) {
                     $0.member("server", profile.server)
@@ -84,7 +83,7 @@ enum ProfileFile {
         let new = path + ".new-\(getpid())"
         let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw unwritable() }
-        let bytes = json.bytes + [10]
+        let bytes = json + [10]
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
         let isWritten = count == bytes.count && fsync(descriptor) == 0
         let cause = errno

@@ -66,7 +66,7 @@ private enum PublishCommand {
                     "The description of \(type) has no example: `herald event-types set \(type) --example JSON` sets one."
                     .printable(), exitCode: ExitCode.refused)
         }
-        try publish(call, client, type: type, data: RawJSON(example.bytes[...]))
+        try publish(call, client, type: type, data: example)
     }
 
     private static func description(of type: String, _ client: APIClient) throws(CommandError) -> JSONValue {
@@ -89,11 +89,10 @@ private enum PublishCommand {
     }
 
     private static func publish(
-        _ call: Invocation, _ client: APIClient, type: String, data: RawJSON?
+        _ call: Invocation, _ client: APIClient, type: String, data: (some JSONWritable)?
     ) throws(CommandError) {
         let wait = try call.number("wait", 1...60)
-        var json = JSONWriter()
-        json.object {
+        let body = JSONWriter.document {
             $0.member("type", type)
             $0.member("subject", ifPresent: call["subject"])
             $0.member("id", ifPresent: call["id"])
@@ -102,7 +101,7 @@ private enum PublishCommand {
             $0.member("data", ifPresent: data)
         }
         let answer = try client.send(
-            "POST", ["v1", "events"], query: [("dry_run", call.has("dry-run") ? "true" : nil)], body: json.bytes,
+            "POST", ["v1", "events"], query: [("dry_run", call.has("dry-run") ? "true" : nil)], body: body,
             headers: wait.map { [("Prefer", "wait=\($0)")] } ?? [])
         let listing = Listing(call)
         if listing.isJSON { return try listing.print(answer) }

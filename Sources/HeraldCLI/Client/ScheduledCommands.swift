@@ -35,11 +35,10 @@ extension Command {
         examples: ["herald events reschedule trial-42 --at 2026-12-27T09:00:00Z"],
         action: .run { call throws(CommandError) in
             guard let time = call["at"] else { throw CommandError(description: "--at TIME is required.") }
-            var json = JSONWriter()
-            json.object { $0.member("deliver_at", time) }
-            let answer = try APIClient(call).send("PATCH", ["v1", "events", call.arguments[0]], body: json.bytes)
-            let moved = answer.json.text("deliver_at")
-            try Listing(call).print(answer, "\(answer.json.text("id")) is published at \(moved)")
+            let body = JSONWriter.document { $0.member("deliver_at", time) }
+            try Listing.report(call, "PATCH", ["v1", "events", call.arguments[0]], body: body) {
+                "\($0.text("id")) is published at \($0.text("deliver_at"))"
+            }
         })
 
     static let cancel = Command(
@@ -47,7 +46,6 @@ extension Command {
         examples: ["herald events cancel trial-42"],
         action: .run { call throws(CommandError) in
             let id = call.arguments[0]
-            let answer = try APIClient(call).send("DELETE", ["v1", "events", id])
-            try Listing(call).print(answer, "\(id) is cancelled.")
+            try Listing.report(call, "DELETE", ["v1", "events", id]) { _ in "\(id) is cancelled." }
         })
 }

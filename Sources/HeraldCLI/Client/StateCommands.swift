@@ -8,7 +8,9 @@ extension Command {
                 name: "get", summary: "show the current state", flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     let answer = try APIClient(call).send("GET", ["v1", "app-state"])
-                    try StateCommands.print(call, answer, unknown: answer.json["state"]?.isNull == true)
+                    let isUnknown = answer.json["state"]?.isNull == true
+                    if isUnknown && !call.has("json") { return Output.message("No state has been set yet.\n") }
+                    try Listing(call).print(answer)
                 }),
             Command(
                 name: "set", summary: "set the state and publish app_state.changed",
@@ -26,8 +28,7 @@ extension Command {
             Command(
                 name: "get", summary: "show the status of a user", arguments: [user], flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    let answer = try APIClient(call).send("GET", ["v1", "auth", call.arguments[0]])
-                    try Listing(call).print(answer)
+                    try Listing.show(call, "GET", ["v1", "auth", call.arguments[0]])
                 }),
             Command(
                 name: "login", summary: "publish that a user has logged in", arguments: [user],
@@ -46,35 +47,24 @@ extension Command {
 }
 
 private enum StateCommands {
-    static func print(_ call: Invocation, _ answer: APIClient.Answer, unknown: Bool) throws(CommandError) {
-        let listing = Listing(call)
-        if unknown && !listing.isJSON { return Output.message("No state has been set yet.\n") }
-        try listing.print(answer)
-    }
-
     static func set(_ call: Invocation) throws(CommandError) {
         let text = call.arguments[0]
-        var json = JSONWriter()
-        if text.hasPrefix("{") || text.hasPrefix("\"") || text.hasPrefix("@") {
-            let state = try Input.json(text, "The state")
-            json.object { $0.member("state", state) }
-        } else {
-            json.object { $0.member("state", text) }
+        let isJSON = ["{", "\"", "@"].contains(where: text.hasPrefix)
+        let state = isJSON ? try Input.json(text, "The state") : nil
+        let body = JSONWriter.document {
+            if let state { $0.member("state", state) } else { $0.member("state", text) }
         }
-        let answer = try APIClient(call).send(
-            "PUT", ["v1", "app-state"], query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: json.bytes
+        try Listing.show(
+            call, "PUT", ["v1", "app-state"], query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: body
         )
-        try print(call, answer, unknown: false)
     }
 
     static func set(_ call: Invocation, status: String) throws(CommandError) {
         let user = try call["user"].map { text throws(CommandError) in try Input.json(text, "--user") }
-        var json = JSONWriter()
-        json.object {
+        let body = JSONWriter.document {
             $0.member("status", status)
             $0.member("user", ifPresent: user)
         }
-        let answer = try APIClient(call).send("PUT", ["v1", "auth", call.arguments[0]], body: json.bytes)
-        try Listing(call).print(answer)
+        try Listing.show(call, "PUT", ["v1", "auth", call.arguments[0]], body: body)
     }
 }

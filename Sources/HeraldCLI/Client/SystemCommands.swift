@@ -5,8 +5,8 @@ extension Command {
         name: "storage", summary: "show what the storage takes, its budgets, backups and removals",
         flags: Flags.client,
         action: .run { call throws(CommandError) in
-            try Listing(call).print(
-                try APIClient(call).send("GET", ["v1", "storage"]),
+            try Listing.show(
+                call, "GET", ["v1", "storage"],
                 named: [
                     "events": "events and other data", "free_bytes": "free bytes in the database",
                     "log_bytes": "bytes of the write-ahead log", "works": "storage works",

@@ -168,16 +168,14 @@ private final class Work {
 
     /// - Returns: `false` if the lease has ended.
     private func extend(_ lease: String) throws(CommandError) -> Bool {
-        var json = JSONWriter()
-        json.object { $0.member("lease", lease) }
-        guard case .refused(let problem) = try ask("extend", body: json.bytes) else { return true }
+        let body = JSONWriter.document { $0.member("lease", lease) }
+        guard case .refused(let problem) = try ask("extend", body: body) else { return true }
         say(problem.detail ?? problem.title)
         return problem.name != "lease-ended"
     }
 
     private func settle(_ lease: String, _ handled: [HandledEvent], returned: [String]) throws(CommandError) {
-        var json = JSONWriter()
-        json.object { body in
+        let body = JSONWriter.document { body in
             body.member("lease", lease)
             body.array("failed") { list in
                 for event in handled where event.status != 0 {
@@ -192,7 +190,7 @@ private final class Work {
         }
         var pause = Self.firstPause
         for attempt in 1... {
-            switch try ask("ack", body: json.bytes) {
+            switch try ask("ack", body: body) {
             case .answer: return
             // The server hands its events out again, also those that were handled.
             case .refused(let problem) where problem.name == "lease-ended": return say(problem.detail ?? problem.title)

@@ -45,11 +45,10 @@ private enum ConfigurationCommands {
             var resources: [String] = []
             var known: Set<String> = []
             for resource in try kind.current(client) {
-                var json = JSONWriter()
-                json.object { object in
-                    for (key, value) in kind.exported(resource) { object.member(key, RawJSON(value.bytes[...])) }
+                let json = JSONWriter.document { object in
+                    for (key, value) in kind.exported(resource) { object.member(key, value) }
                 }
-                let line = "\n    " + String(decoding: Output.oneLine(json: json.bytes), as: UTF8.self)
+                let line = "\n    " + String(decoding: Output.oneLine(json: json), as: UTF8.self)
                 // Delegates with one URL may differ in nothing but what a file does not have.
                 if known.insert(line).inserted || !kind.isShared { resources.append(line) }
             }

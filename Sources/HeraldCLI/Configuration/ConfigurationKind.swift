@@ -140,10 +140,10 @@ struct ConfigurationKind: Sendable {
 extension JSONValue {
     /// An object.
     static func made(_ body: (inout JSONObjectWriter) -> Void) throws(CommandError) -> JSONValue {
-        var json = JSONWriter()
-        json.object(body)
         do throws(JSONError) {
-            return try JSONDocument(parsing: json.bytes, limits: JSONLimits(depth: 80, values: 1_000_000)).root
+            return try JSONDocument(
+                parsing: JSONWriter.document(body), limits: JSONLimits(depth: 80, values: 1_000_000)
+            ).root
         } catch {
             throw CommandError(
                 description: "The configuration cannot be written as JSON: \(error).", exitCode: ExitCode.data)
@@ -164,8 +164,6 @@ extension JSONValue {
     }
 
     private static func quoted(_ text: String) -> String {
-        var json = JSONWriter()
-        json.string(text)
-        return String(decoding: json.bytes, as: UTF8.self)
+        String(decoding: RawJSON.value(text).bytes, as: UTF8.self)
     }
 }

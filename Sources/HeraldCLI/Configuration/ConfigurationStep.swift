@@ -114,26 +114,22 @@ struct ConfigurationStep {
     /// The settings of the file. Only a pull delegate has to name its kind.
     private var registration: [UInt8] {
         guard kind.name == ConfigurationKind.pulls.name else { return desired.bytes }
-        var json = JSONWriter()
-        json.object { object in
+        return JSONWriter.document { object in
             object.member("kind", DelegateKind.pull.rawValue)
             for (name, value) in desired.members { object.member(name, value) }
         }
-        return json.bytes
     }
 
     /// The differences; with PUT all settings, since it replaces them.
     private func body(over current: JSONValue?) -> [UInt8] {
         let isWhole = kind.method == "PUT"
         let (changed, different) = (isWhole ? kind.settings : differences, Set(differences))
-        var json = JSONWriter()
-        json.object { object in
+        return JSONWriter.document { object in
             for name in changed {
                 let value = different.contains(name) || current == nil ? desired[name] : current?[name]
-                if let value, !(isWhole && value.isNull) { object.member(name, RawJSON(value.bytes[...])) }
+                if let value, !(isWhole && value.isNull) { object.member(name, value) }
             }
         }
-        return json.bytes
     }
 
     /// - Parameters:
@@ -143,8 +139,7 @@ struct ConfigurationStep {
         let action = current == nil ? "create" : "change"
         let changed = current == nil ? [] : differences
         if call.has("json") {
-            var json = JSONWriter()
-            json.object {
+            let json = JSONWriter.document {
                 $0.member("action", action)
                 $0.member("kind", kind.name)
                 $0.member("key", key)
@@ -152,7 +147,7 @@ struct ConfigurationStep {
                 $0.member("settings", changed)
                 $0.member("secret", ifPresent: secret)
             }
-            return try Output.line(json: json.bytes)
+            return try Output.line(json: json)
         }
         let settings = changed.isEmpty ? "" : ": " + changed.joined(separator: ", ")
         let place = app.map { " of the app \($0)" } ?? ""

@@ -30,7 +30,7 @@ struct ConvoyServer: ForeignService {
                 object.member("type", type.text("name"))
                 object.member("description", type.text("description"))
                 if let schema = type["json_schema"], schema.kind == .object, schema.count > 0 {
-                    object.member("schema", RawJSON(schema.bytes[...]))
+                    object.member("schema", schema)
                 }
             }
             found.append((type.text("name"), described))
@@ -88,7 +88,7 @@ struct ConvoyServer: ForeignService {
         let authentication = endpoint["authentication"]
         let limit = Double(endpoint["rate_limit"]?.integer ?? 0)
         let seconds = Double(max(endpoint["rate_limit_duration"]?.integer ?? 0, 1))
-        let request = try JSONValue.made { object in
+        let request = RawJSON.object { object in
             object.member("body", "data")
             object.member("sign", [scheme(isAdvanced: endpoint["advanced_signatures"]?.bool == true)])
             if let basic = authentication?["basic_auth"], basic.kind == .object {
@@ -102,8 +102,7 @@ struct ConvoyServer: ForeignService {
         }
         return try JSONValue.made { object in
             object.member("url", endpoint.text("url"))
-            object.member(
-                "events", RawJSON((types.flatMap { $0.count > 0 ? $0.bytes : nil } ?? Array(#"["*"]"#.utf8))[...]))
+            if let types, types.count > 0 { object.member("events", types) } else { object.member("events", ["*"]) }
             object.member("description", endpoint.text("description"))
             object.object("metadata") { metadata in
                 metadata.member("convoy_subscription", subscription.text("uid"))
@@ -114,7 +113,7 @@ struct ConvoyServer: ForeignService {
             if let timeout = endpoint["http_timeout"]?.integer, (1...60).contains(timeout) {
                 object.member("timeout_seconds", timeout)
             }
-            object.member("request", RawJSON(request.bytes[...]))
+            object.member("request", request)
             if let secret { object.member("secret", secret.text("value")) }
             if let key = authentication?["api_key"], key.kind == .object, !key.text("header_name").isEmpty {
                 object.object("headers") { $0.member(key.text("header_name"), key.text("header_value")) }
@@ -127,15 +126,13 @@ struct ConvoyServer: ForeignService {
         let signature = project["config"]?["signature"]
         let version = signature?["versions"].map { Array($0.elements) }?.last
         let header = signature?.text("header") ?? ""
-        var json = JSONWriter()
-        json.object { object in
+        return .object { object in
             object.member("header", header.isEmpty ? "X-Convoy-Signature" : header)
             object.member("algorithm", version?.text("hash") == "SHA512" ? "hmac-sha512" : "hmac-sha256")
             object.member("encoding", version?.text("encoding") == "base64" ? "base64" : "hex")
             object.member("content", isAdvanced ? "{timestamp},{body}" : "{body}")
             object.member("value", isAdvanced ? "t={timestamp},v1={signature}" : "{signature}")
         }
-        return RawJSON(json.bytes[...])
     }
 
     private var path: [String] { ["projects", project.text("uid")] }

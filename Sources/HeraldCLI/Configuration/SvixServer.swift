@@ -54,7 +54,7 @@ struct SvixServer: ForeignService {
             let described = try JSONValue.made { object in
                 object.member("type", type.text("name"))
                 object.member("description", type.text("description"))
-                if let latest { object.member("schema", RawJSON(latest.bytes[...])) }
+                if let latest { object.member("schema", latest) }
             }
             found.append((type.text("name"), described))
         }
@@ -78,26 +78,29 @@ struct SvixServer: ForeignService {
             let types = (endpoint["filterTypes"] ?? endpoint["eventTypes"]).flatMap { $0.count == 0 ? nil : $0 }
             let settings = try JSONValue.made { object in
                 object.member("url", url)
-                object.member("events", RawJSON(types?.bytes[...] ?? Array(#"["*"]"#.utf8)[...]))
+                if let types { object.member("events", types) } else { object.member("events", ["*"]) }
                 // A message of Svix has channels, which are an attribute of its event.
                 if let channels = endpoint["channels"], channels.count > 0 {
-                    object.object("filter") { $0.member("channels", RawJSON(channels.bytes[...])) }
+                    object.object("filter") { $0.member("channels", channels) }
                 }
                 object.member("description", endpoint.text("description"))
                 // With its uid, an endpoint is found by the operations of Svix that Herald serves.
                 object.object("metadata") { pairs in
                     if let metadata = endpoint["metadata"] {
-                        for (key, value) in metadata.members { pairs.member(key, RawJSON(value.bytes[...])) }
+                        for (key, value) in metadata.members { pairs.member(key, value) }
                     }
                     if let uid = endpoint["uid"]?.string { pairs.member("svix_uid", uid) }
                 }
                 if let rate = endpoint["rateLimit"] ?? endpoint["throttleRate"], !rate.isNull {
-                    object.member("rate_limit", RawJSON(rate.bytes[...]))
+                    object.member("rate_limit", rate)
                 }
-                object.member("request", RawJSON(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)[...]))
+                object.object("request") {
+                    $0.member("body", "data")
+                    $0.member("sign", ["svix"])
+                }
                 object.member("secret", secret.hasPrefix("wh") ? secret : "whsec_" + secret)
                 if let values = headers["headers"], values.count > 0 {
-                    object.member("headers", RawJSON(values.bytes[...]))
+                    object.member("headers", values)
                 }
             }
             found.append(ForeignEndpoint(url: url, settings: settings, isDisabled: endpoint["disabled"]?.bool == true))

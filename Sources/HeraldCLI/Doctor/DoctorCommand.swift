@@ -43,8 +43,7 @@ extension Command {
 
 extension Report {
     fileprivate var json: String {
-        var json = JSONWriter()
-        json.object {
+        let json = JSONWriter.document {
             $0.member("failures", count(.failure))
             $0.member("warnings", count(.warning))
             $0.array("checks") { list in
@@ -58,6 +57,6 @@ extension Report {
                 }
             }
         }
-        return String(decoding: json.bytes, as: UTF8.self)
+        return String(decoding: json, as: UTF8.self)
     }
 }

@@ -33,8 +33,7 @@ struct OutboxEvent {
             form = .invalid("its data is not JSON: \(problem)")
             return
         }
-        var json = JSONWriter()
-        json.object {
+        let event = JSONWriter.document {
             $0.member("id", id)
             $0.member("type", type)
             $0.member("subject", ifPresent: text(.subject))
@@ -42,7 +41,7 @@ struct OutboxEvent {
             $0.member("deliver_at", ifPresent: text(.deliverAt))
             $0.member("data", ifPresent: texts[.data].map { RawJSON($0[...]) })
         }
-        form = .event(json.bytes)
+        form = .event(event)
     }
 
     private init(message text: [UInt8], id: String) {
@@ -68,14 +67,11 @@ struct OutboxEvent {
         var rest = text[(start + 1)...]
         if document["id"] != nil {
             // A member that is null is replaced, as it would be there twice.
-            var json = JSONWriter()
-            json.object { object in
+            let event = JSONWriter.document { object in
                 object.member("id", id)
-                for (name, value) in document.root.members where name != "id" {
-                    object.member(name, RawJSON(value.bytes[...]))
-                }
+                for (name, value) in document.root.members where name != "id" { object.member(name, value) }
             }
-            form = .event(json.bytes)
+            form = .event(event)
             return
         }
         if document.root.count > 0 { rest = [UInt8(ascii: ",")] + rest }

@@ -33,8 +33,7 @@ struct RefusedFile {
     }
 
     private static func line(_ entry: OutboxEntry, _ refusal: Refusal) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { object in
+        let json = JSONWriter.document { object in
             object.member("id", refusal.id)
             object.member("reason", refusal.reason)
             switch entry {
@@ -48,7 +47,7 @@ struct RefusedFile {
             case .message(_, let text): object.member("message", String(decoding: text, as: UTF8.self))
             }
         }
-        return json.bytes + [UInt8(ascii: "\n")]
+        return json + [UInt8(ascii: "\n")]
     }
 }
 

@@ -68,8 +68,7 @@ extension Settings {
     }
 
     fileprivate var json: String {
-        var json = JSONWriter()
-        json.object {
+        let json = JSONWriter.document {
             $0.member("file", file)
             $0.array("settings") { list in
                 for option in Option.all {
@@ -83,6 +82,6 @@ extension Settings {
                 }
             }
         }
-        return String(decoding: json.bytes, as: UTF8.self)
+        return String(decoding: json, as: UTF8.self)
     }
 }

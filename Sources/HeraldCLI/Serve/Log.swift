@@ -74,14 +74,13 @@ struct LogLine {
     func text(_ format: Log.Format) -> String {
         switch format {
         case .json:
-            var json = JSONWriter(capacity: 256)
-            json.object {
+            let json = JSONWriter.document {
                 $0.member("time", time)
                 $0.member("level", level.name)
                 $0.member("message", "\(message)")
                 for (key, value) in fields { $0.member(key, ifPresent: value) }
             }
-            return String(decoding: TerminalText.escaped(json.bytes), as: UTF8.self) + "\n"
+            return String(decoding: TerminalText.escaped(json), as: UTF8.self) + "\n"
         case .human:
             var line = "\(time)  \(level.name)  \(message)"
             for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
