@@ -24,22 +24,13 @@ extension Command {
 
 private enum AttemptsCommand {
     static func run(_ call: Invocation) throws(CommandError) {
-        let interruption = try Interruption()
+        let printer = LivePrinter<JSONValue>(
+            call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
+            row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })
         let delegate = try call["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, call) }
         let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
         let filters = [("delegate", delegate), ("event", event), ("outcome", call["outcome"])]
         var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])
-        var table = AttemptRow.table(.id("EVENT"), isLive: true).formed(call)
-        do throws(CommandError) {
-            try live.run { attempt throws(CommandError) in
-                try interruption.protect { () throws(CommandError) in
-                    if call.has("json") { return try Output.line(json: attempt.bytes) }
-                    try table.print([AttemptRow.cells(attempt, about: attempt.text("event"), isLive: true)])
-                }
-            }
-        } catch {
-            // A closed output is a normal end.
-            if !Output.isClosed { throw error }
-        }
+        try live.run { attempt throws(CommandError) in try printer.print([attempt]) }
     }
 }

@@ -54,7 +54,7 @@ private enum ListenCommand {
             if let flag = ["secret", "secret-file"].first(where: call.has) {
                 throw CommandError(description: "--\(flag) signs what is forwarded: --forward-to is missing.")
             }
-            let printer = EventPrinter(call, try Interruption())
+            let printer = try eventPrinter(call)
             return try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
                 try printer.print([event])
             }
@@ -62,11 +62,18 @@ private enum ListenCommand {
         let tally = ForwardingTally()
         let interruption = try Interruption { Output.message(tally.summary) }
         let forwarder = try Forwarder(call, tally)
-        let printer = ForwardingPrinter(call, interruption)
+        let table = Table("TIME", "EVENT", .text("TYPE"), "RESPONSE", "MS", .text("DETAIL"))
+        let printer = LivePrinter<Forwarder.Result>(call, interruption, table, row: { $0.row }, json: { $0.json })
         forwarder.introduce()
         try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
-            try printer.print(try forwarder.forward(event))
+            try printer.print([try forwarder.forward(event)])
         }
+    }
+
+    private static func eventPrinter(_ call: Invocation) throws(CommandError) -> LivePrinter<JSONValue> {
+        LivePrinter(
+            call, try Interruption(), EventRow.table,
+            row: { EventRow.cells($0, time: EventRow.clock($0.text("time"))) }, json: { $0.bytes })
     }
 
     static func tail(_ call: Invocation) throws(CommandError) {
@@ -74,7 +81,7 @@ private enum ListenCommand {
         if call["subject"]?.contains(",") == true {
             throw CommandError(description: "Events about a subject with a comma can't be followed, only listed.")
         }
-        let printer = EventPrinter(call, try Interruption())
+        let printer = try eventPrinter(call)
         let client = try APIClient(call)
         // The newest event of the log, so that there is no gap if no event matches.
         var newest: [JSONValue] = []
@@ -96,35 +103,6 @@ private enum ListenCommand {
         func list(_ flags: String...) -> String? { flags.compactMap(call.list).first?.joined(separator: ",") }
         let filters = [("events", list("events", "type")), ("subjects", list("subjects", "subject"))]
         var events = LiveEvents(client, filters: filters, after: place)
-        do throws(CommandError) {
-            try events.run(each)
-        } catch {
-            // A closed output is a normal end.
-            if !Output.isClosed { throw error }
-        }
-    }
-}
-
-/// Prints events as they arrive: rows for people, JSON for scripts.
-private final class EventPrinter {
-    private let isJSON: Bool
-    private let interruption: Interruption
-    private var table = EventRow.table
-
-    init(_ call: Invocation, _ interruption: Interruption) {
-        isJSON = call.has("json")
-        self.interruption = interruption
-    }
-
-    func print(_ events: [JSONValue]) throws(CommandError) {
-        guard !events.isEmpty else { return }
-        try interruption.protect { () throws(CommandError) in
-            guard isJSON else { return try table.print(events.map(row)) }
-            for event in events { try Output.line(json: event.bytes) }
-        }
-    }
-
-    private func row(_ event: JSONValue) -> [Table.Cell] {
-        EventRow.cells(event, time: EventRow.clock(event.text("time")))
+        try events.run(each)
     }
 }

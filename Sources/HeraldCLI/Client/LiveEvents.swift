@@ -42,6 +42,15 @@ struct LiveEvents {
     /// Calls `each` for each event, until the output is closed. While it runs, the server waits.
     /// - Throws: errors of `each`; an error if the server refuses or was never reached.
     mutating func run(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) {
+        do throws(CommandError) {
+            try listenAgain(each)
+        } catch {
+            // A closed output is a normal end.
+            if !Output.isClosed { throw error }
+        }
+    }
+
+    private mutating func listenAgain(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) {
         while let problem = try listen(each) {
             if state == .listening {
                 let what = problem.hasSuffix(".") ? problem : problem + "."
