@@ -11,7 +11,7 @@ extension Doctor {
     mutating func checkDatabase(in folder: String) {
         do throws(StoreError) {
             keys = try FolderCheck(folder: folder, sealer: sealer).keys
-            add(.ok("database", "a server can start with \(folder)"))
+            ok("database", "a server can start with \(folder)")
         } catch {
             add(error)
         }
@@ -21,7 +21,7 @@ extension Doctor {
         do throws(StoreError) {
             let found = try PostgresCheck(url: url, sealer: sealer)
             keys = found.keys
-            add(.ok("database", "a server can start with \(found.label)"))
+            ok("database", "a server can start with \(found.label)")
             let range = found.clockOffset
             let offset = range.contains(0) ? 0 : range.lowerBound > 0 ? range.lowerBound : range.upperBound
             addClock(offset: offset, comparedWith: "the clock of the database")
@@ -31,7 +31,7 @@ extension Doctor {
     }
 
     private mutating func add(_ error: StoreError) {
-        add(.failure("database", error.description, advice(on: error)))
+        fail("database", error.description, advice(on: error))
     }
 
     /// The description says what is wrong, and mostly also what is right.

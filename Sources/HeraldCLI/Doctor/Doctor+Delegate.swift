@@ -16,9 +16,9 @@ extension Doctor {
     mutating func checkNameServers() {
         let (answer, milliseconds) = Self.lookUp("herald-doctor.invalid")
         if case .unavailable(let reason) = answer {
-            return add(.warning("names", "the name servers do not respond: \(reason)", Self.adviceOnNameServers))
+            return warn("names", "the name servers do not respond: \(reason)", Self.adviceOnNameServers)
         }
-        add(.ok("names", "the name servers respond after \(milliseconds) ms"))
+        ok("names", "the name servers respond after \(milliseconds) ms")
     }
 
     private static var adviceOnNameServers: String {
@@ -47,14 +47,14 @@ extension Doctor {
         do throws(CallbackURLError) {
             url = try CallbackURL(text)
         } catch {
-            return add(.failure("url", "it \(error)", "write it as https://host/path, without a user or a fragment"))
+            return fail("url", "it \(error)", "write it as https://host/path, without a user or a fragment")
         }
         let isHere = LoopbackRule(settings).isPossible && keys?.isEmpty ?? true
         let guardian = Server.addressGuard(settings, port: settings.listen.port) { isHere }
         if url.address == nil, case .refused(let rule) = guardian.authorize(url) {
-            return add(.failure("url", "callbacks must not reach \(url.host): \(rule)", Self.advice(on: rule, url)))
+            return fail("url", "callbacks must not reach \(url.host): \(rule)", Self.advice(on: rule, url))
         }
-        add(.ok("url", url.text))
+        ok("url", url.text)
         guard let addresses = addresses(of: url) else { return }
         var allowed: [IPAddress] = []
         for address in addresses {
@@ -68,7 +68,7 @@ extension Doctor {
             }
         }
         guard !allowed.isEmpty else { return }
-        add(.ok("guard", "callbacks may reach \(allowed.map(\.description).joined(separator: ", "))"))
+        ok("guard", "callbacks may reach \(allowed.map(\.description).joined(separator: ", "))")
         request(url, allowed)
     }
 
@@ -79,15 +79,14 @@ extension Doctor {
         switch answer {
         case .addresses(let addresses):
             let list = addresses.map(\.description).joined(separator: ", ")
-            add(.ok("names", "\(url.host) is \(list), after \(milliseconds) ms"))
+            ok("names", "\(url.host) is \(list), after \(milliseconds) ms")
             return addresses
         case .failed(let reason):
-            add(
-                .failure(
-                    "names", "\(url.host) has no address: \(reason)",
-                    "correct the name in the URL, or add its address to the DNS or to /etc/hosts"))
+            fail(
+                "names", "\(url.host) has no address: \(reason)",
+                "correct the name in the URL, or add its address to the DNS or to /etc/hosts")
         case .unavailable(let reason):
-            add(.failure("names", "\(url.host) cannot be resolved: \(reason)", Self.adviceOnNameServers))
+            fail("names", "\(url.host) cannot be resolved: \(reason)", Self.adviceOnNameServers)
         }
         return nil
     }
@@ -118,8 +117,8 @@ extension Doctor {
             let (begin, sent) = (clock.monotonic(), clock.wall())
             do throws(HTTPClientError) {
                 let response = try HTTPClient(configuration).send(request)
-                add(.ok("connection", "\(address) accepts connections to port \(url.port)"))
-                if url.scheme == .https { add(.ok("certificate", "is valid for \(url.host)")) }
+                ok("connection", "\(address) accepts connections to port \(url.port)")
+                if url.scheme == .https { ok("certificate", "is valid for \(url.host)") }
                 let milliseconds = (clock.monotonic() - begin) / 1_000_000
                 add(Self.finding(response, milliseconds))
                 compareClock(response, sent: sent, received: clock.wall(), url.host)

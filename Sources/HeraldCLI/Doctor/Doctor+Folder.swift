@@ -18,22 +18,21 @@ extension Doctor {
             return nil
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
-            add(.failure("folder", "\(path) is not a folder", "remove or rename it, or choose another one with --data"))
+            fail("folder", "\(path) is not a folder", "remove or rename it, or choose another one with --data")
             return nil
         }
         guard checkAccess(path, status) else { return nil }
         let holder = SQLiteStore.holder(ofFolder: path)
         if let holder {
             if HealthCheck.isServed(settings) {
-                add(.ok("folder", "\(path) is open in a Herald server, \(holder)"))
+                ok("folder", "\(path) is open in a Herald server, \(holder)")
             } else {
-                add(
-                    .failure(
-                        "folder", "\(path) is in use by \(holder), which does not serve \(settings.listen)",
-                        "stop that process, or choose another folder with --data"))
+                fail(
+                    "folder", "\(path) is in use by \(holder), which does not serve \(settings.listen)",
+                    "stop that process, or choose another folder with --data")
             }
         } else {
-            add(.ok("folder", "\(path) can be written"))
+            ok("folder", "\(path) can be written")
         }
         checkDatabase(in: path)
         checkDisk(path)
@@ -43,23 +42,20 @@ extension Doctor {
     private mutating func checkMissing(_ path: String, _ code: Int32) {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard code == ENOENT else {
-            return add(
-                .failure(
-                    "folder", "\(path): \(String(cString: strerror(code)))",
-                    "let the user of the server reach it, or choose another folder with --data"))
+            return fail(
+                "folder", "\(path): \(String(cString: strerror(code)))",
+                "let the user of the server reach it, or choose another folder with --data")
         }
         var status = stat()
         guard stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            return add(
-                .failure("folder", "\(path) cannot be created, because \(folder) is missing", "mkdir -p \(folder)"))
+            return fail("folder", "\(path) cannot be created, because \(folder) is missing", "mkdir -p \(folder)")
         }
         guard access(folder, W_OK | X_OK) == 0 else {
-            return add(
-                .failure(
-                    "folder", "\(path) cannot be created in \(folder): \(String(cString: strerror(errno)))",
-                    "create it for the user of the server: install -d -m 700 -o \(Self.user(geteuid())) \(path)"))
+            return fail(
+                "folder", "\(path) cannot be created in \(folder): \(String(cString: strerror(errno)))",
+                "create it for the user of the server: install -d -m 700 -o \(Self.user(geteuid())) \(path)")
         }
-        add(.ok("folder", "\(path) will be created"))
+        ok("folder", "\(path) will be created")
         checkDisk(folder)
     }
 
@@ -71,18 +67,17 @@ extension Doctor {
                 errno == EROFS
                 ? "mount the file system for writing, or choose another folder with --data"
                 : "chown -R \(Self.user(geteuid())) \(path)"
-            add(.failure("folder", "\(path) cannot be written: \(reason)", advice))
+            fail("folder", "\(path) cannot be written: \(reason)", advice)
             return false
         }
         if status.st_uid != geteuid() {
             let (owner, own) = (Self.user(status.st_uid), Self.user(geteuid()))
-            add(
-                .warning(
-                    "folder", "\(path) belongs to \(owner), and this command runs as \(own)",
-                    "run the server and this command as \(owner), or: chown -R \(own) \(path)"))
+            warn(
+                "folder", "\(path) belongs to \(owner), and this command runs as \(own)",
+                "run the server and this command as \(owner), or: chown -R \(own) \(path)")
         }
         if status.st_mode & (S_IRWXG | S_IRWXO) != 0 {
-            add(.warning("folder", "other users can enter \(path), which has all events", "chmod 700 \(path)"))
+            warn("folder", "other users can enter \(path), which has all events", "chmod 700 \(path)")
         }
         return true
     }
@@ -102,33 +97,29 @@ extension Doctor {
     private mutating func checkFileSystem(_ folder: String) {
         guard let type = FileSystem.type(of: folder) else { return }
         if FileSystem.inMemory.contains(type) {
-            add(
-                .warning(
-                    "disk", "\(folder) is in memory (\(type)): a restart of the machine loses all events",
-                    "choose a folder on a disk with --data"))
+            warn(
+                "disk", "\(folder) is in memory (\(type)): a restart of the machine loses all events",
+                "choose a folder on a disk with --data")
         } else if FileSystem.remote.contains(type) {
-            add(
-                .warning(
-                    "disk", "\(folder) is on a network file system (\(type)), which may lose locks and flushes",
-                    "choose a folder on a local disk with --data, or a database with --store"))
+            warn(
+                "disk", "\(folder) is on a network file system (\(type)), which may lose locks and flushes",
+                "choose a folder on a local disk with --data, or a database with --store")
         }
     }
 
     private mutating func checkSpace(_ folder: String) {
         var system = statvfs()
         guard statvfs(folder, &system) == 0 else {
-            return add(
-                .failure("disk", "\(folder): \(String(cString: strerror(errno)))", "choose another folder with --data"))
+            return fail("disk", "\(folder): \(String(cString: strerror(errno)))", "choose another folder with --data")
         }
         let free = UInt64(system.f_bavail) * UInt64(system.f_frsize)
         func text(_ bytes: UInt64) -> String {
             bytes >= 10 << 30 ? "\(bytes >> 30)GiB" : "\(bytes / Self.mebibyte)MiB"
         }
         guard free >= Self.leastFree else {
-            return add(
-                .failure(
-                    "disk", "\(text(free)) are free on the disk of \(folder)",
-                    "free some space, or choose a folder on another disk with --data"))
+            return fail(
+                "disk", "\(text(free)) are free on the disk of \(folder)",
+                "free some space, or choose a folder on another disk with --data")
         }
         let used = ["herald.db", "herald.db-wal"].reduce(UInt64(0)) { sum, name in
             var status = stat()
@@ -141,12 +132,11 @@ extension Doctor {
             // Nine tenths, of which a sixth is for attempts.
             let fitting = (free + used) / 10 * 9 / Self.mebibyte
             let sizes = "--retention-size \(fitting / 6 * 5)MiB --retention-attempts-size \(fitting / 6)MiB"
-            return add(
-                .warning(
-                    "disk", "\(text(free)) are free, less than the retention may take: the disk can become full",
-                    "set \(sizes), or choose a larger disk with --data"))
+            return warn(
+                "disk", "\(text(free)) are free, less than the retention may take: the disk can become full",
+                "set \(sizes), or choose a larger disk with --data")
         }
-        add(.ok("disk", "\(text(free)) are free; the retention takes \(text(UInt64(events + attempts))) at most"))
+        ok("disk", "\(text(free)) are free; the retention takes \(text(UInt64(events + attempts))) at most")
     }
 
     /// The time that a publication waits for the disk.
@@ -156,17 +146,15 @@ extension Doctor {
             let middle = times[times.count / 2]
             let text = "a flush takes \(middle / 1_000_000).\(middle / 100_000 % 10) ms"
             if middle > 50_000_000 {
-                return add(
-                    .warning(
-                        "disk", text + ": each publication waits for it",
-                        "choose a folder on a faster disk with --data, such as a local SSD"))
+                return warn(
+                    "disk", text + ": each publication waits for it",
+                    "choose a folder on a faster disk with --data, such as a local SSD")
             }
-            add(.ok("disk", text))
+            ok("disk", text)
         } catch {
-            add(
-                .failure(
-                    "disk", "a file in \(folder) cannot be written and flushed: \(error)",
-                    "repair the disk, or choose a folder on another one with --data"))
+            fail(
+                "disk", "a file in \(folder) cannot be written and flushed: \(error)",
+                "repair the disk, or choose a folder on another one with --data")
         }
     }
 

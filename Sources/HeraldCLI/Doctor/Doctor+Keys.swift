@@ -9,12 +9,11 @@ extension Doctor {
     mutating func checkKeys() {
         if let key = settings.adminKey {
             if KeyStrength.isWeak(key) {
-                add(
-                    .warning(
-                        "keys", "the admin key can be guessed",
-                        "replace it with a random one, as `openssl rand -base64 32` prints it"))
+                warn(
+                    "keys", "the admin key can be guessed",
+                    "replace it with a random one, as `openssl rand -base64 32` prints it")
             } else {
-                add(.ok("keys", "the admin key is a setting"))
+                ok("keys", "the admin key is a setting")
             }
         } else if settings.given.keys.contains(where: { $0.hasPrefix("admin-key") }) {
             // The error of the setting says what is wrong with it.
@@ -22,24 +21,22 @@ extension Doctor {
             checkStored(keys)
         } else if settings.needsKey {
             if settings.store == nil {
-                add(.ok("keys", "without a key in the database, the server creates one at its start"))
+                ok("keys", "without a key in the database, the server creates one at its start")
             } else if keys != nil {
-                add(
-                    .failure(
-                        "keys", "no key is in the database: a server on \(settings.listen) starts on a terminal only",
-                        Self.adviceOnAdminKey))
+                fail(
+                    "keys", "no key is in the database: a server on \(settings.listen) starts on a terminal only",
+                    Self.adviceOnAdminKey)
             }
         } else if !settings.listen.isLoopback {
-            add(
-                .warning(
-                    "keys", "without a key, every client that reaches \(settings.listen) has full access",
-                    "\(Self.adviceOnAdminKey), and remove --allow-anonymous"))
+            warn(
+                "keys", "without a key, every client that reaches \(settings.listen) has full access",
+                "\(Self.adviceOnAdminKey), and remove --allow-anonymous")
         } else {
-            add(.ok("keys", "without a key in the database, all users of this machine have access"))
+            ok("keys", "without a key in the database, all users of this machine have access")
         }
         let file = settings.data + "/admin-key"
         if settings.store == nil, access(file, F_OK) == 0 {
-            add(.warning("keys", "\(file) still has the first admin key", "note the key elsewhere, then: rm \(file)"))
+            warn("keys", "\(file) still has the first admin key", "note the key elsewhere, then: rm \(file)")
         }
     }
 
@@ -50,16 +47,11 @@ extension Doctor {
         let now = Clock.system.wall()
         let valid = keys.filter { $0.isValid(at: now) }
         if valid.isEmpty {
-            add(
-                .failure(
-                    "keys", "all keys in the database have expired: every request is refused", Self.adviceOnAdminKey))
+            fail("keys", "all keys in the database have expired: every request is refused", Self.adviceOnAdminKey)
         } else if !valid.contains(where: { $0.scopes.contains(.admin) }) {
-            add(
-                .warning(
-                    "keys", "no valid key in the database has the scope admin: no keys can be made",
-                    Self.adviceOnAdminKey))
+            warn("keys", "no valid key in the database has the scope admin: no keys can be made", Self.adviceOnAdminKey)
         } else {
-            add(.ok("keys", "valid keys in the database: \(valid.count)"))
+            ok("keys", "valid keys in the database: \(valid.count)")
         }
     }
 
@@ -69,12 +61,12 @@ extension Doctor {
 
     mutating func checkTLS() {
         guard let files = settings.tls else {
-            return add(.ok("tls", "plain HTTP: no certificate is set"))
+            return ok("tls", "plain HTTP: no certificate is set")
         }
         do throws(TLSFilesError) {
             checkTime(try files.load())
         } catch {
-            add(.failure("tls", error.description, error.advice(files)))
+            fail("tls", error.description, error.advice(files))
         }
     }
 
@@ -84,21 +76,20 @@ extension Doctor {
         let renewal = "renew it, and send HUP to a running server"
         if certificate.activation > now {
             let start = Timestamp(milliseconds: certificate.activation * 1000).description
-            add(.failure("tls", "the certificate is valid from \(start) on", "use another one, or set the clock"))
+            fail("tls", "the certificate is valid from \(start) on", "use another one, or set the clock")
         } else if certificate.expiration <= now {
-            add(.failure("tls", "the certificate expired at \(end)", renewal))
+            fail("tls", "the certificate expired at \(end)", renewal)
         } else if certificate.expiration - now < 14 * Self.day {
-            add(.warning("tls", "the certificate expires at \(end)", renewal))
+            warn("tls", "the certificate expires at \(end)", renewal)
         } else {
-            add(.ok("tls", "the key belongs to the certificate, which is valid until \(end)"))
+            ok("tls", "the key belongs to the certificate, which is valid until \(end)")
         }
         let missing = (settings.allowedHosts ?? []).filter { !certificate.covers(Self.bare($0)) }
         if !missing.isEmpty {
             let names = missing.joined(separator: ",")
-            add(
-                .warning(
-                    "tls", "the certificate is not for \(names), which --allowed-hosts has",
-                    "use a certificate for these names, too, or remove them from --allowed-hosts"))
+            warn(
+                "tls", "the certificate is not for \(names), which --allowed-hosts has",
+                "use a certificate for these names, too, or remove them from --allowed-hosts")
         }
     }
 

@@ -26,24 +26,25 @@ struct Doctor {
     }
 
     mutating func add(_ finding: Finding) { report.add(finding) }
+    mutating func ok(_ check: String, _ text: String) { add(.ok(check, text)) }
+    mutating func warn(_ check: String, _ text: String, _ advice: String) { add(.warning(check, text, advice)) }
+    mutating func fail(_ check: String, _ text: String, _ advice: String) { add(.failure(check, text, advice)) }
 
     // MARK: Settings
 
     private mutating func checkSettings() {
         for mistake in settings.mistakes {
-            add(.failure("settings", mistake.description, mistake.advice))
+            fail("settings", mistake.description, mistake.advice)
         }
         for variable in settings.unknownVariables {
             let nearest = Suggestion.nearest(variable, Option.all.map(\.variable))
-            add(
-                .warning(
-                    "settings", "the variable \(variable) is no setting, and ignored",
-                    nearest.map { "rename it to \($0), or remove it" }
-                        ?? "remove it; `herald config` lists all settings"))
+            warn(
+                "settings", "the variable \(variable) is no setting, and ignored",
+                nearest.map { "rename it to \($0), or remove it" } ?? "remove it; `herald config` lists all settings")
         }
         guard settings.mistakes.isEmpty, settings.unknownVariables.isEmpty else { return }
         let file = settings.file.map { " of \($0), flags and variables" } ?? ""
-        add(.ok("settings", "\(settings.given.count) are given\(file); `herald config` prints all"))
+        ok("settings", "\(settings.given.count) are given\(file); `herald config` prints all")
     }
 
     // MARK: The store
@@ -62,11 +63,10 @@ struct Doctor {
         let advice = "set the clock that is wrong: `timedatectl set-ntp true` or chrony keeps it right"
         if seconds >= 240 {
             // Of Standard Webhooks.
-            return add(
-                .failure("clock", text + "; receivers refuse signatures that are 300 s old or in the future", advice))
+            return fail("clock", text + "; receivers refuse signatures that are 300 s old or in the future", advice)
         }
-        if seconds >= 5 { return add(.warning("clock", text, advice)) }
-        add(.ok("clock", "equals \(other) within 5 s"))
+        if seconds >= 5 { return warn("clock", text, advice) }
+        ok("clock", "equals \(other) within 5 s")
     }
 
     // MARK: The port
@@ -76,34 +76,31 @@ struct Doctor {
         let listen = settings.listen
         do throws(HTTPServerError) {
             try HTTPServer.checkListening(host: listen.host, port: listen.port)
-            add(.ok("port", listen.port == 0 ? "the system chooses one" : "\(listen) is free"))
+            ok("port", listen.port == 0 ? "the system chooses one" : "\(listen) is free")
         } catch {
             guard case .cannotListen(_, _, let reason) = error else {
-                return add(.failure("port", error.description, "name an address of this machine with --listen"))
+                return fail("port", error.description, "name an address of this machine with --listen")
             }
             switch reason.code {
             case EADDRINUSE where HealthCheck.isServed(settings):
                 if isRunning || settings.store != nil {
-                    return add(.ok("port", "a Herald server listens on \(listen)"))
+                    return ok("port", "a Herald server listens on \(listen)")
                 }
-                add(
-                    .failure(
-                        "port", "another Herald server, with another data folder, listens on \(listen)",
-                        "choose another port with --listen, or stop that server"))
+                fail(
+                    "port", "another Herald server, with another data folder, listens on \(listen)",
+                    "choose another port with --listen, or stop that server")
             case EADDRINUSE:
-                add(
-                    .failure(
-                        "port", "another program listens on \(listen)",
-                        "choose another port with --listen, or end that program: "
-                            + "`ss -ltnp 'sport = :\(listen.port)'` shows it"))
+                fail(
+                    "port", "another program listens on \(listen)",
+                    "choose another port with --listen, or end that program: "
+                        + "`ss -ltnp 'sport = :\(listen.port)'` shows it")
             case EACCES:
-                add(
-                    .failure(
-                        "port", "\(listen) is reserved for root",
-                        "choose a port from 1024 on with --listen, or set AmbientCapabilities=CAP_NET_BIND_SERVICE in "
-                            + "the unit of systemd"))
+                fail(
+                    "port", "\(listen) is reserved for root",
+                    "choose a port from 1024 on with --listen, or set AmbientCapabilities=CAP_NET_BIND_SERVICE in "
+                        + "the unit of systemd")
             default:
-                add(.failure("port", error.description, "name an address of this machine with --listen: `ip address`"))
+                fail("port", error.description, "name an address of this machine with --listen: `ip address`")
             }
         }
     }
@@ -125,18 +122,17 @@ struct Doctor {
         func text(_ bytes: Int) -> String { "\(bytes >> 20)MiB" }
         if let wanted = settings.memory, wanted > most {
             let fitting = max(MemoryPlan.minimum, MemoryLimit.found())
-            return add(
-                .failure(
-                    "memory",
-                    "--memory is \(text(wanted)), but the \(place) has \(text(most)): the system would kill "
-                        + "the server", "set --memory \(text(fitting)), or give it more memory"))
+            return fail(
+                "memory",
+                "--memory is \(text(wanted)), but the \(place) has \(text(most)): the system would kill "
+                    + "the server", "set --memory \(text(fitting)), or give it more memory")
         }
         do throws(CommandError) {
             let plan = try MemoryPlan(settings)
             let size = text(plan.total)
-            add(.ok("memory", plan.isScarce ? "\(size): caches and queues are smaller than with 1GiB" : size))
+            ok("memory", plan.isScarce ? "\(size): caches and queues are smaller than with 1GiB" : size)
         } catch {
-            add(.failure("memory", error.description, "raise the limit of the \(place) to at least 48MiB"))
+            fail("memory", error.description, "raise the limit of the \(place) to at least 48MiB")
         }
     }
 
@@ -144,7 +140,7 @@ struct Doctor {
 
     private mutating func checkLibraries() {
         let libraries = Library.all
-        add(.ok("libraries", libraries.map { "\($0.name) \($0.version)" }.joined(separator: ", ")))
+        ok("libraries", libraries.map { "\($0.name) \($0.version)" }.joined(separator: ", "))
         for (library, fault) in LibraryFault.found(in: libraries) {
             let text = "\(library.name): \(fault.what); \(fault.source)"
             add(
