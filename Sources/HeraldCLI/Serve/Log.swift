@@ -8,27 +8,12 @@ import Synchronization
 struct Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
-    enum Level: Int, Sendable {
+    enum Level: Int, CaseIterable, Sendable {
         case debug, info, warning, error
 
-        init?(_ text: String) {
-            switch text {
-            case "debug": self = .debug
-            case "info": self = .info
-            case "warning": self = .warning
-            case "error": self = .error
-            default: return nil
-            }
-        }
+        var name: String { "\(self)" }
 
-        var name: String {
-            switch self {
-            case .debug: "debug"
-            case .info: "info"
-            case .warning: "warning"
-            case .error: "error"
-            }
-        }
+        static func named(_ name: String) -> Level? { allCases.first { $0.name == name } }
     }
 
     private let thread: LogThread

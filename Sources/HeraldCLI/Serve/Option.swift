@@ -331,7 +331,7 @@ extension Option {
             name: "log-level", placeholder: "LEVEL", defaultText: standard.logLevel.name,
             help: "The lowest level that is logged: debug, info, warning or error."
         ) { text, settings throws(Disallowed) in
-            guard let level = Log.Level(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
+            guard let level = Log.Level.named(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
             settings.logLevel = level
         },
     ]
