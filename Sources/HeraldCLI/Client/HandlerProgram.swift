@@ -41,7 +41,7 @@ struct HandlerProgram: Sendable {
             return failed("no temporary file: \(String(cString: strerror(errno)))")
         }
         defer { for file in [source, errors] { close(file) } }
-        guard Self.write(input, to: source), lseek(source, 0, SEEK_SET) == 0 else {
+        guard Output.write(input, to: source), lseek(source, 0, SEEK_SET) == 0 else {
             return failed("the event could not be written: \(String(cString: strerror(errno)))")
         }
         var process = pid_t()
@@ -100,17 +100,6 @@ struct HandlerProgram: Sendable {
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)
         unlink(path)
         return file
-    }
-
-    private static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
     }
 
     /// The last 64 KiB of a file.

@@ -83,9 +83,7 @@ enum ProfileFile {
         let new = path + ".new-\(getpid())"
         let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw unwritable() }
-        let bytes = json + [10]
-        let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        let isWritten = count == bytes.count && fsync(descriptor) == 0
+        let isWritten = Output.write(json + [10], to: descriptor) && fsync(descriptor) == 0
         let cause = errno
         close(descriptor)
         guard isWritten, rename(new, path) == 0 else {

@@ -31,17 +31,22 @@ enum Output {
     }
 
     static func write(_ bytes: [UInt8]) throws(CommandError) {
+        guard !write(bytes, to: 1) else { return }
+        // A closed reader, as with `| head`, is not an error.
+        let problem = errno == EPIPE ? "" : "The output cannot be written: \(String(cString: strerror(errno)))."
+        throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
+    }
+
+    /// - Returns: whether all bytes are written; otherwise `errno` has the cause.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(1, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                // A closed reader, as with `| head`, is not an error.
-                let problem = errno == EPIPE ? "" : "The output cannot be written: \(String(cString: strerror(errno)))."
-                throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
-            }
+            guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
+        return true
     }
 
     /// To standard error, without characters that control a terminal; errors are ignored.

@@ -22,13 +22,7 @@ struct RefusedFile {
     func append(_ events: [(entry: OutboxEntry, refusal: Refusal)]) throws(CommandError) {
         var bytes: [UInt8] = []
         for (entry, refusal) in events { bytes += Self.line(entry, refusal) }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Self.failure(path, ExitCode.inputOutput) }
-            rest = rest.dropFirst(count)
-        }
+        guard Output.write(bytes, to: file) else { throw Self.failure(path, ExitCode.inputOutput) }
         if fdatasync(file) != 0, errno != EINVAL { throw Self.failure(path, ExitCode.inputOutput) }
     }
 

@@ -1,4 +1,3 @@
-import Glibc
 import HeraldCrypto
 import HeraldReceiver
 
@@ -20,16 +19,8 @@ struct ReceiverPrinter: Sendable {
 
     /// One call for the whole text, so that outputs are not mixed.
     static func write(_ text: String) {
-        var text = text + "\n"
-        text.withUTF8 { bytes in
-            var sent = 0
-            while sent < bytes.count {
-                let count = Glibc.write(1, bytes.baseAddress.map { $0 + sent }, bytes.count - sent)
-                // A closed output is no reason to stop responding.
-                if count <= 0 { return }
-                sent += count
-            }
-        }
+        // A closed output is no reason to stop responding.
+        _ = Output.write(Array((text + "\n").utf8), to: 1)
     }
 
     private func brief(_ request: ReceivedRequest, _ verdict: SchemeVerdict?) -> String {

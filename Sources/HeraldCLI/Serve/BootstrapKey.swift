@@ -64,10 +64,8 @@ struct BootstrapKey {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw unwritable(path) }
         defer { close(descriptor) }
-        let line = Array((text + "\n").utf8)
-        guard Glibc.write(descriptor, line, line.count) == line.count, fsync(descriptor) == 0 else {
-            throw unwritable(path)
-        }
+        let isWritten = Output.write(Array((text + "\n").utf8), to: descriptor) && fsync(descriptor) == 0
+        guard isWritten else { throw unwritable(path) }
     }
 
     private static func unwritable(_ path: String) -> CommandError {
