@@ -6,16 +6,15 @@ extension Option {
     static let traces: [Option] =
         [
             Option(
-                name: "otel-exporter-otlp-endpoint", placeholder: "URL", defaultText: "none: no traces",
-                help: "Export traces to this collector, below /v1/traces, such as http://127.0.0.1:4318."
+                "otel-exporter-otlp-endpoint", "URL", "none: no traces",
+                "Export traces to this collector, below /v1/traces, such as http://127.0.0.1:4318."
             ) { text, settings throws(Disallowed) in
                 let url = try collector(text)
                 settings.traces.endpoint = url + (url.hasSuffix("/") ? "" : "/") + "v1/traces"
             },
-            Option(
-                name: "otel-exporter-otlp-traces-endpoint", placeholder: "URL", defaultText: "none",
-                help: "Export traces to this URL, as it is."
-            ) { text, settings throws(Disallowed) in settings.traces.tracesEndpoint = try collector(text) },
+            Option("otel-exporter-otlp-traces-endpoint", "URL", "none", "Export traces to this URL, as it is.") {
+                text, settings throws(Disallowed) in settings.traces.tracesEndpoint = try collector(text)
+            },
         ]
         + forBoth("headers", "LIST", "none", "Headers of the exports: api-key=secret,tenant=a, percent-encoded.", true)
     {
@@ -33,16 +32,14 @@ extension Option {
                 throw Disallowed(allowed: "http/protobuf, which collectors receive on port 4318")
             }
         } + [
-            Option(
-                name: "otel-traces-exporter", placeholder: "otlp|none", defaultText: "otlp",
-                help: "none: no traces."
-            ) { text, settings throws(Disallowed) in
+            Option("otel-traces-exporter", "otlp|none", "otlp", "none: no traces.") {
+                text, settings throws(Disallowed) in
                 guard ["otlp", "none"].contains(text) else { throw Disallowed(allowed: "otlp or none") }
                 settings.traces.hasExporter = text == "otlp"
             },
             Option(
-                name: "otel-traces-sampler", placeholder: "NAME", defaultText: "parentbased_always_on",
-                help: "Which traces are recorded: \(Sampler.names.joined(separator: ", "))."
+                "otel-traces-sampler", "NAME", "parentbased_always_on",
+                "Which traces are recorded: \(Sampler.names.joined(separator: ", "))."
             ) { text, settings throws(Disallowed) in
                 guard Sampler.names.contains(text) else {
                     throw Disallowed(allowed: "one of \(Sampler.names.joined(separator: ", "))")
@@ -50,27 +47,26 @@ extension Option {
                 settings.traces.sampler = text
             },
             Option(
-                name: "otel-traces-sampler-arg", placeholder: "NUMBER", defaultText: "1",
-                help: "The part of the traces that a sampler with a ratio records, 0 to 1."
+                "otel-traces-sampler-arg", "NUMBER", "1",
+                "The part of the traces that a sampler with a ratio records, 0 to 1."
             ) { text, settings throws(Disallowed) in
                 guard let ratio = Double(text), (0...1).contains(ratio) else {
                     throw Disallowed(allowed: "a number from 0 to 1, such as 0.1")
                 }
                 settings.traces.ratio = ratio
             },
+            Option("otel-service-name", "NAME", "herald", "The name of this service in traces.") {
+                text, settings throws(Disallowed) in settings.traces.serviceName = text
+            },
             Option(
-                name: "otel-service-name", placeholder: "NAME", defaultText: "herald",
-                help: "The name of this service in traces."
-            ) { text, settings throws(Disallowed) in settings.traces.serviceName = text },
-            Option(
-                name: "otel-resource-attributes", placeholder: "LIST", defaultText: "none",
-                help: "Attributes of this service in traces: deployment.environment.name=test,..., percent-encoded."
+                "otel-resource-attributes", "LIST", "none",
+                "Attributes of this service in traces: deployment.environment.name=test,..., percent-encoded."
             ) { text, settings throws(Disallowed) in
                 settings.traces.attributes = try pairs(text, areHeaders: false)
             },
-            Option(
-                name: "otel-sdk-disabled", placeholder: "true|false", defaultText: "false", help: "true: no traces."
-            ) { text, settings throws(Disallowed) in settings.traces.isDisabled = try flag(text) },
+            Option("otel-sdk-disabled", "true|false", "false", "true: no traces.") {
+                text, settings throws(Disallowed) in settings.traces.isDisabled = try flag(text)
+            },
         ]
 
     /// A setting of all exports, and the one of traces, which wins.
@@ -79,13 +75,12 @@ extension Option {
         _ set: @escaping @Sendable (String, inout TraceSettings.Export) throws(Disallowed) -> Void
     ) -> [Option] {
         [
+            Option("otel-exporter-otlp-\(name)", placeholder, defaultText, help, isSecret: isSecret) {
+                text, settings throws(Disallowed) in try set(text, &settings.traces.all)
+            },
             Option(
-                name: "otel-exporter-otlp-\(name)", placeholder: placeholder, defaultText: defaultText, help: help,
-                isSecret: isSecret
-            ) { text, settings throws(Disallowed) in try set(text, &settings.traces.all) },
-            Option(
-                name: "otel-exporter-otlp-traces-\(name)", placeholder: placeholder,
-                defaultText: "that of OTEL_EXPORTER_OTLP_\(name.uppercased())", help: help, isSecret: isSecret
+                "otel-exporter-otlp-traces-\(name)", placeholder, "that of OTEL_EXPORTER_OTLP_\(name.uppercased())",
+                help, isSecret: isSecret
             ) { text, settings throws(Disallowed) in try set(text, &settings.traces.own) },
         ]
     }

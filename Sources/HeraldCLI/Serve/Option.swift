@@ -14,9 +14,21 @@ struct Option: CommandLineFlag, Sendable {
     let defaultText: String
     let help: String
     /// Only as an environment variable: every user could see a flag in the list of processes.
-    var isSecret = false
+    let isSecret: Bool
     /// Sets the value, or throws a description of the valid values.
     let set: @Sendable (String, inout Settings) throws(Disallowed) -> Void
+
+    init(
+        _ name: String, _ placeholder: String, _ defaultText: String, _ help: String, isSecret: Bool = false,
+        set: @escaping @Sendable (String, inout Settings) throws(Disallowed) -> Void
+    ) {
+        self.name = name
+        self.placeholder = placeholder
+        self.defaultText = defaultText
+        self.help = help
+        self.isSecret = isSecret
+        self.set = set
+    }
 
     struct Disallowed: Error {
         let allowed: String
@@ -49,16 +61,14 @@ extension Option {
 
     private static let own: [Option] = [
         Option(
-            name: config, placeholder: "FILE", defaultText: "none",
-            help:
-                "A file of settings: lines NAME=value with the names of the variables. Variables and flags win. Read again after HUP."
+            config, "FILE", "none",
+            "A file of settings: lines NAME=value with the names of the variables. Variables and flags win. Read again after HUP."
         ) { text, _ throws(Disallowed) in
             guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
         },
         Option(
-            name: "listen", placeholder: "HOST:PORT", defaultText: standard.listen.description,
-            help:
-                "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
+            "listen", "HOST:PORT", standard.listen.description,
+            "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
         ) { text, settings throws(Disallowed) in
             guard let endpoint = Endpoint(text) else {
                 throw Disallowed(allowed: "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")
@@ -66,16 +76,15 @@ extension Option {
             settings.listen = endpoint
         },
         Option(
-            name: "data", placeholder: "FOLDER", defaultText: standard.data,
-            help: "The folder of the database. Created if it is missing; one process uses it at a time."
+            "data", "FOLDER", standard.data,
+            "The folder of the database. Created if it is missing; one process uses it at a time."
         ) { text, settings throws(Disallowed) in
             guard !text.isEmpty else { throw Disallowed(allowed: "the path of a folder") }
             settings.data = text
         },
         Option(
-            name: "store", placeholder: "URL", defaultText: "none: the data folder",
-            help:
-                "A PostgreSQL database instead of the data folder: postgres://user@host1,host2/database. Several servers may share it."
+            "store", "URL", "none: the data folder",
+            "A PostgreSQL database instead of the data folder: postgres://user@host1,host2/database. Several servers may share it."
         ) { text, settings throws(Disallowed) in
             guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
                 throw Disallowed(allowed: "the address of a PostgreSQL database: postgres://user@host/database")
@@ -83,35 +92,31 @@ extension Option {
             settings.store = text
         },
         Option(
-            name: "allow-networks", placeholder: "LIST", defaultText: "none",
-            help:
-                "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ... Loopback (127.0.0.0/8,::1/128) is open without this setting only on a server that listens on loopback and has no access key."
+            "allow-networks", "LIST", "none",
+            "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ... Loopback (127.0.0.0/8,::1/128) is open without this setting only on a server that listens on loopback and has no access key."
         ) { text, settings throws(Disallowed) in settings.allowNetworks = try networks(text) },
         Option(
-            name: "deny-networks", placeholder: "LIST", defaultText: "none",
-            help: "Networks that callbacks must not reach. Takes precedence over all other rules."
+            "deny-networks", "LIST", "none",
+            "Networks that callbacks must not reach. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
         Option(
-            name: "allow-hosts", placeholder: "LIST", defaultText: "none",
-            help:
-                "Hosts that callbacks may reach even if their addresses are private: hooks.internal, *.corp.example, ..."
+            "allow-hosts", "LIST", "none",
+            "Hosts that callbacks may reach even if their addresses are private: hooks.internal, *.corp.example, ..."
         ) { text, settings throws(Disallowed) in settings.allowHosts = try hosts(text) },
         Option(
-            name: "deny-hosts", placeholder: "LIST", defaultText: "none",
-            help: "Hosts that callback URLs must not name. Takes precedence over all other rules."
+            "deny-hosts", "LIST", "none",
+            "Hosts that callback URLs must not name. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
-            name: proxies[0], placeholder: "URL", defaultText: "none: callbacks connect directly",
-            help:
-                "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. With a password only in the environment or a file."
+            proxies[0], "URL", "none: callbacks connect directly",
+            "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. With a password only in the environment or a file."
         ) { text, settings throws(Disallowed) in
             guard let proxy = CallbackProxy(text) else { throw Disallowed(allowed: CallbackProxy.form) }
             settings.callbackProxy = proxy
         },
         Option(
-            name: proxies[1], placeholder: "LIST", defaultText: "none",
-            help:
-                "Hosts and delegates whose callbacks use another proxy, or none: hooks.internal=direct, dlg_...=http://other.example:3128, ..."
+            proxies[1], "LIST", "none",
+            "Hosts and delegates whose callbacks use another proxy, or none: hooks.internal=direct, dlg_...=http://other.example:3128, ..."
         ) { text, settings throws(Disallowed) in
             settings.callbackProxyOverrides = try list(text).map { entry throws(Disallowed) in
                 guard let override = ProxyRules.Override(entry) else {
@@ -121,9 +126,9 @@ extension Option {
             }
         },
         Option(
-            name: "allowed-hosts", placeholder: "LIST",
-            defaultText: "localhost,127.0.0.1,[::1], those of --listen and --public-url; any when not on loopback",
-            help: "Names that the Host of a request may have. Others get 421."
+            "allowed-hosts", "LIST",
+            "localhost,127.0.0.1,[::1], those of --listen and --public-url; any when not on loopback",
+            "Names that the Host of a request may have. Others get 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)
             guard !hosts.isEmpty, hosts.allSatisfy(isHost) else {
@@ -132,9 +137,8 @@ extension Option {
             settings.allowedHosts = hosts
         },
         Option(
-            name: "cors-origins", placeholder: "LIST", defaultText: "none",
-            help:
-                "Origins of other sites whose pages may use the API: https://shop.example, http://localhost:3000, ..."
+            "cors-origins", "LIST", "none",
+            "Origins of other sites whose pages may use the API: https://shop.example, http://localhost:3000, ..."
         ) { text, settings throws(Disallowed) in
             let origins = list(text)
             if let wrong = origins.first(where: { !OriginRules.isOrigin($0) }) {
@@ -145,35 +149,30 @@ extension Option {
             settings.corsOrigins = origins
         },
         Option(
-            name: "public-url", placeholder: "URL", defaultText: "none: links are paths",
-            help:
-                "The URL at which clients reach the server through a proxy, such as https://example.com/herald. Links begin with it, and cookies are valid below its path. The proxy removes the path from requests."
+            "public-url", "URL", "none: links are paths",
+            "The URL at which clients reach the server through a proxy, such as https://example.com/herald. Links begin with it, and cookies are valid below its path. The proxy removes the path from requests."
         ) { text, settings throws(Disallowed) in settings.publicURL = try publicURL(text) },
         Option(
-            name: "allow-anonymous", placeholder: "true|false", defaultText: String(standard.allowAnonymous),
-            help:
-                "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
+            "allow-anonymous", "true|false", String(standard.allowAnonymous),
+            "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
         ) { text, settings throws(Disallowed) in
             settings.allowAnonymous = try flag(text)
         },
         Option(
-            name: "svix-api", placeholder: "true|false", defaultText: String(standard.servesSvix),
-            help:
-                "Serve the operations of Svix's server below /api/v1, so that programs with an SDK of Svix use Herald. A key of Herald is the token."
+            "svix-api", "true|false", String(standard.servesSvix),
+            "Serve the operations of Svix's server below /api/v1, so that programs with an SDK of Svix use Herald. A key of Herald is the token."
         ) { text, settings throws(Disallowed) in settings.servesSvix = try flag(text) },
         Option(
-            name: "admin-key", placeholder: "KEY", defaultText: "none",
-            help:
-                "An access key with the scope admin, in addition to those that the server makes: 20 to 255 visible ASCII characters.",
+            "admin-key", "KEY", "none",
+            "An access key with the scope admin, in addition to those that the server makes: 20 to 255 visible ASCII characters.",
             isSecret: true
         ) { text, settings throws(Disallowed) in
             guard KeyFile.isKey(text) else { throw Disallowed(allowed: "20 to 255 visible ASCII characters") }
             settings.adminKey = text
         },
         Option(
-            name: "admin-key-file", placeholder: "FILE",
-            defaultText: "the credential herald.admin-key of systemd, or none",
-            help: "A file whose only line is the admin key, readable by Herald only."
+            "admin-key-file", "FILE", "the credential herald.admin-key of systemd, or none",
+            "A file whose only line is the admin key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
             if let problem = SecretFile.problem(text) {
                 throw Disallowed(allowed: "readable by its owner only; \(problem)")
@@ -185,16 +184,14 @@ extension Option {
             }
         },
         Option(
-            name: "requests-per-second", placeholder: "NUMBER", defaultText: "unlimited",
-            help:
-                "Requests per second for each access key that has no limit of its own, 1 to 1000000."
+            "requests-per-second", "NUMBER", "unlimited",
+            "Requests per second for each access key that has no limit of its own, 1 to 1000000."
         ) { text, settings throws(Disallowed) in
             settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
         },
         Option(
-            name: "connections-per-address", placeholder: "NUMBER", defaultText: "200; unlimited on loopback",
-            help:
-                "Connections of one address, 8 to 10000 or unlimited, without live streams. On loopback 200, too, with --trusted-proxies."
+            "connections-per-address", "NUMBER", "200; unlimited on loopback",
+            "Connections of one address, 8 to 10000 or unlimited, without live streams. On loopback 200, too, with --trusted-proxies."
         ) { text, settings throws(Disallowed) in
             let number = text == "unlimited" ? 0 : Int(text)
             guard let number, number == 0 ? text == "unlimited" : (8...10_000).contains(number) else {
@@ -203,85 +200,77 @@ extension Option {
             settings.connectionsPerAddress = number
         },
         Option(
-            name: "trusted-proxies", placeholder: "LIST", defaultText: "none",
-            help:
-                "Proxies whose Forwarded or X-Forwarded-For names the client, for limits and logs: 10.0.0.5, 10.1.0.0/16, ..."
+            "trusted-proxies", "LIST", "none",
+            "Proxies whose Forwarded or X-Forwarded-For names the client, for limits and logs: 10.0.0.5, 10.1.0.0/16, ..."
         ) { text, settings throws(Disallowed) in settings.trustedProxies = try proxyNetworks(text) },
         Option(
-            name: "proxy-protocol", placeholder: "true|false", defaultText: String(standard.proxyProtocol),
-            help: "The trusted proxies begin each connection with the header of the PROXY protocol, version 1 or 2."
+            "proxy-protocol", "true|false", String(standard.proxyProtocol),
+            "The trusted proxies begin each connection with the header of the PROXY protocol, version 1 or 2."
         ) { text, settings throws(Disallowed) in settings.proxyProtocol = try flag(text) },
         Option(
-            name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
-            help: "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
+            "threads", "NUMBER", "the number of cores",
+            "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
         ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },
         Option(
-            name: "memory", placeholder: "SIZE",
-            defaultText: "the limit of the control group, else 3/4 of the machine's",
-            help: "Memory to use: 64MiB, 2GiB, ..., at least 48MiB. Caches, queues, connections and callbacks share it."
+            "memory", "SIZE", "the limit of the control group, else 3/4 of the machine's",
+            "Memory to use: 64MiB, 2GiB, ..., at least 48MiB. Caches, queues, connections and callbacks share it."
         ) { text, settings throws(Disallowed) in
             guard let bytes = bytes(text), bytes >= MemoryPlan.minimum else {
                 throw Disallowed(allowed: "at least 48MiB, in MiB, GiB or TiB, such as 64MiB or 2GiB")
             }
             settings.memory = Int(bytes)
         },
+        Option("max-body", "BYTES", String(standard.maxBody), "The largest request body, 1024 to 16777216.") {
+            text, settings throws(Disallowed) in settings.maxBody = try number(text, PublicationLimits.byteRange)
+        },
         Option(
-            name: "max-body", placeholder: "BYTES", defaultText: String(standard.maxBody),
-            help: "The largest request body, 1024 to 16777216."
-        ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, PublicationLimits.byteRange) },
-        Option(
-            name: "grace", placeholder: "SECONDS", defaultText: String(standard.graceSeconds),
-            help: "Time for open callbacks to end after TERM or INT, 0 to 600."
+            "grace", "SECONDS", String(standard.graceSeconds),
+            "Time for open callbacks to end after TERM or INT, 0 to 600."
         ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
         Option(
-            name: "retention", placeholder: "DURATION", defaultText: describe(duration: standard.retention.events),
-            help: "How long events are kept: 30m, 36h, 7d, ..., at least 1m, or forever."
+            "retention", "DURATION", describe(duration: standard.retention.events),
+            "How long events are kept: 30m, 36h, 7d, ..., at least 1m, or forever."
         ) { text, settings throws(Disallowed) in settings.retention.events = try duration(text) },
         Option(
-            name: "retention-attempts", placeholder: "DURATION",
-            defaultText: describe(duration: standard.retention.attempts),
-            help: "How long attempts are kept."
+            "retention-attempts", "DURATION", describe(duration: standard.retention.attempts),
+            "How long attempts are kept."
         ) { text, settings throws(Disallowed) in settings.retention.attempts = try duration(text) },
         Option(
-            name: "retention-size", placeholder: "SIZE", defaultText: describe(size: standard.retention.bytes),
-            help:
-                "Disk space of events above which the oldest delivered ones are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
+            "retention-size", "SIZE", describe(size: standard.retention.bytes),
+            "Disk space of events above which the oldest delivered ones are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
         ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
         Option(
-            name: "retention-attempts-size", placeholder: "SIZE",
-            defaultText: describe(size: standard.retention.attemptBytes),
-            help: "Disk space of attempts above which the oldest are removed."
+            "retention-attempts-size", "SIZE", describe(size: standard.retention.attemptBytes),
+            "Disk space of attempts above which the oldest are removed."
         ) { text, settings throws(Disallowed) in settings.retention.attemptBytes = try size(text) },
         Option(
-            name: "backup-folder", placeholder: "FOLDER", defaultText: "none: no backups",
-            help: "Where backups are made while the server runs. It must exist; on another disk, it survives this one."
+            "backup-folder", "FOLDER", "none: no backups",
+            "Where backups are made while the server runs. It must exist; on another disk, it survives this one."
         ) { text, settings throws(Disallowed) in
             guard access(text, W_OK | X_OK) == 0 else { throw Disallowed(allowed: "a folder that can be written") }
             settings.backups.folder = text
         },
         Option(
-            name: "backup-every", placeholder: "DURATION", defaultText: describe(duration: standard.backups.every),
-            help: "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
+            "backup-every", "DURATION", describe(duration: standard.backups.every),
+            "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
         ) { text, settings throws(Disallowed) in
             guard let every = try duration(text) else { throw Disallowed(allowed: "at least 1m, such as 12h or 1d") }
             settings.backups.every = every
         },
         Option(
-            name: "backup-keep", placeholder: "NUMBER", defaultText: String(standard.backups.keep),
-            help: "How many backups are kept, 1 to 1000; the oldest are removed."
+            "backup-keep", "NUMBER", String(standard.backups.keep),
+            "How many backups are kept, 1 to 1000; the oldest are removed."
         ) { text, settings throws(Disallowed) in settings.backups.keep = try number(text, 1...1000) },
-        Option(
-            name: "source", placeholder: "URI", defaultText: standard.source,
-            help: "The CloudEvents source of events that have none."
-        ) { text, settings throws(Disallowed) in
+        Option("source", "URI", standard.source, "The CloudEvents source of events that have none.") {
+            text, settings throws(Disallowed) in
             guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
                 throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
             }
             settings.source = text
         },
         Option(
-            name: "origin", placeholder: "HOST", defaultText: standard.origin,
-            help: "The name that receivers allow in a CloudEvents handshake (WebHook-Request-Origin)."
+            "origin", "HOST", standard.origin,
+            "The name that receivers allow in a CloudEvents handshake (WebHook-Request-Origin)."
         ) { text, settings throws(Disallowed) in
             guard (1...253).contains(text.utf8.count),
                 text.utf8.allSatisfy({ byte in
@@ -293,26 +282,25 @@ extension Option {
             settings.origin = text
         },
         Option(
-            name: "tls-certificate", placeholder: "FILE", defaultText: "none: plain HTTP",
-            help: "Serve https with this certificate chain (PEM). Read again after HUP."
+            "tls-certificate", "FILE", "none: plain HTTP",
+            "Serve https with this certificate chain (PEM). Read again after HUP."
         ) { text, settings throws(Disallowed) in settings.tlsCertificate = try file(text) },
         Option(
-            name: "tls-key", placeholder: "FILE", defaultText: "none",
-            help: "The private key (PEM) of the certificate, readable by Herald only. Read again after HUP."
+            "tls-key", "FILE", "none",
+            "The private key (PEM) of the certificate, readable by Herald only. Read again after HUP."
         ) { text, settings throws(Disallowed) in settings.tlsKey = try file(text) },
         Option(
-            name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
-            help: "Certificate authorities (PEM) for https receivers, instead of those of the system."
+            "certificate-authorities", "FILE", "the system's",
+            "Certificate authorities (PEM) for https receivers, instead of those of the system."
         ) { text, settings throws(Disallowed) in settings.certificateAuthorities = try readable(text) },
         Option(
-            name: "master-key", placeholder: "KEY", defaultText: "none: secrets are stored in plain text",
-            help: "Encrypts secrets, extra headers, URLs and remembered responses in the database: 32 bytes in base64.",
+            "master-key", "KEY", "none: secrets are stored in plain text",
+            "Encrypts secrets, extra headers, URLs and remembered responses in the database: 32 bytes in base64.",
             isSecret: true
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(
-            name: "master-key-file", placeholder: "FILE",
-            defaultText: "the credential herald.master-key of systemd, or none",
-            help: "A file whose only line is the master key, readable by Herald only."
+            "master-key-file", "FILE", "the credential herald.master-key of systemd, or none",
+            "A file whose only line is the master key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
             if let problem = SecretFile.problem(text) {
                 throw Disallowed(allowed: "readable by its owner only; \(problem)")
@@ -321,15 +309,15 @@ extension Option {
             settings.masterKey = masterKey
         },
         Option(
-            name: "log-format", placeholder: "human|json", defaultText: "human on a terminal, else json",
-            help: "The format of log lines. They are written to standard error."
+            "log-format", "human|json", "human on a terminal, else json",
+            "The format of log lines. They are written to standard error."
         ) { text, settings throws(Disallowed) in
             guard let format = Log.Format(rawValue: text) else { throw Disallowed(allowed: "human or json") }
             settings.logFormat = format
         },
         Option(
-            name: "log-level", placeholder: "LEVEL", defaultText: standard.logLevel.name,
-            help: "The lowest level that is logged: debug, info, warning or error."
+            "log-level", "LEVEL", standard.logLevel.name,
+            "The lowest level that is logged: debug, info, warning or error."
         ) { text, settings throws(Disallowed) in
             guard let level = Log.Level.named(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
             settings.logLevel = level
