@@ -1,7 +1,6 @@
 import HeraldCore
 
 extension Command {
-    /// All commands.
     static let all: [Command] =
         [
             Command(

@@ -2,7 +2,6 @@ import Glibc
 import HeraldCore
 import HeraldRuntime
 
-/// The command `herald`.
 @main
 struct HeraldCommand {
     static func main() {

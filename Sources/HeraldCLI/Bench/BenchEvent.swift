@@ -1,8 +1,6 @@
 /// The event that is published repeatedly: the same bytes except for the time, which is overwritten in place.
 struct BenchEvent: Sendable {
-    /// The body of the request.
     let body: [UInt8]
-    /// The range of the time's digits.
     let timePlace: Range<Int>
 
     static let minBytes = 160

@@ -8,7 +8,6 @@ struct BenchReport {
     /// From the first due time to the last arrival, in seconds; `nil` without a webhook.
     let arrived: (latency: BenchHistogram, seconds: Double)?
 
-    /// Whether every event was accepted, and has arrived at the webhook, if there is one.
     var isComplete: Bool {
         load.errors.isEmpty && load.unsent == 0 && load.accepted.count > 0
             && (arrived.map { $0.latency.count >= load.accepted.count } ?? true)

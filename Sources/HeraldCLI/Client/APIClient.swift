@@ -39,7 +39,6 @@ final class APIClient {
         command = invocation.command
     }
 
-    /// The server of the flags or the environment.
     static func namedServer(_ invocation: Invocation) -> String? {
         invocation["server"] ?? Environment.current["HERALD_SERVER"]
     }
@@ -104,7 +103,6 @@ final class APIClient {
         }
     }
 
-    /// Builds all requests to the server.
     func request(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         accept: String = "application/json", headers: [(name: String, value: String)] = []

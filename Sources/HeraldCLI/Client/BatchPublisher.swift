@@ -142,7 +142,6 @@ struct Progress {
         Output.control("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
     }
 
-    /// Removes the line.
     func end() {
         if isShown && shownAt > 0 { Output.control("\r\u{1b}[K") }
     }

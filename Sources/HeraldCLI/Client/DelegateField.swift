@@ -16,7 +16,6 @@ struct DelegateField: Sendable {
         case numbers
         /// One pair per flag, with this separator.
         case pairs(Character)
-        /// The text of a file.
         case file
     }
 
@@ -113,12 +112,10 @@ struct DelegateField: Sendable {
 
     static func of(_ use: Use) -> [DelegateField] { all.filter { $0.use == nil || $0.use == use } }
 
-    /// The flags that only a registration can have.
     static var registrationOnly: [Command.Flag] {
         all.filter { $0.use == .registration }.map(\.flag) + [secretFile]
     }
 
-    /// The request's body for the flags.
     static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
         var members: [(String, RawJSON)] = []
         for field in of(use) where field.flag.name != preset.flag.name && field.part == nil {
@@ -162,7 +159,6 @@ struct DelegateField: Sendable {
         }
     }
 
-    /// The secret in the file of `--secret-file`.
     static func secret(_ call: Invocation) throws(CommandError) -> String? {
         guard let path = call[secretFile.name] else { return nil }
         let text = String(decoding: try Input.bytes(path == "-" ? path : "@" + path), as: UTF8.self)

@@ -145,7 +145,6 @@ enum EventRow {
 
     static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
 
-    /// - Parameter time: the text to show.
     static func cells(_ event: JSONValue, time: String) -> [Table.Cell] {
         [
             .init(time, .faint), .init(event.text("id")), .init(event.text("type")),

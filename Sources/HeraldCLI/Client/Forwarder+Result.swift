@@ -3,7 +3,6 @@ import HeraldJSON
 import HeraldRuntime
 
 extension Forwarder.Result {
-    /// A row for people.
     var row: [Table.Cell] {
         let time = Timestamp(milliseconds: Clock.system.wall()).description.dropFirst(11).prefix(8)
         var details = outcome.detail.map { [$0] } ?? []
@@ -15,7 +14,6 @@ extension Forwarder.Result {
         ]
     }
 
-    /// For scripts.
     var json: [UInt8] {
         JSONWriter.document {
             $0.member("event", event.id)

@@ -6,7 +6,6 @@ import HeraldWebhooks
 
 /// Sends events to one URL with the code that sends callbacks: one at a time, in order. Used by one thread.
 final class Forwarder {
-    /// The result of forwarding an event.
     struct Result {
         let event: Event
         let outcome: CallbackOutcome
@@ -28,7 +27,6 @@ final class Forwarder {
     /// It was reported that the receiver does not respond.
     private var isDown = false
 
-    /// - Throws: if a flag is invalid.
     init(_ call: Invocation, _ tally: ForwardingTally) throws(CommandError) {
         self.tally = tally
         let given: String? = if let text = call["secret"] { text } else { try DelegateField.secret(call) }

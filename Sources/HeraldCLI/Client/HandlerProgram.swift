@@ -1,12 +1,10 @@
 import Glibc
 import HeraldJSON
 
-/// The result for one event.
 struct HandledEvent: Sendable {
     let id: String
     /// The exit code of its program; 0: it is done.
     let status: Int32
-    /// Why it failed.
     let reason: String
 }
 

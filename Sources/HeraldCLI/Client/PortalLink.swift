@@ -16,7 +16,6 @@ struct PortalLink {
         Command.Flag(flag, "SECONDS", "How long \(link) is valid, 60 to 604800. Default: 3600.")
     }
 
-    /// Creates it, and prints it.
     func print(_ client: APIClient, app: String) throws(CommandError) {
         let body = JSONWriter.document {
             $0.member("app", app)

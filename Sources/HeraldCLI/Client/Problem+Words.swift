@@ -72,7 +72,6 @@ extension Problem {
         return inside.isEmpty ? name : "\(name), at \(inside),"
     }
 
-    /// The delegate of the command.
     private var delegate: String {
         let texts = errors.map(\.detail) + [detail ?? ""]
         let words = texts.flatMap { $0.split { !$0.isLetter && !$0.isNumber && $0 != "_" } }

@@ -14,7 +14,6 @@ struct Problem {
     let retryAfter: Int?
     let server: String
     let hasKey: Bool
-    /// The command that got it.
     let command: Command?
 
     init(_ answer: HTTPResponse, to client: APIClient) {

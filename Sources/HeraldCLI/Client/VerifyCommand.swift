@@ -102,7 +102,6 @@ private enum VerifyCommand {
 }
 
 extension Scheme {
-    /// The preset with this name.
     static func named(_ name: String) throws(CommandError) -> Scheme {
         if let scheme = preset(name) { return scheme }
         let names = presets.map(\.name).joined(separator: ", ")

@@ -1,4 +1,3 @@
-/// A flag on a command line.
 protocol CommandLineFlag {
     /// Without dashes.
     var name: String { get }

@@ -1,7 +1,6 @@
 /// A command: the parser, `--help`, shell completions and the manual page are made from it.
 struct Command: Sendable {
     enum Action: Sendable {
-        /// Has subcommands.
         case group([Command])
         case run(@Sendable (Invocation) throws(CommandError) -> Void)
         /// Parses its own arguments.
@@ -26,10 +25,8 @@ struct Command: Sendable {
         return []
     }
 
-    /// The summary as a sentence.
     var sentence: String { summary.prefix(1).uppercased() + summary.dropFirst() + "." }
 
-    /// A positional argument.
     struct Argument: Sendable {
         /// In capitals.
         let name: String
@@ -53,7 +50,6 @@ struct Command: Sendable {
         let rule: String?
         /// A short form, with one dash.
         let letter: Character?
-        /// For a flag that takes a time.
         let time: TimeDirection?
         /// The name in the API, if it differs from the flag's.
         let member: String?

@@ -1,4 +1,3 @@
-/// Why a command failed.
 struct CommandError: Error, CustomStringConvertible {
     let description: String
     var exitCode = ExitCode.usage

@@ -1,4 +1,3 @@
-/// Parses a command line with the table of commands.
 enum CommandParser {
     enum Result: Sendable {
         case run(@Sendable () throws(CommandError) -> Void)

@@ -40,7 +40,6 @@ enum Completion {
 
     private static let help = Command.Flag("help", nil, "Say more.")
 
-    /// The paths of all subcommands, for the shells.
     private static var paths: String { places.dropFirst().map(\.path).joined(separator: "|") }
 
     static var bash: String {

@@ -1,6 +1,5 @@
 import Glibc
 
-/// The environment of the process.
 enum Environment {
     /// The folder of the credentials that systemd provides; `nil` if there is none.
     static var credentials: String? { getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) } }

@@ -1,4 +1,3 @@
-/// Flags that several commands share.
 enum Flags {
     static let server = Command.Flag(
         "server", "URL",

@@ -1,4 +1,3 @@
-/// Suggestions for misspelled names.
 enum Suggestion {
     /// The most similar known name.
     static func nearest(_ name: String, _ known: [String]) -> String? {

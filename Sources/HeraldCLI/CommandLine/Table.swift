@@ -52,7 +52,6 @@ struct Table {
         static func time(_ name: String) -> Column { Column(name, .time) }
         static func url(_ name: String) -> Column { Column(name, .url) }
 
-        /// The column, in the wide form only.
         var detail: Column {
             var column = self
             column.isDetail = true
@@ -71,11 +70,9 @@ struct Table {
         }
     }
 
-    /// How much the cells show.
     enum Form: String, CaseIterable {
         /// Short ids, relative times, and hosts instead of URLs: on a terminal, unless another form is chosen.
         case narrow
-        /// Everything.
         case wide
     }
 
@@ -160,7 +157,6 @@ struct Table {
         tone == .plain || text.isEmpty ? text : "\u{1b}[\(tone.rawValue)m\(text)\u{1b}[0m"
     }
 
-    /// Prints the rows.
     mutating func print(_ rows: [[Cell]]) throws(CommandError) {
         let width = Output.width ?? (form == .narrow ? Self.narrowWidth : nil)
         for line in lines(rows, width: width, usesColor: Output.usesColor) { try Output.line(line) }

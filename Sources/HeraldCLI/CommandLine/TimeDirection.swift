@@ -24,6 +24,5 @@ enum TimeDirection: Sendable {
     /// The placeholder of flags that take only times.
     static let placeholder = "TIME"
 
-    /// For the help.
     var explanation: String { self == .past ? "1h for an hour ago" : "1h for in an hour" }
 }

@@ -138,7 +138,6 @@ struct ConfigurationKind: Sendable {
 }
 
 extension JSONValue {
-    /// An object.
     static func made(_ body: (inout JSONObjectWriter) -> Void) throws(CommandError) -> JSONValue {
         do throws(JSONError) {
             return try JSONDocument(

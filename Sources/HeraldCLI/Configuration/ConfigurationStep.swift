@@ -62,7 +62,6 @@ struct ConfigurationStep {
         }
     }
 
-    /// The resource in messages.
     private var label: String { key.isEmpty ? kind.word : "\(kind.word) \(key)" }
 
     var isNeeded: Bool { current == nil || !differences.isEmpty }
@@ -93,7 +92,6 @@ struct ConfigurationStep {
         }
     }
 
-    /// Names the resource in an error.
     private func named(_ error: CommandError) -> CommandError {
         CommandError(description: "\(label): ".printable() + error.description, exitCode: error.exitCode)
     }

@@ -137,7 +137,6 @@ struct ConvoyServer: ForeignService {
 
     private var path: [String] { ["projects", project.text("uid")] }
 
-    /// All pages of a list.
     private func list(_ name: String) throws(CommandError) -> [JSONValue] {
         var found: [JSONValue] = []
         var cursor: String?

@@ -4,7 +4,6 @@ import HeraldJSON
 
 /// A service whose configuration `herald import` brings to Herald.
 protocol ForeignService {
-    /// Its name, for people.
     var name: String { get }
     /// The tenants.
     func apps() throws(CommandError) -> [ForeignApp]
@@ -92,7 +91,6 @@ struct ForeignServer {
 }
 
 extension Command.Flag {
-    /// The flags that every service has.
     static let foreign = [
         Command.Flag("from", "URL", "The server to import from."),
         Command.Flag("token-file", "FILE", "A file with the token of its API in one line."),

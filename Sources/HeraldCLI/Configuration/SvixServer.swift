@@ -108,7 +108,6 @@ struct SvixServer: ForeignService {
         return found
     }
 
-    /// All pages of a list.
     private func list(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> [JSONValue] {
         var found: [JSONValue] = []
         var iterator: String?

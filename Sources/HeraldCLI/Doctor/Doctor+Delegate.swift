@@ -10,8 +10,6 @@ extension Doctor {
     private static let requestSeconds = 10
     private static let maxAddresses = 4
 
-    // MARK: Names
-
     /// A name that never exists: that the name servers say so shows that they respond (RFC 6761).
     mutating func checkNameServers() {
         let (answer, milliseconds) = Self.lookUp("herald-doctor.invalid")
@@ -39,8 +37,6 @@ extension Doctor {
         }
         return (.unavailable("no response within \(lookupMilliseconds / 1000) s"), passed())
     }
-
-    // MARK: The URL
 
     mutating func checkDelegate(_ text: String) {
         let url: CallbackURL
@@ -101,8 +97,6 @@ extension Doctor {
         if rule.hasPrefix("denied network") { return "remove the rule from --deny-networks" }
         return "name the address of a receiver"
     }
-
-    // MARK: The request
 
     private mutating func request(_ url: CallbackURL, _ addresses: [IPAddress]) {
         var configuration = HTTPClient.Configuration(

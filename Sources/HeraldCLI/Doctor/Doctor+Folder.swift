@@ -86,8 +86,6 @@ extension Doctor {
         getpwuid(id)?.pointee.pw_name.map { String(cString: $0) } ?? String(id)
     }
 
-    // MARK: The disk
-
     private mutating func checkDisk(_ folder: String) {
         checkFileSystem(folder)
         checkSpace(folder)

@@ -55,8 +55,6 @@ extension Doctor {
         }
     }
 
-    // MARK: TLS
-
     private static let day: Int64 = 86_400
 
     mutating func checkTLS() {

@@ -30,8 +30,6 @@ struct Doctor {
     mutating func warn(_ check: String, _ text: String, _ advice: String) { add(.warning(check, text, advice)) }
     mutating func fail(_ check: String, _ text: String, _ advice: String) { add(.failure(check, text, advice)) }
 
-    // MARK: Settings
-
     private mutating func checkSettings() {
         for mistake in settings.mistakes {
             fail("settings", mistake.description, mistake.advice)
@@ -46,8 +44,6 @@ struct Doctor {
         let file = settings.file.map { " of \($0), flags and variables" } ?? ""
         ok("settings", "\(settings.given.count) are given\(file); `herald config` prints all")
     }
-
-    // MARK: The store
 
     /// - Returns: the process that has the data folder open.
     private mutating func checkStore() -> String? {
@@ -68,8 +64,6 @@ struct Doctor {
         if seconds >= 5 { return warn("clock", text, advice) }
         ok("clock", "equals \(other) within 5 s")
     }
-
-    // MARK: The port
 
     /// - Parameter isRunning: whether another process has the data folder open.
     private mutating func checkPort(isRunning: Bool) {
@@ -105,8 +99,6 @@ struct Doctor {
         }
     }
 
-    // MARK: The machine
-
     private mutating func checkDescriptors() {
         let limit = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: settings.deliveryLoops)
@@ -135,8 +127,6 @@ struct Doctor {
             fail("memory", error.description, "raise the limit of the \(place) to at least 48MiB")
         }
     }
-
-    // MARK: Libraries
 
     private mutating func checkLibraries() {
         let libraries = Library.all

@@ -41,7 +41,6 @@ struct Finding: Sendable, Equatable {
     }
 }
 
-/// The findings of all checks.
 struct Report: Sendable {
     private(set) var findings: [Finding] = []
 
@@ -49,6 +48,5 @@ struct Report: Sendable {
 
     func count(_ state: Finding.State) -> Int { findings.count { $0.state == state } }
 
-    /// 2 with a failure, 1 with a warning, else 0.
     var exitCode: Int32 { count(.failure) > 0 ? 2 : count(.warning) > 0 ? 1 : 0 }
 }

@@ -62,7 +62,6 @@ struct Drainer {
         return (count == 1 ? "1 event was published" : "\(count) events were published") + before + refused + "."
     }
 
-    /// Moves one batch.
     private mutating func step() throws(CommandError) -> Step {
         let entries: [OutboxEntry]
         switch try access({ [limit] outbox throws(OutboxError) in try outbox.next(limit: limit) }) {

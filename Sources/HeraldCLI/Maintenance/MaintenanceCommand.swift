@@ -21,7 +21,6 @@ enum MaintenanceCommand {
         return folder
     }
 
-    /// - Throws: if a path is the address of a database.
     static func refuseDatabases(among paths: [String], _ call: Invocation) throws(CommandError) {
         if paths.contains(where: isAddress) {
             throw notForDatabases(call, "This is the address of a PostgreSQL database")
@@ -81,12 +80,10 @@ enum MaintenanceCommand {
         }
     }
 
-    /// Prints a line for each check.
     static func print(_ report: DatabaseCheck.Report) throws(CommandError) {
         for line in report.lines { try Output.line((line.isGood ? "ok   " : "BAD  ") + line.text.printable()) }
     }
 
-    /// For the help of these commands.
     static let exitCodes = """
         Exit codes: 0 success; 64 the command line is wrong; 65 it is damaged; 66 there is nothing to read; 73 the output
         already exists, or the folder is in use; 74 the disk failed.

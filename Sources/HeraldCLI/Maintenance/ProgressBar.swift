@@ -1,6 +1,5 @@
 import Glibc
 
-/// A progress bar on the terminal.
 struct ProgressBar {
     private static let width = 40
     private let isShown = isatty(2) == 1
@@ -15,7 +14,6 @@ struct ProgressBar {
         Output.control("\r[\(bar)] \(percent) %\u{1b}[K")
     }
 
-    /// Removes the line.
     func end() {
         if isShown, shown >= 0 { Output.control("\r\u{1b}[K") }
     }

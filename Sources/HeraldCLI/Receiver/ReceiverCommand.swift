@@ -9,7 +9,6 @@ extension Command {
         action: .run { call throws(CommandError) in try ReceiverCommand.run(try ReceiverSettings(call)) })
 }
 
-/// `herald receiver`: a webhook receiver for testing.
 private enum ReceiverCommand {
     /// Runs until TERM or INT.
     static func run(_ settings: ReceiverSettings) throws(CommandError) {

@@ -1,7 +1,6 @@
 import HeraldCrypto
 import HeraldReceiver
 
-/// The settings of `herald receiver`.
 struct ReceiverSettings {
     static let flags = [
         Command.Flag("port", "PORT", "The port to listen on; 0: any free port. Default: 9000."),

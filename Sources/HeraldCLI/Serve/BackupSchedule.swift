@@ -14,11 +14,9 @@ final class BackupSchedule: Sendable {
         var folder: String?
         /// Milliseconds between two backups.
         var every: Int64 = 86_400_000
-        /// The number of backups to keep.
         var keep = 7
     }
 
-    /// The delay after a failed backup.
     private static let retryMilliseconds: Int64 = 300_000
     private static let (prefix, suffix) = ("herald-", ".backup")
 
@@ -96,8 +94,6 @@ final class BackupSchedule: Sendable {
     private func removeOld() {
         for name in names.dropLast(plan.keep) { unlink("\(folder)/\(name)") }
     }
-
-    // MARK: Names
 
     /// The names of the backups in the folder, oldest first: they contain their times.
     private var names: [String] {

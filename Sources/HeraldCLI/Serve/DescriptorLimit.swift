@@ -2,11 +2,8 @@ import Glibc
 
 /// How the available descriptors are shared, so that none of the three can use up what another one needs.
 struct DescriptorLimit {
-    /// All that the system grants.
     let granted: Int
-    /// Client connections.
     let connections: Int
-    /// Live streams.
     let streams: Int
     /// Open callbacks of each delivery loop; each may leave an idle connection behind.
     let callbacks: Int

@@ -21,7 +21,6 @@ enum KeyFile {
             "a token of 1 to 16,384 visible ASCII characters")
     }
 
-    /// The only line of a file.
     private static func line(
         _ path: String, isValid: (String) -> Bool, _ words: String
     ) throws(CommandError) -> String {

@@ -71,7 +71,6 @@ struct LibraryFault: Sendable {
             }
     }
 
-    /// The faults of libraries.
     static func found(in libraries: [Library]) -> [(library: Library, fault: LibraryFault)] {
         libraries.flatMap { library in known.filter { $0.affects(library) }.map { (library, $0) } }
     }

@@ -18,7 +18,6 @@ struct Log: Sendable {
 
     private let thread: LogThread
 
-    /// - Throws: `SystemError` if its thread can't be started.
     init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
         thread = try LogThread(format, level, descriptor)
     }

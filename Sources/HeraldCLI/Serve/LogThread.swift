@@ -6,7 +6,6 @@ import Synchronization
 /// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped and
 /// counted.
 final class LogThread: Sendable {
-    /// The maximum number of pending lines.
     static let maxWaiting = 1_000
 
     private struct Queue {

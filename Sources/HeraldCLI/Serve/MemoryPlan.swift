@@ -53,9 +53,7 @@ struct MemoryPlan {
     var waitingBodies: Int { share(7, atMost: 96 << 20) }
     /// Large bodies that are on their way, in or out.
     var partialBodies: Int { share(4, atMost: .max) }
-    /// Client connections.
     var connections: Int { min(10_000, share(18, atMost: .max) / Self.bytesOfConnection) }
-    /// Live streams.
     var streams: Int { min(10_000, share(3, atMost: .max) / Self.bytesOfStream) }
     /// Compiled schemas, in units of their size.
     var schemas: Int { share(4, atMost: 50_000_000) / 100 }
@@ -101,7 +99,6 @@ struct MemoryPlan {
 }
 
 extension MemoryPlan {
-    /// - Throws: if the system grants too little.
     init(_ settings: Settings) throws(CommandError) {
         let total = settings.memory ?? MemoryLimit.found()
         guard total >= Self.minimum else {
@@ -117,7 +114,6 @@ extension MemoryPlan {
     /// Whether parts get less than they have use for.
     var isScarce: Bool { total < 1 << 30 }
 
-    /// For the log.
     var parts: Log.Fields {
         [
             "memory": Option.describe(size: Int64(total)),

@@ -9,7 +9,6 @@ import HeraldWebhooks
 struct Option: CommandLineFlag, Sendable {
     /// Without dashes: `allow-networks`; the variable is `HERALD_ALLOW_NETWORKS`.
     let name: String
-    /// The value's placeholder in the help.
     let placeholder: String
     let defaultText: String
     let help: String
@@ -53,7 +52,6 @@ struct Option: CommandLineFlag, Sendable {
 }
 
 extension Option {
-    /// Has the default of each setting.
     private static let standard = Settings()
 
     /// All settings. The help and the table of `Documentation/reference/configuration.md` are made from this list.
@@ -327,12 +325,10 @@ extension Option {
     /// The settings that name proxies, whose URLs may have passwords.
     static let proxies = ["callback-proxy", "callback-proxy-overrides"]
 
-    /// Whether a value may not be shown.
     func hides(_ text: String) -> Bool {
         isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
     }
 
-    /// Whether the address of a database has a password in it.
     static func holdsPassword(_ url: String) -> Bool {
         let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
         let user = rest.prefix { $0 != "/" && $0 != "?" }

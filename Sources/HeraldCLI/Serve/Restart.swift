@@ -10,7 +10,6 @@ enum Restart {
     /// The variable that passes the newest primary to the next image. Not `HERALD_…`, because it is no setting.
     private static let variable = "_HERALD_NEWEST_PRIMARY"
 
-    /// Whether the process was re-executed.
     static var hasHappened: Bool { getenv(variable) != nil }
 
     /// The newest server that the process has written to.

@@ -23,7 +23,6 @@ struct Server {
     private let resolver: Resolver
     private let loopback: LoopbackRule
     private let delegateLog: DelegateLog
-    /// `nil` if nothing is traced.
     private let traces: Traces?
     private let backups: BackupSchedule?
     private let storageLog: StorageLog

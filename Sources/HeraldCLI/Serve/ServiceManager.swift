@@ -25,7 +25,6 @@ final class ServiceManager: Sendable {
     /// The server accepts requests, and its store is open.
     func isReady(_ status: String) { send("READY=1\nSTATUS=\(status)") }
 
-    /// The server begins to stop.
     func isStopping() { send("STOPPING=1\nSTATUS=Completing open requests and callbacks") }
 
     /// The process replaces itself by a new image, which will be ready: for the manager it does not end.
@@ -36,7 +35,6 @@ final class ServiceManager: Sendable {
         send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)\nSTATUS=Restarting: the database is another one")
     }
 
-    /// The server works.
     func isAlive() { if watchdogMilliseconds != nil { send("WATCHDOG=1") } }
 
     // MARK: The socket

@@ -7,7 +7,6 @@ import HeraldWebhooks
 
 /// The configuration of `herald serve`: flags, then the environment, then a file, then credentials, then defaults.
 struct Settings {
-    /// Where a setting has its value from.
     enum Source: Equatable {
         case flag, environment
         case file(line: Int)
@@ -16,7 +15,6 @@ struct Settings {
 
     /// The settings that were given, as text, by the names of their options.
     private(set) var given: [String: (text: String, source: Source)] = [:]
-    /// The file of settings, if there is one.
     private(set) var file: String?
     private var read: (arguments: [String], environment: [String: String], credentials: String?) = ([], [:], nil)
     var listen = Endpoint(host: "127.0.0.1", port: 8080)
@@ -33,7 +31,6 @@ struct Settings {
     var callbackProxyOverrides: [ProxyRules.Override] = []
     var corsOrigins: [String] = []
     var publicURL: PublicURL?
-    /// Whether the operations of Svix's server are served below `/api/v1`.
     var servesSvix = false
     var allowAnonymous = false
     var adminKey: String?
@@ -193,7 +190,6 @@ struct Settings {
         if flags.contains("store"), Option.holdsPassword(store) { throw .secret("--store", Option.variable("store")) }
     }
 
-    /// Refuses passwords of proxies in flags.
     private func checkProxies(_ flags: Set<String>) throws(SettingsError) {
         for name in Option.proxies where flags.contains(name) && given[name].map({ $0.text.contains("@") }) == true {
             throw .secret("--\(name)", Option.variable(name))
@@ -301,7 +297,6 @@ enum SettingsError: Error, CustomStringConvertible {
     }
 }
 
-/// An address and a port.
 struct Endpoint: Equatable, CustomStringConvertible {
     /// Without brackets.
     let host: String

@@ -7,7 +7,6 @@ import Synchronization
 /// The lock guards what its thread shares with the others: the threads that have yet to respond, and the stop.
 final class Watchdog: Sendable {
     private struct State {
-        /// The number of the round of notifications.
         var round = 0
         /// The threads that have not responded in this round.
         var silent: Set<Int> = []

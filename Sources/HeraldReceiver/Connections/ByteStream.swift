@@ -1,6 +1,5 @@
 import Glibc
 
-/// The result of one read or write.
 enum Transferred {
     case bytes(Int)
     /// The descriptor has to become ready first.

@@ -42,7 +42,6 @@ final class ReceiverLoop: @unchecked Sendable {
     var count = 0
     var isAccepting = true
     private(set) var isStopping = false
-    /// The read buffer.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     init(

@@ -31,7 +31,6 @@ final class ReceiverSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// - Returns: the port.
     private static func listen(_ descriptor: Int32, _ name: inout sockaddr_in) throws(SystemError) -> UInt16 {
         var one: Int32 = 1
         _ = try systemCall("setsockopt") { Int(setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)) }

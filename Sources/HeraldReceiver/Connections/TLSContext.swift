@@ -46,7 +46,6 @@ final class TLSSession {
     /// Whether the handshake has to wait until the socket is writable.
     var wantsToWrite: Bool { herald_tls_wants_write(session) != 0 }
 
-    /// Sends the end of the session.
     func close() { herald_tls_close(session) }
 }
 

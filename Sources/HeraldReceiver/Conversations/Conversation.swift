@@ -1,7 +1,6 @@
 /// One protocol on one connection: parses received bytes into requests, and turns replies into bytes to send. No I/O,
 /// no clock. Used by the receiver's thread only.
 protocol Conversation: AnyObject {
-    /// Parses received bytes.
     func receive(_ bytes: ArraySlice<UInt8>)
     /// Whether more pipelined data arrived than is kept: the connection has to be closed.
     var hasTooMuch: Bool { get }
@@ -28,7 +27,6 @@ enum Ending {
     case reset
 }
 
-/// The limits of one connection.
 struct ConversationLimits {
     var bodyBytes: Int
     static let headBytes = 65_536

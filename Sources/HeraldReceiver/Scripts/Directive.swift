@@ -193,7 +193,6 @@ extension Directive {
         return number
     }
 
-    /// Whether the text is a valid header value.
     private static func isPrintable(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
     }

@@ -1,6 +1,5 @@
 /// The state of a path between requests. Its only clock is `ReceivedRequest.receivedAt`.
 struct PathState: Sendable {
-    /// The time of the first request.
     private let began: Int64
     private var limiter: RateLimiter?
     private var queue: WorkQueue?
