@@ -41,7 +41,7 @@ struct HeraldCommand {
             try Rewrap.run(settings, environment: Environment.current)
         } catch {
             let (code, text) = ExitCode.explain(error)
-            throw CommandError(description: text, exitCode: code)
+            throw CommandError(text, exitCode: code)
         }
         print("The secrets in \(settings.data) are now encrypted with the new key.")
     }

@@ -67,16 +67,15 @@ private enum BenchCommand {
                 return (latency, Double(max(0, last - load.startedAt)) / 1e9)
             })
         try report.print(isJSON: call.has("json"))
-        if stop.isStopped { throw CommandError(description: "", exitCode: ExitCode.interrupted) }
-        if !report.isComplete { throw CommandError(description: "", exitCode: ExitCode.refused) }
+        if stop.isStopped { throw CommandError("", exitCode: ExitCode.interrupted) }
+        if !report.isComplete { throw CommandError("", exitCode: ExitCode.refused) }
     }
 
     /// Checks that the server exists and accepts such events.
     private static func check(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation) throws(CommandError) {
         if call.has("deliver"), !client.request("GET", []).isToThisMachine {
             throw CommandError(
-                description:
-                    "\(client.server) can't call a webhook in this process: --deliver needs a server on this machine.")
+                "\(client.server) can't call a webhook in this process: --deliver needs a server on this machine.")
         }
         _ = try client.send("POST", ["v1", "events"], query: [("dry_run", "true")], body: plan.event.body)
     }
@@ -117,7 +116,7 @@ private enum BenchCommand {
                     _exit(ExitCode.interrupted)
                 }
             } catch {
-                throw CommandError(description: "No thread can be started: \(error).", exitCode: ExitCode.software)
+                throw CommandError("No thread can be started: \(error).", exitCode: ExitCode.software)
             }
         }
     }

@@ -42,7 +42,7 @@ final class BenchDelegate: Sendable {
                 return .status(204)
             }
         } catch {
-            throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
+            throw CommandError(error.description, exitCode: ExitCode.unavailable)
         }
         let url = receiver.url("/" + subject)
         let body = JSONWriter.document {

@@ -54,8 +54,7 @@ final class BenchLoad: Sendable {
             wakeup = try Wakeup()
             for number in 0..<plan.connections { _ = try Thread(name: "bench \(number)") { [self] in work() } }
         } catch {
-            throw CommandError(
-                description: "\(plan.connections) threads can't be started: \(error).", exitCode: ExitCode.software)
+            throw CommandError("\(plan.connections) threads can't be started: \(error).", exitCode: ExitCode.software)
         }
     }
 

@@ -48,7 +48,7 @@ final class APIClient {
         if let file { return try KeyFile.read(file) }
         if let key = environment["HERALD_KEY"] {
             guard KeyFile.isKey(key) else {
-                throw CommandError(description: "HERALD_KEY is not an access key: 20 to 255 visible ASCII characters.")
+                throw CommandError("HERALD_KEY is not an access key: 20 to 255 visible ASCII characters.")
             }
             return key
         }
@@ -60,8 +60,7 @@ final class APIClient {
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
         else {
-            throw CommandError(
-                description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
+            throw CommandError("The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
         }
         credentials =
             (key.map { [("Authorization", "Bearer " + $0)] } ?? []) + (app.map { [("Herald-App", $0)] } ?? [])
@@ -73,7 +72,7 @@ final class APIClient {
             configuration.clientKey = tls.key
             client = try HTTPClient(configuration)
         } catch {
-            throw CommandError(description: "\(error).", exitCode: ExitCode.software)
+            throw CommandError("\(error).", exitCode: ExitCode.software)
         }
     }
 
@@ -167,16 +166,15 @@ final class APIClient {
     }
 
     func notHerald(_ reason: String) -> CommandError {
-        CommandError(description: "\(server) is not a Herald server: \(reason).", exitCode: ExitCode.unavailable)
+        CommandError("\(server) is not a Herald server: \(reason).", exitCode: ExitCode.unavailable)
     }
 
     func unreachable(_ error: HTTPClientError) -> CommandError {
         if case .url(let text) = error {
-            return CommandError(description: "The server is \"\(server)\", which cannot be reached: \(text).")
+            return CommandError("The server is \"\(server)\", which cannot be reached: \(text).")
         }
         let hint = server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
-        return CommandError(
-            description: "\(server) was not reached: \(error).\(hint)", exitCode: ExitCode.unavailable)
+        return CommandError("\(server) was not reached: \(error).\(hint)", exitCode: ExitCode.unavailable)
     }
 
     func url(_ path: [String], _ query: [(String, String?)]) -> String {

@@ -22,7 +22,7 @@ private enum ActivityCommand {
     static func run(_ call: Invocation) throws(CommandError) {
         let byType = call.has("types")
         if byType, let other = ["type", "delegate", "all-apps"].first(where: call.has) {
-            throw CommandError(description: "--types and --\(other) can't be combined.")
+            throw CommandError("--types and --\(other) can't be combined.")
         }
         let query =
             ["interval", "since", "until", "type", "delegate"].map { ($0, call[$0]) }

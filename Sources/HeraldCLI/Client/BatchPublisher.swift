@@ -41,8 +41,7 @@ struct BatchPublisher {
             guard !error.description.isEmpty else { throw error }
             let last = lastLine.map { ", the last of them that of line \($0)" } ?? ""
             throw CommandError(
-                description: "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).",
-                exitCode: error.exitCode)
+                "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).", exitCode: error.exitCode)
         }
         progress.end()
         if !isJSON {
@@ -59,7 +58,7 @@ struct BatchPublisher {
         if let problem = Self.problem(with: line) {
             // The lines before it are valid.
             try flush()
-            throw CommandError(description: "Line \(reader.number) is not \(problem).", exitCode: ExitCode.data)
+            throw CommandError("Line \(reader.number) is not \(problem).", exitCode: ExitCode.data)
         }
         if batchBytes + line.count + 1 > maxBytes { try flush() }
         batch.append((reader.number, line))

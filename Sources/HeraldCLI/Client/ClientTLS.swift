@@ -15,8 +15,7 @@ struct ClientTLS {
         key = value(Flags.clientKey, "HERALD_CLIENT_KEY")
         guard (certificate == nil) == (key == nil) else {
             let missing = key == nil ? Flags.clientKey : Flags.clientCertificate
-            throw CommandError(
-                description: "--client-certificate and --client-key belong together: --\(missing.name) is missing.")
+            throw CommandError("--client-certificate and --client-key belong together: --\(missing.name) is missing.")
         }
     }
 }

@@ -14,12 +14,12 @@ enum Confirmation {
         if isNamed && !hasTerminal { return }
         let question = try question().printable()
         guard hasTerminal else {
-            throw CommandError(description: "\(question) There is no terminal to confirm this: use --yes.")
+            throw CommandError("\(question) There is no terminal to confirm this: use --yes.")
         }
         Output.message("\(question) [y/N] ")
         let answer = readLine()?.lowercased()
         guard answer == "y" || answer == "yes" else {
-            throw CommandError(description: "Nothing was done.", exitCode: ExitCode.refused)
+            throw CommandError("Nothing was done.", exitCode: ExitCode.refused)
         }
     }
 }

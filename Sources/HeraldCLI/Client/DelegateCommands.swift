@@ -174,7 +174,7 @@ enum DelegateCommands {
         let client = try APIClient(call)
         let listing = Listing(call)
         guard call.has("all") != !call.arguments.isEmpty else {
-            throw CommandError(description: "Name the delegates to remove, or say --all for all webhooks.")
+            throw CommandError("Name the delegates to remove, or say --all for all webhooks.")
         }
         if call.has("all") {
             try confirmRemovalOfAll(call, client)
@@ -211,7 +211,7 @@ enum DelegateCommands {
         let answer = try APIClient(call).send("POST", path(call, "test"))
         try Listing(call).print(answer)
         guard answer.json["outcome"]?.isString("succeeded") == true else {
-            throw CommandError(description: "", exitCode: ExitCode.refused)
+            throw CommandError("", exitCode: ExitCode.refused)
         }
     }
 
@@ -223,7 +223,7 @@ enum DelegateCommands {
 
     static func replay(_ call: Invocation) throws(CommandError) {
         guard let from = call["from"] else {
-            throw CommandError(description: "--from is missing: an event's id, a time, or earliest.")
+            throw CommandError("--from is missing: an event's id, a time, or earliest.")
         }
         let body = JSONWriter.document {
             $0.member("from", from)
@@ -293,7 +293,7 @@ enum DelegateCommands {
         let target = call.arguments[0]
         let isURL = target.contains("://")
         if !isURL, let flag = DelegateField.registrationOnly.first(where: { call.has($0.name) }) {
-            throw CommandError(description: "--\(flag.name) is for a new delegate: give a URL, not an id.")
+            throw CommandError("--\(flag.name) is for a new delegate: give a URL, not an id.")
         }
         let hasChange = DelegateField.of(.change).contains { call.has($0.flag.name) }
         let body =

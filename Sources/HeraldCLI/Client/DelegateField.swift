@@ -137,7 +137,7 @@ struct DelegateField: Sendable {
             members.append(("secret", .value(secret)))
         }
         guard use == .registration || !members.isEmpty else {
-            throw CommandError(description: "Nothing to change. `herald delegates change --help` lists the settings.")
+            throw CommandError("Nothing to change. `herald delegates change --help` lists the settings.")
         }
         return JSONWriter.document { object in
             object.member("url", ifPresent: url)
@@ -149,7 +149,7 @@ struct DelegateField: Sendable {
     private static func recipe(preset name: String, _ request: RawJSON?) throws(CommandError) -> RawJSON {
         let document = request.flatMap { try? JSONDocument(parsing: Array($0.bytes)) }
         if request != nil, document?.root.kind != .object {
-            throw CommandError(description: "--request must be an object beside --preset.")
+            throw CommandError("--request must be an object beside --preset.")
         }
         return .object { object in
             object.member("preset", name)
@@ -185,8 +185,7 @@ struct DelegateField: Sendable {
             for text in call.flags[flag.name] ?? [] {
                 let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, !parts[0].isEmpty else {
-                    throw CommandError(
-                        description: "--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
+                    throw CommandError("--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
                 }
                 pairs.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
             }
@@ -197,7 +196,7 @@ struct DelegateField: Sendable {
     /// As written, so that the server validates the number that was meant.
     private func number(_ text: String) throws(CommandError) -> RawJSON {
         guard let document = try? JSONDocument(parsing: text), document.root.kind == .number else {
-            throw CommandError(description: "--\(flag.name) is \"\(text)\", but must be a number.")
+            throw CommandError("--\(flag.name) is \"\(text)\", but must be a number.")
         }
         return RawJSON(document.root.bytes[...])
     }

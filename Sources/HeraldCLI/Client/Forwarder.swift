@@ -48,7 +48,7 @@ final class Forwarder {
         do throws(CurlSenderError) {
             sender = try CurlSender(sending, resolver: Resolver())
         } catch {
-            throw CommandError(description: "Nothing can be forwarded: \(error).", exitCode: ExitCode.software)
+            throw CommandError("Nothing can be forwarded: \(error).", exitCode: ExitCode.software)
         }
     }
 
@@ -57,7 +57,7 @@ final class Forwarder {
         do throws(CallbackURLError) {
             return try CallbackURL(given.contains("://") ? given : "http://" + given).text
         } catch {
-            throw CommandError(description: "--forward-to is \"\(given)\": that URL \(error).")
+            throw CommandError("--forward-to is \"\(given)\": that URL \(error).")
         }
     }
 
@@ -66,9 +66,9 @@ final class Forwarder {
             guard let given else { return try SecretText.newSecret() }
             return try SecretText.parse(given)
         } catch let error as SecretTextError {
-            throw CommandError(description: "The secret \(error).")
+            throw CommandError("The secret \(error).")
         } catch {
-            throw CommandError(description: "The secret can't be created: \(error).", exitCode: ExitCode.software)
+            throw CommandError("The secret can't be created: \(error).", exitCode: ExitCode.software)
         }
     }
 

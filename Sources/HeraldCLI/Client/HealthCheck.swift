@@ -19,8 +19,7 @@ extension Command {
             } catch {
                 // A container's health check understands only 1 as failure.
                 let isUsage = error.exitCode == ExitCode.usage
-                throw CommandError(
-                    description: error.description, exitCode: isUsage ? ExitCode.usage : ExitCode.refused)
+                throw CommandError(error.description, exitCode: isUsage ? ExitCode.usage : ExitCode.refused)
             }
             try Output.line("ok")
         })
@@ -76,11 +75,10 @@ enum HealthCheck {
         do throws(HTTPClientError) {
             status = try result.get().status
         } catch {
-            throw CommandError(description: "\(target) does not respond: \(error).", exitCode: ExitCode.refused)
+            throw CommandError("\(target) does not respond: \(error).", exitCode: ExitCode.refused)
         }
         guard status == 200 else {
-            throw CommandError(
-                description: "\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
+            throw CommandError("\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
         }
     }
 

@@ -46,7 +46,7 @@ private enum LeaseCommands {
 
     static func seek(_ call: Invocation) throws(CommandError) {
         guard let position = call["to"] else {
-            throw CommandError(description: "--to is missing: an event's id, a time, earliest, or now.")
+            throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
         }
         let path = try DelegateCommands.path(call, "seek")
         try Confirmation.ask(call, isNamed: true) {

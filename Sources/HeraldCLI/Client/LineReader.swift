@@ -39,8 +39,7 @@ struct LineReader {
             searched = buffer.count
             guard buffer.count <= Self.maxLineBytes else {
                 throw CommandError(
-                    description: "Line \(number + 1) is longer than \(Self.maxLineBytes >> 20) MiB.",
-                    exitCode: ExitCode.data)
+                    "Line \(number + 1) is longer than \(Self.maxLineBytes >> 20) MiB.", exitCode: ExitCode.data)
             }
             try fill()
         }
@@ -52,8 +51,7 @@ struct LineReader {
         if count < 0, errno == EINTR { return }
         guard count >= 0 else {
             throw CommandError(
-                description: "The standard input cannot be read: \(String(cString: strerror(errno))).",
-                exitCode: ExitCode.noInput)
+                "The standard input cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
         }
         isAtEnd = count == 0
         buffer += bytes[..<count]

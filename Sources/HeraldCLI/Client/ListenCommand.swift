@@ -52,7 +52,7 @@ private enum ListenCommand {
     static func run(_ call: Invocation) throws(CommandError) {
         guard call.has("forward-to") else {
             if let flag = ["secret", "secret-file"].first(where: call.has) {
-                throw CommandError(description: "--\(flag) signs what is forwarded: --forward-to is missing.")
+                throw CommandError("--\(flag) signs what is forwarded: --forward-to is missing.")
             }
             let printer = try eventPrinter(call)
             return try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
@@ -79,7 +79,7 @@ private enum ListenCommand {
     static func tail(_ call: Invocation) throws(CommandError) {
         let count = try call.number("lines", 0...10_000) ?? 10
         if call["subject"]?.contains(",") == true {
-            throw CommandError(description: "Events about a subject with a comma can't be followed, only listed.")
+            throw CommandError("Events about a subject with a comma can't be followed, only listed.")
         }
         let printer = try eventPrinter(call)
         let client = try APIClient(call)

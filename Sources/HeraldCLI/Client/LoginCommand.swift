@@ -45,8 +45,7 @@ private enum LoginCommand {
         let session = try client.send("GET", ["v1", "session"]).json
         guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
             throw CommandError(
-                description: "\(client.server) does not accept the key. Nothing was stored.", exitCode: ExitCode.refused
-            )
+                "\(client.server) does not accept the key. Nothing was stored.", exitCode: ExitCode.refused)
         }
         let others = try ProfileFile.read().filter { $0.name != name }
         try ProfileFile.write(others + [Profile(name: name, server: client.server, key: key)])
@@ -60,8 +59,7 @@ private enum LoginCommand {
         let name = try name(call)
         let profiles = try ProfileFile.read()
         guard let profile = profiles.first(where: { $0.name == name }) else {
-            throw CommandError(
-                description: "There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
+            throw CommandError("There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
         }
         try ProfileFile.write(profiles.filter { $0.name != name })
         let key = profile.key == nil ? "" : " Its key is still valid: `herald keys revoke` ends it."
@@ -81,8 +79,7 @@ private enum LoginCommand {
         let name = call["profile"] ?? Environment.current["HERALD_PROFILE"] ?? Profile.defaultName
         guard Profile.isName(name) else {
             throw CommandError(
-                description:
-                    "The profile is \"\(name)\", but must be 1 to 64 letters, digits, dots, dashes and underscores.")
+                "The profile is \"\(name)\", but must be 1 to 64 letters, digits, dots, dashes and underscores.")
         }
         return name
     }
@@ -105,7 +102,7 @@ private enum LoginCommand {
         }
         guard line.isEmpty || KeyFile.isKey(line) else {
             throw CommandError(
-                description: "That is not an access key: 20 to 255 visible ASCII characters.", exitCode: ExitCode.data)
+                "That is not an access key: 20 to 255 visible ASCII characters.", exitCode: ExitCode.data)
         }
         return line.isEmpty ? nil : line
     }

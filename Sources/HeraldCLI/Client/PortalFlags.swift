@@ -46,8 +46,7 @@ enum PortalFlags {
             ("webp", Array("RIFF".utf8)),
         ]
         guard let type = types.first(where: { bytes.starts(with: $0.beginning) }) else {
-            throw CommandError(
-                description: "\(path) is no PNG, JPEG, GIF or WebP picture.", exitCode: ExitCode.data)
+            throw CommandError("\(path) is no PNG, JPEG, GIF or WebP picture.", exitCode: ExitCode.data)
         }
         return "data:image/\(type.name);base64," + Base64.encode(bytes)
     }

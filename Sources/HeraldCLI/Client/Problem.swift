@@ -38,8 +38,7 @@ struct Problem {
     var error: CommandError {
         var lines = [words]
         if let retryAfter { lines.append("Try again in \(retryAfter) s.") }
-        return CommandError(
-            description: lines.joined(separator: "\n").printable(keepsLines: true), exitCode: exitCode)
+        return CommandError(lines.joined(separator: "\n").printable(keepsLines: true), exitCode: exitCode)
     }
 
     private var exitCode: Int32 {

@@ -20,13 +20,11 @@ struct Profile {
             return isServerNamed ? nil : try ProfileFile.read().first { $0.name == defaultName }
         }
         guard call["server"] == nil else {
-            throw CommandError(description: "--profile and --server both name a server: leave one of them out.")
+            throw CommandError("--profile and --server both name a server: leave one of them out.")
         }
         guard let profile = try ProfileFile.read().first(where: { $0.name == name }) else {
             throw CommandError(
-                description:
-                    "There is no profile \"\(name)\" in \(ProfileFile.path): `herald login --profile \(name)` makes it."
-            )
+                "There is no profile \"\(name)\" in \(ProfileFile.path): `herald login --profile \(name)` makes it.")
         }
         return profile
     }
@@ -51,16 +49,15 @@ enum ProfileFile {
         guard stat(path, &status) == 0 else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw CommandError(
-                description: "\(path) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
+                "\(path) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
         }
         if let problem = SecretFile.problem(path) {
-            throw CommandError(description: "\(path) contains keys, but \(problem)", exitCode: ExitCode.noInput)
+            throw CommandError("\(path) contains keys, but \(problem)", exitCode: ExitCode.noInput)
         }
         let bytes = try Input.file(path)
         guard let document = try? JSONDocument(parsing: bytes), document.root.kind == .object else {
             throw CommandError(
-                description: "\(path) is not what `herald login` writes: remove it, and log in again.",
-                exitCode: ExitCode.data)
+                "\(path) is not what `herald login` writes: remove it, and log in again.", exitCode: ExitCode.data)
         }
         return document.root.members.compactMap { name, value in
             value["server"]?.string.map { Profile(name: name, server: $0, key: value["key"]?.string) }
@@ -94,9 +91,7 @@ enum ProfileFile {
     }
 
     private static func unwritable(_ cause: Int32 = errno) -> CommandError {
-        CommandError(
-            description: "\(path) cannot be written: \(String(cString: strerror(cause))).",
-            exitCode: ExitCode.cannotCreate)
+        CommandError("\(path) cannot be written: \(String(cString: strerror(cause))).", exitCode: ExitCode.cannotCreate)
     }
 
     private static func variable(_ name: String) -> String? {

@@ -33,7 +33,7 @@ extension Command {
             let others = ["data", "subject", "id", "time", "at", "wait", "dry-run"].filter(call.has)
             guard call.arguments.isEmpty, others.isEmpty else {
                 throw CommandError(
-                    description: "With --ndjson the lines contain whole events: leave out the type and --"
+                    "With --ndjson the lines contain whole events: leave out the type and --"
                         + (others.first ?? "data") + ".")
             }
             var publisher = BatchPublisher(call, try APIClient(call))
@@ -62,8 +62,7 @@ private enum PublishCommand {
         let description = try description(of: type, client)
         guard let example = description["example"], !example.isNull else {
             throw CommandError(
-                description:
-                    "The description of \(type) has no example: `herald event-types set \(type) --example JSON` sets one."
+                "The description of \(type) has no example: `herald event-types set \(type) --example JSON` sets one."
                     .printable(), exitCode: ExitCode.refused)
         }
         try publish(call, client, type: type, data: example)
@@ -75,14 +74,13 @@ private enum PublishCommand {
         let problem = Problem(response, to: client)
         guard problem.name == "not-found", problem.detail?.contains("GET /") == false else { throw problem.error }
         throw CommandError(
-            description:
-                "\(type) has no description, and so no example: `herald event-types set \(type) --example JSON` sets one."
+            "\(type) has no description, and so no example: `herald event-types set \(type) --example JSON` sets one."
                 .printable(), exitCode: ExitCode.refused)
     }
 
     static func one(_ call: Invocation) throws(CommandError) {
         guard let type = call.arguments.first else {
-            throw CommandError(description: "TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
+            throw CommandError("TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
         }
         let data = try call["data"].map { text throws(CommandError) in try Input.json(text, "--data") }
         try publish(call, try APIClient(call), type: type, data: data)

@@ -34,7 +34,7 @@ extension Command {
         ] + Flags.client,
         examples: ["herald events reschedule trial-42 --at 2026-12-27T09:00:00Z"],
         action: .run { call throws(CommandError) in
-            guard let time = call["at"] else { throw CommandError(description: "--at TIME is required.") }
+            guard let time = call["at"] else { throw CommandError("--at TIME is required.") }
             let body = JSONWriter.document { $0.member("deliver_at", time) }
             try Listing.report(call, "PATCH", ["v1", "events", call.arguments[0]], body: body) {
                 "\($0.text("id")) is published at \($0.text("deliver_at"))"

@@ -28,7 +28,6 @@ enum ShortID {
         let what = found.isEmpty ? "None of the \(list)" : "More than one of the \(list)"
         let among = limit.map { ", among the newest \($0)," } ?? ""
         throw CommandError(
-            description: "\(what)\(among) has the id \(text). `herald \(list) list --output wide` has whole ids."
-                .printable())
+            "\(what)\(among) has the id \(text). `herald \(list) list --output wide` has whole ids.".printable())
     }
 }

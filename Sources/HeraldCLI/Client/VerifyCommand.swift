@@ -44,7 +44,7 @@ private enum VerifyCommand {
         do {
             verdict = try check.verdict(on: body, now: Clock.system.wall(), url: call["url"] ?? "") { headers[$0] }
         } catch {
-            throw CommandError(description: "\(error).", exitCode: ExitCode.software)
+            throw CommandError("\(error).", exitCode: ExitCode.software)
         }
         switch verdict {
         case .verified: try Output.line("The signature is valid.")
@@ -61,7 +61,7 @@ private enum VerifyCommand {
     }
 
     private static func no(_ text: String) -> CommandError {
-        CommandError(description: text, exitCode: ExitCode.refused)
+        CommandError(text, exitCode: ExitCode.refused)
     }
 
     private static func check(_ call: Invocation, _ scheme: Scheme?) throws(CommandError) -> SignatureCheck {
@@ -70,11 +70,11 @@ private enum VerifyCommand {
             let text = String(decoding: try Input.file(path), as: UTF8.self)
             keys += text.split { scheme == nil ? $0.isWhitespace : $0.isNewline }.map(String.init)
         }
-        guard !keys.isEmpty else { throw CommandError(description: "--secret or --secret-file is missing.") }
+        guard !keys.isEmpty else { throw CommandError("--secret or --secret-file is missing.") }
         do throws(SignatureKeyError) {
             return try SignatureCheck(keys: keys, scheme: scheme)
         } catch {
-            throw CommandError(description: error.description)
+            throw CommandError(error.description)
         }
     }
 
@@ -94,7 +94,7 @@ private enum VerifyCommand {
             ("id", scheme.idHeader), ("timestamp", scheme.timestampHeader), ("signature", scheme.header),
         ] {
             guard let value = call[flag] else { continue }
-            guard let name else { throw CommandError(description: "--\(flag): the scheme has no such header.") }
+            guard let name else { throw CommandError("--\(flag): the scheme has no such header.") }
             headers[name.lowercased()] = value
         }
         return headers
@@ -105,6 +105,6 @@ extension Scheme {
     static func named(_ name: String) throws(CommandError) -> Scheme {
         if let scheme = preset(name) { return scheme }
         let names = presets.map(\.name).joined(separator: ", ")
-        throw CommandError(description: "--scheme is \"\(name)\", but must be one of: \(names).")
+        throw CommandError("--scheme is \"\(name)\", but must be one of: \(names).")
     }
 }

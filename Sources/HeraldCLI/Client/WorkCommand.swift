@@ -51,7 +51,7 @@ private final class Work {
 
     init(_ call: Invocation) throws(CommandError) {
         guard let command = call["exec"], !command.isEmpty else {
-            throw CommandError(description: "--exec is missing: the command for each event.")
+            throw CommandError("--exec is missing: the command for each event.")
         }
         self.command = command
         parallel = try call.number("parallel", 1...256) ?? 1
@@ -63,7 +63,7 @@ private final class Work {
             ended = try EndedPrograms()
             try stop.begin()
         } catch {
-            throw CommandError(description: "\(error).", exitCode: ExitCode.software)
+            throw CommandError("\(error).", exitCode: ExitCode.software)
         }
     }
 
@@ -84,7 +84,7 @@ private final class Work {
                 if !isOnce { stop.pause(seconds: Self.longestPause) }
             case .refused(let problem): throw problem.error
             case .away(let words):
-                if isOnce { throw CommandError(description: words, exitCode: ExitCode.unavailable) }
+                if isOnce { throw CommandError(words, exitCode: ExitCode.unavailable) }
                 say(words)
                 stop.pause(seconds: pause)
                 pause = min(2 * pause, Self.longestPause)

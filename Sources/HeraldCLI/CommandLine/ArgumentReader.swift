@@ -72,7 +72,7 @@ struct ArgumentReader {
         do throws(Mistake) {
             return try next(of: flags)
         } catch {
-            throw CommandError(description: error.words(of: command))
+            throw CommandError(error.words(of: command))
         }
     }
 }

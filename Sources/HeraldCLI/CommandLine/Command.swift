@@ -73,7 +73,7 @@ struct Command: Sendable {
         /// - Throws: if only `values` are valid, and this is none of them.
         func check(_ value: String) throws(CommandError) {
             guard let rule, !values.contains(value) else { return }
-            throw CommandError(description: "--\(name) is \"\(value)\", but must be \(rule).".printable())
+            throw CommandError("--\(name) is \"\(value)\", but must be \(rule).".printable())
         }
 
         var usage: String { (letter.map { "-\($0), " } ?? "") + "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
@@ -101,8 +101,7 @@ struct Invocation: Sendable {
         guard let text = self[flag] else { return nil }
         guard let number = Int(text), range.contains(number) else {
             throw CommandError(
-                description:
-                    "--\(flag) is \"\(text)\", but must be a number from \(range.lowerBound) to \(range.upperBound).")
+                "--\(flag) is \"\(text)\", but must be a number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
     }

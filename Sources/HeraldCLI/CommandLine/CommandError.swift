@@ -1,6 +1,11 @@
 struct CommandError: Error, CustomStringConvertible {
     let description: String
-    var exitCode = ExitCode.usage
+    let exitCode: Int32
+
+    init(_ description: String, exitCode: Int32 = ExitCode.usage) {
+        self.description = description
+        self.exitCode = exitCode
+    }
 }
 
 /// Exit codes. From 64 on as in `sysexits.h`.

@@ -29,7 +29,7 @@ enum CommandParser {
         }
         let names = path.map(\.name).joined(separator: " ")
         throw CommandError(
-            description: "herald \(names) is followed by one of: " + commands.map(\.name).joined(separator: ", ") + ".")
+            "herald \(names) is followed by one of: " + commands.map(\.name).joined(separator: ", ") + ".")
     }
 
     private static func isHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
@@ -38,12 +38,11 @@ enum CommandParser {
         let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
         guard !word.hasPrefix("-") else {
             return CommandError(
-                description:
-                    "\(word) comes before a command. Flags follow the command; `\(herald) --help` lists all commands.")
+                "\(word) comes before a command. Flags follow the command; `\(herald) --help` lists all commands.")
         }
         let known = Suggestion.nearest(word, commands.map(\.name)).map { " Did you mean \($0)?" } ?? ""
         let what = "There is no command \(path.map { $0.name + " " }.joined())\(word)."
-        return CommandError(description: "\(what)\(known) `\(herald) --help` lists all.")
+        return CommandError("\(what)\(known) `\(herald) --help` lists all.")
     }
 
     /// Flags and arguments in any order.
@@ -70,14 +69,14 @@ enum CommandParser {
         let usage = ([herald] + command.arguments.map(\.usage)).joined(separator: " ")
         let wanted = command.arguments.filter { !$0.isOptional }
         if given.count < wanted.count {
-            throw CommandError(description: "\(wanted[given.count].name) is missing: \(usage)")
+            throw CommandError("\(wanted[given.count].name) is missing: \(usage)")
         }
         if let empty = given.firstIndex(of: "") {
             let argument = command.arguments.indices.contains(empty) ? command.arguments[empty] : command.arguments.last
-            throw CommandError(description: "\(argument?.name ?? "An argument") is empty: \(usage)")
+            throw CommandError("\(argument?.name ?? "An argument") is empty: \(usage)")
         }
         if given.count > command.arguments.count, command.arguments.last?.repeats != true {
-            throw CommandError(description: "\"\(given[command.arguments.count])\" is too much: \(usage)")
+            throw CommandError("\"\(given[command.arguments.count])\" is too much: \(usage)")
         }
     }
 }

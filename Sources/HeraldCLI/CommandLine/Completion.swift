@@ -13,7 +13,7 @@ extension Command {
             case "zsh": try Output.line(Completion.zsh)
             case "fish": try Output.line(Completion.fish)
             case let other:
-                throw CommandError(description: "There is no completion for \(other): bash, zsh or fish.")
+                throw CommandError("There is no completion for \(other): bash, zsh or fish.")
             }
         })
 }

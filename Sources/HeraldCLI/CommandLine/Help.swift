@@ -63,7 +63,7 @@ enum Help {
             let known = path.last.map(\.commands) ?? Command.all
             guard let command = known.first(where: { $0.name == word }) else {
                 let nearest = Suggestion.nearest(word, known.map(\.name)).map { " Did you mean \($0)?" } ?? ""
-                throw CommandError(description: "There is no command \(words.joined(separator: " ")).\(nearest)")
+                throw CommandError("There is no command \(words.joined(separator: " ")).\(nearest)")
             }
             path.append(command)
         }

@@ -27,7 +27,7 @@ enum Input {
             _ = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 200_000))
             return RawJSON(bytes[...])
         } catch {
-            throw CommandError(description: "\(name) is not JSON: \(error).", exitCode: ExitCode.data)
+            throw CommandError("\(name) is not JSON: \(error).", exitCode: ExitCode.data)
         }
     }
 
@@ -41,14 +41,12 @@ enum Input {
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]
             guard bytes.count <= maxBytes else {
-                throw CommandError(
-                    description: "\(name) is longer than \(maxBytes >> 20) MiB.", exitCode: ExitCode.data)
+                throw CommandError("\(name) is longer than \(maxBytes >> 20) MiB.", exitCode: ExitCode.data)
             }
         }
     }
 
     private static func unreadable(_ name: String) -> CommandError {
-        CommandError(
-            description: "\(name) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
+        CommandError("\(name) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
     }
 }

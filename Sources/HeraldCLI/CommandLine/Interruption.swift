@@ -24,7 +24,7 @@ final class Interruption: Sendable {
                 Self.finish(signal, end)
             }
         } catch {
-            throw CommandError(description: "No thread can be started: \(error).", exitCode: ExitCode.software)
+            throw CommandError("No thread can be started: \(error).", exitCode: ExitCode.software)
         }
     }
 

@@ -34,7 +34,7 @@ enum Output {
         guard !write(bytes, to: 1) else { return }
         // A closed reader, as with `| head`, is not an error.
         let problem = errno == EPIPE ? "" : "The output cannot be written: \(String(cString: strerror(errno)))."
-        throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
+        throw CommandError(problem, exitCode: ExitCode.inputOutput)
     }
 
     /// - Returns: whether all bytes are written; otherwise `errno` has the cause.

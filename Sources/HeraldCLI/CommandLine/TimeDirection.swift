@@ -15,7 +15,7 @@ enum TimeDirection: Sendable {
         }
         guard flag.placeholder != Self.placeholder || Timestamp(rfc3339: text) != nil else {
             throw CommandError(
-                description: "--\(flag.name) is \"\(text)\", but must be a time such as 2026-11-21T11:50:00Z, or "
+                "--\(flag.name) is \"\(text)\", but must be a time such as 2026-11-21T11:50:00Z, or "
                     + "\(explanation).")
         }
         return text

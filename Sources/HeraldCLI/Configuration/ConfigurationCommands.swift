@@ -64,7 +64,7 @@ private enum ConfigurationCommands {
         do throws(JSONError) {
             document = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 1_000_000))
         } catch {
-            throw CommandError(description: "\(path) is not JSON: \(error).", exitCode: ExitCode.data)
+            throw CommandError("\(path) is not JSON: \(error).", exitCode: ExitCode.data)
         }
         let names = ConfigurationKind.all.map(\.name)
         let unknown = document.root.members.first { !names.contains($0.key) }

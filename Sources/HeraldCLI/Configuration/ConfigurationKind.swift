@@ -133,7 +133,7 @@ struct ConfigurationKind: Sendable {
     }
 
     static func wrong(_ reason: String) -> CommandError {
-        CommandError(description: "The file cannot be applied: \(reason).".printable(), exitCode: ExitCode.data)
+        CommandError("The file cannot be applied: \(reason).".printable(), exitCode: ExitCode.data)
     }
 }
 
@@ -144,8 +144,7 @@ extension JSONValue {
                 parsing: JSONWriter.document(body), limits: JSONLimits(depth: 80, values: 1_000_000)
             ).root
         } catch {
-            throw CommandError(
-                description: "The configuration cannot be written as JSON: \(error).", exitCode: ExitCode.data)
+            throw CommandError("The configuration cannot be written as JSON: \(error).", exitCode: ExitCode.data)
         }
     }
 

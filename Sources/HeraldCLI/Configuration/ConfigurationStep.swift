@@ -69,8 +69,7 @@ struct ConfigurationStep {
     func check() throws(CommandError) {
         guard current != nil, let fixed = differences.first(where: kind.fixed.contains) else { return }
         throw CommandError(
-            description: "\(label): \"\(fixed)\" cannot be changed, only chosen at its creation."
-                .printable(),
+            "\(label): \"\(fixed)\" cannot be changed, only chosen at its creation.".printable(),
             exitCode: ExitCode.refused)
     }
 
@@ -93,7 +92,7 @@ struct ConfigurationStep {
     }
 
     private func named(_ error: CommandError) -> CommandError {
-        CommandError(description: "\(label): ".printable() + error.description, exitCode: error.exitCode)
+        CommandError("\(label): ".printable() + error.description, exitCode: error.exitCode)
     }
 
     func run(_ client: APIClient) throws(CommandError) -> APIClient.Answer {

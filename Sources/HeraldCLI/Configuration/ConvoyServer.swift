@@ -7,7 +7,7 @@ struct ConvoyServer: ForeignService {
     private let project: JSONValue
 
     init(_ call: Invocation) throws(CommandError) {
-        guard let id = call["project"] else { throw CommandError(description: "--project ID is needed.") }
+        guard let id = call["project"] else { throw CommandError("--project ID is needed.") }
         server = try ForeignServer("Convoy", call)
         guard let found = try server.get(["projects", id])["data"], found.text("uid") == id else {
             throw server.wrong("it does not show the project \(id)")

@@ -67,7 +67,7 @@ struct ForeignServer {
     /// The server of `--from`, with the token of `--token-file`.
     init(_ name: String, _ call: Invocation) throws(CommandError) {
         guard let url = call["from"], let file = call["token-file"] else {
-            throw CommandError(description: "--from URL and --token-file FILE are needed.")
+            throw CommandError("--from URL and --token-file FILE are needed.")
         }
         self.name = name
         client = try APIClient(server: url, key: try KeyFile.token(file), tls: try ClientTLS(call))
@@ -86,7 +86,7 @@ struct ForeignServer {
     }
 
     func wrong(_ reason: String, _ exitCode: Int32 = ExitCode.unavailable) -> CommandError {
-        CommandError(description: "\(name)'s server \(client.server): \(reason).".printable(), exitCode: exitCode)
+        CommandError("\(name)'s server \(client.server): \(reason).".printable(), exitCode: exitCode)
     }
 }
 

@@ -86,7 +86,7 @@ struct ConfigurationImport {
         ConfigurationKind.reportUnchecked(unchecked)
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
         if refused > 0 {
-            throw CommandError(description: "\(refused) could not be imported.", exitCode: ExitCode.refused)
+            throw CommandError("\(refused) could not be imported.", exitCode: ExitCode.refused)
         }
     }
 

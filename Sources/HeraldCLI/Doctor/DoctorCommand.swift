@@ -36,8 +36,7 @@ extension Command {
             if report.exitCode == 0 { return }
             let counts = [Finding.State.failure, .warning].map { (report.count($0), $0.rawValue) }
             let text = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
-            throw CommandError(
-                description: call.has("json") ? "" : text.joined(separator: ", "), exitCode: report.exitCode)
+            throw CommandError(call.has("json") ? "" : text.joined(separator: ", "), exitCode: report.exitCode)
         })
 }
 

@@ -56,15 +56,15 @@ private enum DrainCommand {
     static func outbox(_ call: Invocation) throws(CommandError) -> any Outbox {
         let address = call.arguments.first
         guard (address == nil) != (call["sqlite"] == nil) else {
-            throw CommandError(description: "One database is needed: its address, or --sqlite FILE.")
+            throw CommandError("One database is needed: its address, or --sqlite FILE.")
         }
         if let address, Option.holdsPassword(address) {
             throw CommandError(
-                description: "The password in the address would be visible in the list of processes; "
+                "The password in the address would be visible in the list of processes; "
                     + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
         }
         if let file = call["sqlite"], access(file, F_OK) != 0, errno == ENOENT {
-            throw CommandError(description: "There is no file \(file).".printable(), exitCode: ExitCode.noInput)
+            throw CommandError("There is no file \(file).".printable(), exitCode: ExitCode.noInput)
         }
         do throws(OutboxError) {
             if let slot = call["messages"] {
@@ -80,8 +80,8 @@ private enum DrainCommand {
             return try SQLiteOutbox(path: call["sqlite"] ?? "", table)
         } catch {
             switch error {
-            case .unavailable(let reason): throw CommandError(description: reason, exitCode: ExitCode.unavailable)
-            case .unusable(let reason): throw CommandError(description: reason.printable())
+            case .unavailable(let reason): throw CommandError(reason, exitCode: ExitCode.unavailable)
+            case .unusable(let reason): throw CommandError(reason.printable())
             }
         }
     }

@@ -50,7 +50,7 @@ struct Drainer {
             }
         } catch {
             outbox.release()
-            throw CommandError(description: "\(error.description)\nStopped. \(summary)", exitCode: error.exitCode)
+            throw CommandError("\(error.description)\nStopped. \(summary)", exitCode: error.exitCode)
         }
         try Output.line(summary)
     }
@@ -111,7 +111,7 @@ struct Drainer {
             switch error {
             case .unavailable(let reason): return .failure(Away(reason: "\(outbox.label) was not reached: \(reason)."))
             case .unusable(let reason):
-                throw CommandError(description: reason.printable(), exitCode: ExitCode.noInput)
+                throw CommandError(reason.printable(), exitCode: ExitCode.noInput)
             }
         }
     }
@@ -155,8 +155,7 @@ extension OutboxEntry {
 extension Refusal {
     fileprivate var error: CommandError {
         CommandError(
-            description: "The event \(id ?? "without an id") is refused, and stays in the outbox: \(reason)."
-                .printable(),
+            "The event \(id ?? "without an id") is refused, and stays in the outbox: \(reason).".printable(),
             exitCode: ExitCode.data)
     }
 }

@@ -14,8 +14,7 @@ struct RefusedFile {
     }
 
     private static func failure(_ path: String, _ code: Int32) -> CommandError {
-        CommandError(
-            description: "\(path) cannot be written: \(String(cString: strerror(errno))).".printable(), exitCode: code)
+        CommandError("\(path) cannot be written: \(String(cString: strerror(errno))).".printable(), exitCode: code)
     }
 
     /// Appends events, and flushes them to the disk.

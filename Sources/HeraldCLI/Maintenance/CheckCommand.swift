@@ -22,8 +22,7 @@ extension Command {
             try MaintenanceCommand.print(report)
             if report.isGood { return }
             throw CommandError(
-                description:
-                    "\(path) is damaged. `herald salvage` copies all that is intact, `herald restore` puts back a backup.",
+                "\(path) is damaged. `herald salvage` copies all that is intact, `herald restore` puts back a backup.",
                 exitCode: ExitCode.data)
         })
 }

@@ -33,7 +33,7 @@ enum MaintenanceCommand {
 
     private static func notForDatabases(_ call: Invocation, _ reason: String) -> CommandError {
         CommandError(
-            description: "\(reason). `herald \(call.command.name)` is for data folders and backups: "
+            "\(reason). `herald \(call.command.name)` is for data folders and backups: "
                 + "use the tools of PostgreSQL, such as pg_basebackup and pg_amcheck.")
     }
 
@@ -52,12 +52,12 @@ enum MaintenanceCommand {
         } catch let error as CommandError {
             throw error
         } catch let error as MaintenanceError {
-            throw CommandError(description: error.description, exitCode: code(error.kind))
+            throw CommandError(error.description, exitCode: code(error.kind))
         } catch let error as MoveError {
-            throw CommandError(description: error.description, exitCode: code(error.kind))
+            throw CommandError(error.description, exitCode: code(error.kind))
         } catch {
             let (code, text) = ExitCode.explain(error)
-            throw CommandError(description: text, exitCode: code)
+            throw CommandError(text, exitCode: code)
         }
     }
 

@@ -28,12 +28,12 @@ extension Command {
             let (from, to) = (call.arguments[0], call.arguments[1])
             guard MaintenanceCommand.isAddress(from) != MaintenanceCommand.isAddress(to) else {
                 throw CommandError(
-                    description: "One of FROM and TO is a data folder, the other one the address of a database: "
+                    "One of FROM and TO is a data folder, the other one the address of a database: "
                         + "postgres://user@host/database.")
             }
             if [from, to].contains(where: { MaintenanceCommand.isAddress($0) && Option.holdsPassword($0) }) {
                 throw CommandError(
-                    description: "The password in the address would be visible in the list of processes; "
+                    "The password in the address would be visible in the list of processes; "
                         + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
             }
             try MaintenanceCommand.run { try run(from: from, to: to) }

@@ -21,8 +21,7 @@ extension Command {
             try MaintenanceCommand.print(report)
             if report.isGood { return try Output.line("\(call.arguments[1]): everything was copied") }
             throw CommandError(
-                description:
-                    "\(call.arguments[1]): all that is intact was copied; the lines with BAD say what is missing.",
+                "\(call.arguments[1]): all that is intact was copied; the lines with BAD say what is missing.",
                 exitCode: ExitCode.data)
         })
 }

@@ -10,7 +10,7 @@ struct AuthorityFile {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/herald-receiver-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template).map({ String(cString: $0) }) else {
-            throw CommandError(description: "Cannot make a folder in \(parent): \(String(cString: strerror(errno))).")
+            throw CommandError("Cannot make a folder in \(parent): \(String(cString: strerror(errno))).")
         }
         folder = made
         let file = fopen(path, "w")
@@ -18,7 +18,7 @@ struct AuthorityFile {
         guard file.map({ fclose($0) == 0 }) ?? false, isWritten else {
             let problem = String(cString: strerror(errno))
             remove()
-            throw CommandError(description: "\(path) cannot be written: \(problem).")
+            throw CommandError("\(path) cannot be written: \(problem).")
         }
     }
 

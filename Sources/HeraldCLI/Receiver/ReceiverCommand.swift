@@ -40,7 +40,7 @@ private enum ReceiverCommand {
                     configuration, script: ReceiverControl(receiver, replies, counts, clock: .system).reply)
             }
         } catch {
-            throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
+            throw CommandError(error.description, exitCode: ExitCode.unavailable)
         }
         let file = try authority.map { authority throws(CommandError) in try AuthorityFile(authority) }
         ReceiverPrinter.write("listening on \(receiver.url())")
@@ -70,7 +70,7 @@ private enum ReceiverCommand {
         do throws(SignatureKeyError) {
             check = try SignatureCheck(keys: settings.keys, scheme: settings.scheme)
         } catch {
-            throw CommandError(description: "--secret: \(error)")
+            throw CommandError("--secret: \(error)")
         }
         return { request in
             // Handshakes are not signed, and verification requires libcrypto.
@@ -96,12 +96,12 @@ private enum ReceiverCommand {
         do throws(CommandError) {
             json = try settings.scriptFile.map(Input.file)
         } catch {
-            throw CommandError(description: error.description)
+            throw CommandError(error.description)
         }
         do throws(ScriptError) {
             return try ScriptedReplies(json: json, otherwise: settings.reply, seed: settings.seed)
         } catch {
-            throw CommandError(description: "The script cannot be used. \(error)")
+            throw CommandError("The script cannot be used. \(error)")
         }
     }
 }

@@ -58,7 +58,7 @@ struct ReceiverSettings {
         ) throws(CommandError) -> Value {
             guard let text = call[flag] else { return standard }
             if let value = read(text) { return value }
-            throw CommandError(description: "--\(flag) is \"\(text)\", but must be \(allowed).")
+            throw CommandError("--\(flag) is \"\(text)\", but must be \(allowed).")
         }
         address = call["address"] ?? "127.0.0.1"
         port = try call.number("port", 0...65_535).map { UInt16($0) } ?? 9000

@@ -25,10 +25,8 @@ struct BootstrapKey {
             (text, file) = (nil, folder + "/admin-key")
         } else {
             throw CommandError(
-                description:
-                    "other machines can reach this address, and there is no access key yet. Set HERALD_ADMIN_KEY or "
-                    + "--admin-key-file, or --allow-anonymous true to let everyone in.",
-                exitCode: ExitCode.usage)
+                "other machines can reach this address, and there is no access key yet. Set HERALD_ADMIN_KEY or "
+                    + "--admin-key-file, or --allow-anonymous true to let everyone in.", exitCode: ExitCode.usage)
         }
         // The file comes first: a key whose text is lost would lock everybody out.
         if let file { try Self.write(key.text, to: file) }
@@ -70,7 +68,7 @@ struct BootstrapKey {
 
     private static func unwritable(_ path: String) -> CommandError {
         CommandError(
-            description: "the first admin key cannot be written to \(path): \(String(cString: strerror(errno)))",
+            "the first admin key cannot be written to \(path): \(String(cString: strerror(errno)))",
             exitCode: ExitCode.cannotCreate)
     }
 }

@@ -49,7 +49,7 @@ extension Settings {
                 arguments: arguments, environment: Environment.current, credentials: Environment.credentials,
                 collectsMistakes: collectsMistakes)
         } catch {
-            throw CommandError(description: error.description)
+            throw CommandError(error.description)
         }
     }
 

@@ -27,7 +27,7 @@ enum KeyFile {
         let text = String(decoding: try Input.file(path), as: UTF8.self)
         let line = String(text.prefix { !$0.isNewline })
         guard isValid(line), text.dropFirst(line.count).allSatisfy(\.isNewline) else {
-            throw CommandError(description: "\(path) must have one line: \(words).", exitCode: ExitCode.data)
+            throw CommandError("\(path) must have one line: \(words).", exitCode: ExitCode.data)
         }
         return line
     }

@@ -103,10 +103,8 @@ extension MemoryPlan {
         let total = settings.memory ?? MemoryLimit.found()
         guard total >= Self.minimum else {
             throw CommandError(
-                description:
-                    "The system grants \(Option.describe(size: Int64(total))) of memory, but Herald needs at least "
-                    + "48MiB. Raise the limit; or try with --memory 48MiB.",
-                exitCode: ExitCode.usage)
+                "The system grants \(Option.describe(size: Int64(total))) of memory, but Herald needs at least "
+                    + "48MiB. Raise the limit; or try with --memory 48MiB.", exitCode: ExitCode.usage)
         }
         self.init(total: total, deliveryLoops: settings.deliveryLoops)
     }

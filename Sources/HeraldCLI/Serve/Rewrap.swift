@@ -7,7 +7,7 @@ enum Rewrap {
     static func run(_ settings: Settings, environment: [String: String]) throws {
         if settings.store != nil {
             throw CommandError(
-                description: "`herald rewrap` changes the key of a data folder; that of a database on a server stays.",
+                "`herald rewrap` changes the key of a data folder; that of a database on a server stays.",
                 exitCode: ExitCode.usage)
         }
         let sealer = try newSealer(environment)
@@ -19,25 +19,24 @@ enum Rewrap {
         switch (environment["HERALD_NEW_MASTER_KEY"], environment["HERALD_NEW_MASTER_KEY_FILE"]) {
         case (nil, nil):
             throw CommandError(
-                description: "HERALD_NEW_MASTER_KEY is not set, and neither is HERALD_NEW_MASTER_KEY_FILE."
+                "HERALD_NEW_MASTER_KEY is not set, and neither is HERALD_NEW_MASTER_KEY_FILE."
                     + " `openssl rand -base64 32` makes a key; \"none\" unseals.")
         case (.some, .some):
             throw CommandError(
-                description: "HERALD_NEW_MASTER_KEY and HERALD_NEW_MASTER_KEY_FILE are both set: which is the new key?")
+                "HERALD_NEW_MASTER_KEY and HERALD_NEW_MASTER_KEY_FILE are both set: which is the new key?")
         case ("none", nil): return nil
         case (let text?, nil):
             do throws(MasterKeyError) {
                 return Sealer(try MasterKey(text: text))
             } catch {
-                throw CommandError(description: "HERALD_NEW_MASTER_KEY \(error).")
+                throw CommandError("HERALD_NEW_MASTER_KEY \(error).")
             }
         case (nil, let file?):
             if let problem = SecretFile.problem(file) {
-                throw CommandError(description: "HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", and \(problem)")
+                throw CommandError("HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", and \(problem)")
             }
             guard let key = KeyFile.masterKey(file) else {
-                throw CommandError(
-                    description: "HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", but must be \(KeyFile.masterKeyWords).")
+                throw CommandError("HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", but must be \(KeyFile.masterKeyWords).")
             }
             return Sealer(key)
         }

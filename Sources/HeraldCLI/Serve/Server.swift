@@ -45,7 +45,7 @@ struct Server {
         do throws(SystemError) {
             log = try Log(format: settings.logFormat, level: settings.logLevel)
         } catch {
-            throw CommandError(description: "The log can't be opened: \(error)", exitCode: ExitCode.software)
+            throw CommandError("The log can't be opened: \(error)", exitCode: ExitCode.software)
         }
         defer { log.end() }
         let manager = ServiceManager(log)

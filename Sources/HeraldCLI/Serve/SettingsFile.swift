@@ -24,7 +24,7 @@ struct SettingsFile {
         do throws(Mistake) {
             entries = try Self.entries(bytes)
         } catch {
-            throw CommandError(description: "Line \(error.line) of \(path) \(error.problem).", exitCode: ExitCode.usage)
+            throw CommandError("Line \(error.line) of \(path) \(error.problem).", exitCode: ExitCode.usage)
         }
     }
 
