@@ -82,14 +82,13 @@ private enum BenchCommand {
 
     /// Shows the progress until every request has its response.
     private static func watch(_ plan: BenchLoad.Plan, _ load: BenchLoad) {
-        let isShown = isatty(2) == 1
+        var progress = ProgressLine()
         while load.isRunning {
             load.wait(milliseconds: 250)
-            guard isShown else { continue }
             let seconds = Double(Clock.system.monotonic() - load.startedAt) / 1e9
-            Output.control("\r\(min(plan.seconds, Int(seconds))) of \(plan.seconds) s, \(load.accepted) events\u{1b}[K")
+            progress.show("\(min(plan.seconds, Int(seconds))) of \(plan.seconds) s, \(load.accepted) events")
         }
-        if isShown { Output.control("\r\u{1b}[K") }
+        progress.end()
     }
 
     private static func wait(for count: Int, _ delegate: BenchDelegate, _ stop: Stop) {

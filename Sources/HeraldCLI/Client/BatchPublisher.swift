@@ -2,6 +2,7 @@ import Glibc
 import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldRuntime
 
 /// Posts the lines of standard input in batches: of the maximum size if input is waiting, and at once if it arrives
 /// slowly.
@@ -18,7 +19,9 @@ struct BatchPublisher {
     /// The number of published events that were stored before.
     private var duplicates = 0
     private var lastLine: Int?
-    private var progress = Progress()
+    private var progress = ProgressLine()
+    private let startedAt = Clock.system.monotonic()
+    private var shownAt = Int64.min
     private var reader = LineReader()
     private var batch: [(line: Int, event: [UInt8])] = []
     private var batchBytes = 2
@@ -94,13 +97,22 @@ struct BatchPublisher {
         guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.line)) }
         published += events.count
         lastLine = events.last?.line
-        progress.show(published)
+        showProgress()
         if let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
             for event in data.elements {
                 if isJSON { try Output.line(json: event.bytes) }
                 if event["duplicate"]?.bool == true { duplicates += 1 }
             }
         }
+    }
+
+    /// Ten times in a second at most.
+    private mutating func showProgress() {
+        let now = Clock.system.monotonic()
+        guard shownAt <= now - 100_000_000 else { return }
+        shownAt = now
+        let (count, seconds) = (published, max(0.001, Double(now - startedAt) / 1e9))
+        progress.show("\(count) events, \(Int(Double(count) / seconds)) per second")
     }
 
     /// Repeats the request while the server is busy: it has changed nothing then.
@@ -119,36 +131,9 @@ struct BatchPublisher {
     private func refusal(_ answer: HTTPResponse, _ lines: [Int]) -> CommandError {
         var problem = Problem(answer, to: client)
         problem.errors = problem.errors.map { place, detail in
-            let parts = place.split(separator: "/", maxSplits: 1)
-            guard place.hasPrefix("/"), let first = parts.first, let index = Int(first), lines.indices.contains(index)
-            else { return (place, detail) }
-            return ("Line \(lines[index])" + (parts.count == 2 ? ": \(parts[1])" : ""), detail)
+            guard let event = Problem.event(at: place, of: lines.count) else { return (place, detail) }
+            return ("Line \(lines[event.index])" + (event.rest.map { ": \($0)" } ?? ""), detail)
         }
         return problem.error
-    }
-}
-
-/// Shows the progress in a line on the terminal.
-struct Progress {
-    private let isShown = isatty(2) == 1
-    private let startedAt = Progress.now()
-    private var shownAt = 0.0
-
-    mutating func show(_ count: Int) {
-        let now = Self.now()
-        guard isShown, now - shownAt >= 0.1 else { return }
-        shownAt = now
-        Output.control("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
-    }
-
-    func end() {
-        if isShown && shownAt > 0 { Output.control("\r\u{1b}[K") }
-    }
-
-    /// Seconds of the monotonic clock.
-    private static func now() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }

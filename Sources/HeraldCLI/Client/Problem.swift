@@ -32,6 +32,14 @@ struct Problem {
         }
     }
 
+    /// The event of a batch that a pointer names, by its index, and the rest of the pointer.
+    static func event(at pointer: String, of count: Int) -> (index: Int, rest: Substring?)? {
+        let parts = pointer.split(separator: "/", maxSplits: 1)
+        guard pointer.hasPrefix("/"), let first = parts.first, let index = Int(first), (0..<count).contains(index)
+        else { return nil }
+        return (index, parts.count == 2 ? parts[1] : nil)
+    }
+
     /// Nothing was changed, and a later try may succeed.
     var isTemporary: Bool { status == 429 || status == 503 }
 

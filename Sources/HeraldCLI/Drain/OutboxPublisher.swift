@@ -93,10 +93,8 @@ struct OutboxPublisher {
     private static func refused(_ problem: Problem, _ batch: [Part]) -> [(part: Part, reason: String)] {
         var reasons: [Int: [String]] = [:]
         for (pointer, detail) in problem.errors {
-            let parts = pointer.split(separator: "/", maxSplits: 1)
-            guard pointer.hasPrefix("/"), let first = parts.first, let index = Int(first), batch.indices.contains(index)
-            else { continue }
-            reasons[index, default: []].append((parts.count == 2 ? "/\(parts[1]) " : "") + detail)
+            guard let event = Problem.event(at: pointer, of: batch.count) else { continue }
+            reasons[event.index, default: []].append((event.rest.map { "/\($0) " } ?? "") + detail)
         }
         return reasons.sorted { $0.key < $1.key }.map { (batch[$0.key], $0.value.joined(separator: "; ")) }
     }

@@ -18,7 +18,7 @@ extension Command {
             try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             // A server on the same machine has priority.
             _ = nice(19)
-            var bar = ProgressBar()
+            var bar = ProgressLine()
             let (folder, path) = (try MaintenanceCommand.folder(call), call.arguments[0])
             let size = try MaintenanceCommand.run {
                 defer { bar.end() }

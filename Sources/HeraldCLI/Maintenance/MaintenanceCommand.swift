@@ -89,3 +89,15 @@ enum MaintenanceCommand {
         already exists, or the folder is in use; 74 the disk failed.
         """
 }
+
+extension ProgressLine {
+    private static let width = 40
+
+    /// Shows a bar.
+    mutating func show(_ copied: Int, of all: Int) {
+        let percent = all > 0 ? copied * 100 / all : 100
+        let full = percent * Self.width / 100
+        let bar = String(repeating: "#", count: full) + String(repeating: ".", count: Self.width - full)
+        show("[\(bar)] \(percent) %")
+    }
+}

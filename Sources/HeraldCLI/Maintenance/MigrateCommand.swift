@@ -44,7 +44,7 @@ extension Command {
             MaintenanceCommand.isAddress(from) ? try PostgresMoveEnd(source: from) : try SQLiteMoveEnd(source: from)
         let target: any MoveEnd =
             MaintenanceCommand.isAddress(to) ? try PostgresMoveEnd(target: to) : try SQLiteMoveEnd(target: to)
-        var bar = ProgressBar()
+        var bar = ProgressLine()
         defer { bar.end() }
         let moved = try Move(from: source, to: target).run { bar.show($0, of: $1) }
         bar.end()
