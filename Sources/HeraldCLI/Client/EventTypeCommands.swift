@@ -39,12 +39,7 @@ extension Command {
                 ] + Flags.client,
                 examples: ["herald event-types set order.paid --schema @order.json --check enforce"],
                 action: .run { call throws(CommandError) in
-                    let example = try call["example"].map { text throws(CommandError) in
-                        try Input.json(text, "--example")
-                    }
-                    let schema = try call["schema"].map { text throws(CommandError) in
-                        try Input.json(text, "--schema")
-                    }
+                    let (example, schema) = (try call.json("example"), try call.json("schema"))
                     let body = JSONWriter.document {
                         $0.member("description", ifPresent: call["description"])
                         $0.member("example", ifPresent: example)

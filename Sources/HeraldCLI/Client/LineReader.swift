@@ -2,9 +2,6 @@ import Glibc
 
 /// Lines of standard input, as they arrive.
 struct LineReader {
-    /// The largest body that a server can be configured to accept.
-    static let maxLineBytes = 16 << 20
-
     private var buffer: [UInt8] = []
     /// The index of the first byte that was not returned.
     private var start = 0
@@ -37,9 +34,9 @@ struct LineReader {
             buffer.removeFirst(start)
             start = 0
             searched = buffer.count
-            guard buffer.count <= Self.maxLineBytes else {
+            guard buffer.count <= Input.maxBytes else {
                 throw CommandError(
-                    "Line \(number + 1) is longer than \(Self.maxLineBytes >> 20) MiB.", exitCode: ExitCode.data)
+                    "Line \(number + 1) is longer than \(Input.maxBytes >> 20) MiB.", exitCode: ExitCode.data)
             }
             try fill()
         }

@@ -82,7 +82,7 @@ private enum PublishCommand {
         guard let type = call.arguments.first else {
             throw CommandError("TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
         }
-        let data = try call["data"].map { text throws(CommandError) in try Input.json(text, "--data") }
+        let data = try call.json("data")
         try publish(call, try APIClient(call), type: type, data: data)
     }
 

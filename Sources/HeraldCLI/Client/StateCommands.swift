@@ -60,7 +60,7 @@ private enum StateCommands {
     }
 
     static func set(_ call: Invocation, status: String) throws(CommandError) {
-        let user = try call["user"].map { text throws(CommandError) in try Input.json(text, "--user") }
+        let user = try call.json("user")
         let body = JSONWriter.document {
             $0.member("status", status)
             $0.member("user", ifPresent: user)

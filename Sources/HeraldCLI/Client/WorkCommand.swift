@@ -38,7 +38,7 @@ private final class Work {
     private let parallel: Int
     private let most: Int
     private let isOnce: Bool
-    private let stop = StopFlag()
+    private let stop: StopFlag
     private let ended: EndedPrograms
     /// The last message about a server that was not reached.
     private var lastTrouble = ""
@@ -61,7 +61,7 @@ private final class Work {
         path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
         do throws(SystemError) {
             ended = try EndedPrograms()
-            try stop.begin()
+            stop = try StopFlag()
         } catch {
             throw CommandError("\(error).", exitCode: ExitCode.software)
         }
@@ -231,20 +231,19 @@ private final class EndedPrograms: Sendable {
 private final class StopFlag: Sendable {
     private let flag = Atomic(false)
     private let exits = Atomic(false)
-    private let woken = Mutex<HeraldRuntime.Semaphore?>(nil)
+    private let woken: HeraldRuntime.Semaphore
 
     var isRequested: Bool { flag.load(ordering: .sequentiallyConsistent) }
 
-    /// Must be called before other threads are started.
-    func begin() throws(SystemError) {
+    /// Must be created before other threads are started.
+    init() throws(SystemError) {
         let signals = Signals()
-        let semaphore = try HeraldRuntime.Semaphore()
-        woken.withLock { $0 = semaphore }
+        woken = try HeraldRuntime.Semaphore()
         let thread = try Thread(name: "signals") { [self] in
             for count in 0... {
                 let name = signals.waitForStop()
                 flag.store(true, ordering: .sequentiallyConsistent)
-                semaphore.signal()
+                woken.signal()
                 // Nothing was handed out, or the user does not want to wait.
                 if count > 0 || exits.load(ordering: .sequentiallyConsistent) {
                     exit(name == "INT" ? ExitCode.interrupted : 0)
@@ -261,7 +260,6 @@ private final class StopFlag: Sendable {
     }
 
     func pause(seconds: Int) {
-        guard let semaphore = woken.withLock({ $0 }) else { return }
-        _ = semaphore.wait(milliseconds: Int32(seconds) * 1_000)
+        _ = woken.wait(milliseconds: Int32(seconds) * 1_000)
     }
 }

@@ -50,3 +50,11 @@ enum Input {
         CommandError("\(name) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
     }
 }
+
+extension Invocation {
+    /// The JSON value of a flag; `nil` without it.
+    func json(_ flag: String) throws(CommandError) -> RawJSON? {
+        guard let text = self[flag] else { return nil }
+        return try Input.json(text, "--" + flag)
+    }
+}
