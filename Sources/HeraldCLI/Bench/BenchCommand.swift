@@ -1,7 +1,6 @@
 import Glibc
 import HeraldHTTPClient
 import HeraldRuntime
-import Synchronization
 
 extension Command {
     static let bench = Command(
@@ -57,9 +56,12 @@ private enum BenchCommand {
             ? try BenchDelegate(client, type: type, subject: subject, seconds: plan.seconds) : nil
         defer { delegate?.unregister(client) }
         let load = try BenchLoad(plan, call)
-        let stop = try Stop(signals, load)
+        try signals.observe { _, count in
+            if count > 0 { _exit(ExitCode.interrupted) }
+            load.stop()
+        }
         watch(plan, load)
-        if let delegate { wait(for: load.accepted, delegate, stop) }
+        if let delegate { wait(for: delegate, load) }
         let report = BenchReport(
             plan: plan, load: load.finish(),
             arrived: delegate.map {
@@ -67,7 +69,7 @@ private enum BenchCommand {
                 return (latency, Double(max(0, last - load.startedAt)) / 1e9)
             })
         try report.print(isJSON: call.has("json"))
-        if stop.isStopped { throw CommandError("", exitCode: ExitCode.interrupted) }
+        if load.isStopped { throw CommandError("", exitCode: ExitCode.interrupted) }
         if !report.isComplete { throw CommandError("", exitCode: ExitCode.refused) }
     }
 
@@ -91,32 +93,12 @@ private enum BenchCommand {
         progress.end()
     }
 
-    private static func wait(for count: Int, _ delegate: BenchDelegate, _ stop: Stop) {
+    private static func wait(for delegate: BenchDelegate, _ load: BenchLoad) {
         let start = Clock.system.monotonic()
-        while delegate.count < count,
-            Clock.system.monotonic() - start < (stop.isStopped ? interruptedArrivalTimeout : arrivalTimeout)
+        while delegate.count < load.accepted,
+            Clock.system.monotonic() - start < (load.isStopped ? interruptedArrivalTimeout : arrivalTimeout)
         {
             poll(nil, 0, 10)
-        }
-    }
-
-    /// Handles signals: the first one ends the measurement, the second one the process.
-    private final class Stop: Sendable {
-        private let stopped = Atomic(false)
-        var isStopped: Bool { stopped.load(ordering: .relaxed) }
-
-        init(_ signals: Signals, _ load: BenchLoad) throws(CommandError) {
-            do throws(SystemError) {
-                _ = try Thread(name: "signals") { [self] in
-                    _ = signals.waitForStop()
-                    stopped.store(true, ordering: .relaxed)
-                    load.stop()
-                    _ = signals.waitForStop()
-                    _exit(ExitCode.interrupted)
-                }
-            } catch {
-                throw CommandError("No thread can be started: \(error).", exitCode: ExitCode.software)
-            }
         }
     }
 }

@@ -33,6 +33,7 @@ final class BenchLoad: Sendable {
     private let wakeup: Wakeup
     private let due = Atomic(0)
     private let acceptedCount = Atomic(0)
+    private let stopped = Atomic(false)
     private let running: Atomic<Int>
     /// When it was stopped, or `endsAt`.
     private let stoppedAt: Atomic<Int64>
@@ -59,10 +60,12 @@ final class BenchLoad: Sendable {
     }
 
     var accepted: Int { acceptedCount.load(ordering: .relaxed) }
+    var isStopped: Bool { stopped.load(ordering: .relaxed) }
     var isRunning: Bool { running.load(ordering: .acquiring) > 0 }
 
     /// Ends the run early, after the open requests. Any thread.
     func stop() {
+        stopped.store(true, ordering: .relaxed)
         let now = Clock.system.monotonic()
         if now < endsAt { stoppedAt.store(now, ordering: .relaxed) }
     }

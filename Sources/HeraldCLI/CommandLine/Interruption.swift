@@ -1,5 +1,4 @@
 import Glibc
-import HeraldRuntime
 import Synchronization
 
 /// Ends a running command at Ctrl-C or TERM, between two lines of output and not within one.
@@ -12,19 +11,13 @@ final class Interruption: Sendable {
     /// Handles the signals from now on. Must be created before any other thread, on the thread that writes.
     /// - Parameter end: prints the last output, on a thread of its own.
     init(atEnd end: @escaping @Sendable () -> Void = {}) throws(CommandError) {
-        let signals = Signals()
-        do throws(SystemError) {
-            _ = try Thread(name: "signals") { [self] in
-                let signal = signals.waitForStop()
-                for _ in 0..<Self.outputTimeout {
-                    let isOver: Void? = isWriting.withLockIfAvailable { _ in Self.finish(signal, end) }
-                    if isOver != nil { return }
-                    poll(nil, 0, 10)
-                }
-                Self.finish(signal, end)
+        try Signals().observe { [self] signal, _ in
+            for _ in 0..<Self.outputTimeout {
+                let isOver: Void? = isWriting.withLockIfAvailable { _ in Self.finish(signal, end) }
+                if isOver != nil { return }
+                poll(nil, 0, 10)
             }
-        } catch {
-            throw CommandError("No thread can be started: \(error).", exitCode: ExitCode.software)
+            Self.finish(signal, end)
         }
     }
 

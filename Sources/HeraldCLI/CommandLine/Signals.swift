@@ -1,4 +1,5 @@
 import Glibc
+import HeraldRuntime
 
 /// TERM, INT and HUP as values that one thread waits for, instead of handlers that interrupt any thread.
 struct Signals {
@@ -23,6 +24,18 @@ struct Signals {
             if signal == SIGTERM { return "TERM" }
             if signal == SIGINT { return "INT" }
             if signal == SIGHUP { reload() }
+        }
+    }
+
+    /// Calls the closure with the name of each TERM or INT and the number of those before, on a thread of its own.
+    func observe(_ each: @escaping @Sendable (String, Int) -> Void) throws(CommandError) {
+        do throws(SystemError) {
+            let thread = try Thread(name: "signals") {
+                for count in 0... { each(waitForStop(), count) }
+            }
+            thread.detach()
+        } catch {
+            throw CommandError("No thread can be started: \(error).", exitCode: ExitCode.software)
         }
     }
 
