@@ -22,17 +22,8 @@ enum ManPage {
         ]
         for command in Command.all { lines += section(command, path: "herald") }
         lines += [".SH ENVIRONMENT"]
-        for (variable, help) in [
-            ("HERALD_SERVER", "The server of client commands, when --server is not given."),
-            ("HERALD_KEY", "The access key of client commands."),
-            ("HERALD_APP", "As --app."),
-            ("HERALD_PROFILE", "As --profile."),
-            ("HERALD_KEY_FILE", "A file with the access key, when --key-file is not given."),
-            ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
-            ("HERALD_CLIENT_CERTIFICATE", "As --client-certificate."),
-            ("HERALD_CLIENT_KEY", "As --client-key."),
-            ("NO_COLOR", "When it is set and not empty, output has no colours."),
-        ] {
+        for (variable, help) in Flags.variables + [("NO_COLOR", "When it is set and not empty, output has no colours.")]
+        {
             lines += [".TP", ".B " + plain(variable), plain(help)]
         }
         for option in Option.all {

@@ -37,4 +37,16 @@ enum Flags {
     static let limit = Command.Flag("limit", "NUMBER", "How many at most. Default: 50.")
     static let everything = Command.Flag("all", nil, "All of them.")
     static let dryRun = Command.Flag("dry-run", nil, "Only report what would be done.")
+
+    /// The environment of client commands.
+    static let variables = [
+        ("HERALD_SERVER", "The server of client commands, when --server is not given."),
+        ("HERALD_KEY", "The access key of client commands."),
+        ("HERALD_APP", "As --app."),
+        ("HERALD_PROFILE", "As --profile."),
+        ("HERALD_KEY_FILE", "A file with the access key, when --key-file is not given."),
+        ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
+        ("HERALD_CLIENT_CERTIFICATE", "As --client-certificate."),
+        ("HERALD_CLIENT_KEY", "As --client-key."),
+    ]
 }

@@ -58,11 +58,7 @@ private enum DrainCommand {
         guard (address == nil) != (call["sqlite"] == nil) else {
             throw CommandError("One database is needed: its address, or --sqlite FILE.")
         }
-        if let address, Option.holdsPassword(address) {
-            throw CommandError(
-                "The password in the address would be visible in the list of processes; "
-                    + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
-        }
+        try Option.refusePassword(in: call.arguments)
         if let file = call["sqlite"], access(file, F_OK) != 0, errno == ENOENT {
             throw CommandError("There is no file \(file).".printable(), exitCode: ExitCode.noInput)
         }

@@ -31,11 +31,7 @@ extension Command {
                     "One of FROM and TO is a data folder, the other one the address of a database: "
                         + "postgres://user@host/database.")
             }
-            if [from, to].contains(where: { MaintenanceCommand.isAddress($0) && Option.holdsPassword($0) }) {
-                throw CommandError(
-                    "The password in the address would be visible in the list of processes; "
-                        + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
-            }
+            try Option.refusePassword(in: [from, to].filter(MaintenanceCommand.isAddress))
             try MaintenanceCommand.run { try run(from: from, to: to) }
         })
 

@@ -3,8 +3,10 @@ import HeraldCrypto
 /// A key in a file of its own, as orchestrators mount secrets: its only line.
 enum KeyFile {
     /// The form of an access key chosen by an operator: long enough not to be guessed, and valid in a header.
-    static func isKey(_ text: String) -> Bool {
-        (20...255).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    static func isKey(_ text: String) -> Bool { isVisible(text, 20...255) }
+
+    private static func isVisible(_ text: String, _ lengths: ClosedRange<Int>) -> Bool {
+        lengths.contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
     /// - Throws: if the file can't be read, or does not contain a key.
@@ -16,9 +18,7 @@ enum KeyFile {
     /// - Throws: if the file can't be read, or does not contain a token.
     static func token(_ path: String) throws(CommandError) -> String {
         try line(
-            path,
-            isValid: { (1...16_384).contains($0.utf8.count) && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } },
-            "a token of 1 to 16,384 visible ASCII characters")
+            path, isValid: { isVisible($0, 1...16_384) }, "a token of 1 to 16,384 visible ASCII characters")
     }
 
     private static func line(

@@ -329,6 +329,14 @@ extension Option {
         isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
     }
 
+    /// - Throws: if an address has a password, which the list of processes would show.
+    static func refusePassword(in addresses: [String]) throws(CommandError) {
+        guard addresses.contains(where: holdsPassword) else { return }
+        throw CommandError(
+            "The password in the address would be visible in the list of processes; "
+                + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
+    }
+
     static func holdsPassword(_ url: String) -> Bool {
         let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
         let user = rest.prefix { $0 != "/" && $0 != "?" }

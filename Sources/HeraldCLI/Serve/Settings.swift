@@ -211,10 +211,8 @@ struct Settings {
         }
     }
 
-    private static let variablesOfOtherCommands: Set = [
-        "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP", "HERALD_PROFILE", "HERALD_NEW_MASTER_KEY",
-        "HERALD_NEW_MASTER_KEY_FILE", "HERALD_CLIENT_CERTIFICATE", "HERALD_CLIENT_KEY",
-    ]
+    private static let variablesOfOtherCommands =
+        Set(Flags.variables.map(\.0)).union(["HERALD_NEW_MASTER_KEY", "HERALD_NEW_MASTER_KEY_FILE"])
 
     /// Connections of one address; 0 for no limit. All clients on one machine, or behind a proxy that is not trusted, have
     /// the same address.
