@@ -21,7 +21,6 @@ package struct Sampler: Equatable, Sendable {
         self.ratio = name.hasSuffix("always_on") ? 1 : name.hasSuffix("always_off") ? 0 : min(max(ratio, 0), 1)
     }
 
-    /// Whether a span is recorded.
     /// - Parameter low: the last 8 bytes of the trace id; other programs decide by them in the same way.
     func samples(_ parent: TraceContext?, trace low: UInt64) -> Bool {
         if followsParent, let parent { return parent.isSampled }

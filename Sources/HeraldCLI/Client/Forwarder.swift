@@ -81,7 +81,6 @@ final class Forwarder {
     }
 
     /// Sends an event until there is a response, or the attempts are exhausted.
-    /// - Parameter event: the event as in the API.
     func forward(_ json: JSONValue) throws(CommandError) -> Result {
         let event = Event(json)
         var pause = Self.firstPause

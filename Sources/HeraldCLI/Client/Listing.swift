@@ -40,7 +40,6 @@ struct Listing {
     }
 
     /// Sends a request, and prints a sentence about it, or the server's JSON.
-    /// - Parameter sentence: made of the response.
     static func report(
         _ invocation: Invocation, _ method: String, _ path: [String], query: [(String, String?)] = [],
         body: [UInt8]? = nil, _ sentence: (JSONValue) -> String

@@ -125,7 +125,6 @@ struct ConfigurationKind: Sendable {
     }
 
     /// The message of a dry run about settings that only `herald apply` validates.
-    /// - Parameter kinds: their words.
     static func reportUnchecked(_ kinds: [String]) {
         guard !kinds.isEmpty else { return }
         let list = kinds.map { $0 + "s" }.joined(separator: ", ")

@@ -12,7 +12,6 @@ protocol ForeignService {
     func eventTypes(
         _ report: (String) throws(CommandError) -> Void
     ) throws(CommandError) -> [(key: String, value: JSONValue)]
-    /// - Parameter report: gets what has no counterpart in Herald, a line for each.
     func endpoints(
         of app: ForeignApp, _ report: (String) throws(CommandError) -> Void
     ) throws(CommandError) -> [ForeignEndpoint]

@@ -13,9 +13,6 @@ struct BootstrapKey {
     let file: String?
 
     /// Creates a key with the scope `admin`, and waits until it is on disk.
-    /// - Parameters:
-    ///   - folder: the folder for the file `admin-key`; `nil` if there is none.
-    ///   - isOnTerminal: whether standard error is a terminal.
     init(_ hub: Hub, folder: String?, isOnTerminal: Bool) throws {
         let now = hub.clock.wall()
         let key = try KeyText(id: hub.ids.next("key_", time: now))

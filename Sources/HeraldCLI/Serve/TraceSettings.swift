@@ -23,7 +23,6 @@ struct TraceSettings {
     var attributes: [KeyValue] = []
     var isDisabled = false
 
-    /// - Parameter version: of Herald.
     /// - Returns: `nil` if nothing is exported.
     func configuration(version: String) -> TraceConfiguration? {
         guard let url = tracesEndpoint ?? endpoint, hasExporter, !isDisabled,
