@@ -37,12 +37,7 @@ struct HeraldCommand {
 
     static func rewrap(_ arguments: [String]) throws(CommandError) {
         let settings = try Settings(ofProcess: arguments)
-        do {
-            try Rewrap.run(settings, environment: Environment.current)
-        } catch {
-            let (code, text) = ExitCode.explain(error)
-            throw CommandError(text, exitCode: code)
-        }
+        try MaintenanceCommand.run { try Rewrap.run(settings, environment: Environment.current) }
         print("The secrets in \(settings.data) are now encrypted with the new key.")
     }
 }

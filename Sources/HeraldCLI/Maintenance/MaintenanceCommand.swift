@@ -1,7 +1,5 @@
 import Glibc
-import HeraldCore
 import HeraldSQLite
-import HeraldStore
 
 /// Shared by the commands for database files.
 enum MaintenanceCommand {
@@ -49,34 +47,8 @@ enum MaintenanceCommand {
     static func run<Result>(_ body: () throws -> Result) throws(CommandError) -> Result {
         do {
             return try body()
-        } catch let error as CommandError {
-            throw error
-        } catch let error as MaintenanceError {
-            throw CommandError(error.description, exitCode: code(error.kind))
-        } catch let error as MoveError {
-            throw CommandError(error.description, exitCode: code(error.kind))
         } catch {
-            let (code, text) = ExitCode.explain(error)
-            throw CommandError(text, exitCode: code)
-        }
-    }
-
-    private static func code(_ kind: MaintenanceError.Kind) -> Int32 {
-        switch kind {
-        case .input: ExitCode.noInput
-        case .output: ExitCode.cannotCreate
-        case .damage: ExitCode.data
-        case .cancelled: ExitCode.interrupted
-        }
-    }
-
-    private static func code(_ kind: MoveError.Kind) -> Int32 {
-        switch kind {
-        case .input: ExitCode.noInput
-        case .output: ExitCode.cannotCreate
-        case .damage: ExitCode.data
-        case .busy: ExitCode.temporary
-        case .failed: ExitCode.software
+            throw CommandError(explaining: error)
         }
     }
 

@@ -86,7 +86,7 @@ final class BackupSchedule: Sendable {
         } catch {
             if state.withLock({ $0.isStopped }) { return }
             hub.storage.backups { $0?.failures += 1 }
-            log.error("backup failed", ["file": path, "reason": ExitCode.explain(error).text])
+            log.error("backup failed", ["file": path, "reason": CommandError(explaining: error).description])
             wait(until: started + min(plan.every, Self.retryMilliseconds))
         }
     }

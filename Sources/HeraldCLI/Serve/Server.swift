@@ -73,9 +73,9 @@ struct Server {
             }
             return loss == nil ? 0 : ExitCode.inputOutput
         } catch {
-            let (code, text) = ExitCode.explain(error)
-            log.error("not started", ["reason": text])
-            return code
+            let problem = CommandError(explaining: error)
+            log.error("not started", ["reason": problem.description])
+            return problem.exitCode
         }
     }
 
