@@ -53,12 +53,10 @@ struct AnswerTable {
     ) throws(StoreError) -> (removed: Int, next: String?) {
         var (removed, last, left) = (0, key, limit)
         while left > 0 {
-            pageOfApp.bind(1, app.rawValue)
-            pageOfApp.bind(2, last)
-            pageOfApp.bind(3, Int64(min(left, Self.pageSize)))
+            let page = pageOfApp.bound(app, last, min(left, Self.pageSize))
             var bytes = 0
             let hasRoom = { bytes < Self.pageBytes }
-            let rows = try pageOfApp.rows(while: hasRoom) { row in
+            let rows = try page.rows(while: hasRoom) { row in
                 let body = row.bytes(2)
                 bytes += body.count
                 return (id: row.integer(0), key: try? row.key(1, "key of a response"), body: body)
@@ -69,8 +67,7 @@ struct AnswerTable {
                 if let key = row.key, !subject.mayBeNamed(in: row.body, .answer(app, key: key), columnSealer) {
                     continue
                 }
-                remove.bind(1, row.id)
-                try remove.run()
+                try remove.bound(row.id).run()
                 removed += 1
             }
             last = rows.compactMap { $0.key }.last ?? last
@@ -92,9 +89,7 @@ struct AnswerTable {
     func visit(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = .min
         while true {
-            page.bind(1, last)
-            page.bind(2, Int64(Self.pageSize))
-            let rows = try page.rows {
+            let rows = try page.bound(last, Self.pageSize).rows {
                 StoredBody(
                     row: $0.integer(0), app: AppKey(rawValue: $0.integer(1)), key: $0.text(2), body: $0.bytes(3))
             }

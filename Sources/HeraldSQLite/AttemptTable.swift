@@ -73,9 +73,7 @@ struct AttemptTable {
     /// Stores the last attempts from this id on; the table already has older ones.
     private func keepHeads(since attempt: Int64) throws(StoreError) {
         for (delegate, last) in heads.since(attempt).merging(changed, uniquingKeysWith: { $1 }) where last > 0 {
-            keepHead.bind(1, delegate)
-            keepHead.bind(2, last)
-            try keepHead.run()
+            try keepHead.bound(delegate, last).run()
         }
     }
 
@@ -110,16 +108,12 @@ struct AttemptTable {
 
     /// - Returns: the number of rows removed.
     func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        removeOld.bind(1, time)
-        removeOld.bind(2, Int64(limit))
-        try removeOld.run()
+        try removeOld.bound(time, limit).run()
         return connection.changes
     }
 
     func remove(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
-        removeThrough.bind(1, id)
-        removeThrough.bind(2, Int64(limit))
-        let bytes = try removeThrough.rows { $0.integer(0) }
+        let bytes = try removeThrough.bound(id, limit).rows { $0.integer(0) }
         return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
@@ -127,9 +121,7 @@ struct AttemptTable {
     /// delegate: the lists of delegates are linked through them, and statistics still count them.
     /// - Returns: the number of rows erased.
     func wipeThose(of event: LogPosition, limit: Int) throws(StoreError) -> Int {
-        wipeThoseOfEvent.bind(1, event)
-        wipeThoseOfEvent.bind(2, Int64(limit))
-        try wipeThoseOfEvent.run()
+        try wipeThoseOfEvent.bound(event, limit).run()
         return connection.changes
     }
 }

@@ -36,23 +36,13 @@ struct BlockTable {
     }
 
     func keep(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) {
-        remove.bind(1, block)
-        try remove.run()
-        for part in parts {
-            set.bind(1, part.block)
-            set.bind(2, part.app.rawValue)
-            set.bind(3, part.events)
-            set.bind(4, part.bytes)
-            try set.run()
-        }
+        try remove.bound(block).run()
+        for part in parts { try set.bound(part.block, part.app, part.events, part.bytes).run() }
     }
 
     func found(in block: Int64) throws(StoreError) -> [AppBlock] {
         let places = AppBlock.places(block)
-        count.bind(1, places.lowerBound)
-        count.bind(2, places.upperBound)
-        return try count.rows {
-            row throws(StoreError) in
+        return try count.bound(places.lowerBound, places.upperBound).rows { row throws(StoreError) in
             AppBlock(
                 app: try row.app(0), block: block, events: row.integer(1),
                 bytes: try row.natural(2, "count of bytes"))

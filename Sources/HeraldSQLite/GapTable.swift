@@ -20,24 +20,16 @@ struct GapTable {
         """
 
     func insert(_ range: ClosedRange<LogPosition>) throws(StoreError) {
-        span.bind(1, range.lowerBound)
-        span.bind(2, range.upperBound)
-        guard
-            let (first, last) = try span.row({ row throws(StoreError) in
-                (try row.natural(0, "position"), try row.natural(1, "position"))
-            })
-        else { return }
-        for statement in [remove, add] {
-            statement.bind(1, first)
-            statement.bind(2, last)
-            try statement.run()
+        let touching = try span.bound(range.lowerBound, range.upperBound).row { row throws(StoreError) in
+            (try row.natural(0, "position"), try row.natural(1, "position"))
         }
+        guard let (first, last) = touching else { return }
+        for statement in [remove, add] { try statement.bound(first, last).run() }
     }
 
     /// Removes the ranges before the first event of the log.
     func remove(before first: LogPosition) throws(StoreError) {
-        removeOld.bind(1, first)
-        try removeOld.run()
+        try removeOld.bound(first).run()
     }
 
     /// The ends of all ranges, by their beginnings.

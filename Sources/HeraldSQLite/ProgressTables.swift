@@ -31,15 +31,11 @@ struct ProgressTables {
     }
 
     func set(_ lane: LanePosition) throws(StoreError) {
-        setLane.bind(1, lane.delegate)
-        setLane.bind(2, lane.cursor)
-        setLane.bind(3, lane.position)
-        try setLane.run()
+        try setLane.bound(lane.delegate, lane.cursor, lane.position).run()
     }
 
     func removeLane(_ delegate: DelegateKey) throws(StoreError) {
-        removeLane.bind(1, delegate)
-        try removeLane.run()
+        try removeLane.bound(delegate).run()
     }
 
     mutating func settle(_ shards: Shards, at position: LogPosition) throws(StoreError) {
@@ -47,8 +43,7 @@ struct ProgressTables {
         settled.set(shards, to: position)
         let earliest = settled.earliest()
         if earliest == before { return }
-        setSettled.bind(1, earliest)
-        try setSettled.run()
+        try setSettled.bound(earliest).run()
     }
 
     /// Called when the open transaction has ended.
@@ -59,30 +54,19 @@ struct ProgressTables {
     // MARK: Replays
 
     func moveReplay(_ id: Int64, to cursor: LogPosition) throws(StoreError) {
-        moveReplay.bind(1, id)
-        moveReplay.bind(2, cursor)
-        try moveReplay.run()
+        try moveReplay.bound(id, cursor).run()
     }
 
     func endReplay(_ id: Int64) throws(StoreError) {
-        endReplay.bind(1, id)
-        try endReplay.run()
+        try endReplay.bound(id).run()
     }
 
     // MARK: Statistics
 
     func add(_ slot: DeliveryStatistics) throws(StoreError) {
-        findStatistics.bind(1, slot.delegate)
-        findStatistics.bind(2, slot.start)
         var sum = slot
-        if let earlier = try findStatistics.row({ row throws(StoreError) in try DeliveryStatistics(row) }) {
-            sum.add(earlier)
-        }
-        setStatistics.bind(1, sum.delegate)
-        setStatistics.bind(2, sum.start)
-        setStatistics.bind(3, Int64(sum.delivered))
-        setStatistics.bind(4, Int64(sum.failed))
-        setStatistics.bind(5, sum.latencies.text)
-        try setStatistics.run()
+        let find = findStatistics.bound(slot.delegate, slot.start)
+        if let earlier = try find.row({ row throws(StoreError) in try DeliveryStatistics(row) }) { sum.add(earlier) }
+        try setStatistics.bound(sum.delegate, sum.start, sum.delivered, sum.failed, sum.latencies.text).run()
     }
 }

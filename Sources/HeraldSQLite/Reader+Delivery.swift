@@ -68,9 +68,7 @@ extension Reader {
 
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
         connection.startClock()
-        deliveries.attemptsAfter.bind(1, id)
-        deliveries.attemptsAfter.bind(2, Int64(limit))
-        return try deliveries.attemptsAfter.rows { row throws(StoreError) in try StoredAttempt(row) }
+        return try deliveries.attemptsAfter.bound(id, limit).rows { row throws(StoreError) in try StoredAttempt(row) }
     }
 
     func lastAttempt() throws(StoreError) -> Int64 {

@@ -50,24 +50,15 @@ final class Reader: StoreReader {
 
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
         connection.startClock()
-        eventsAfter.bind(1, sequence)
-        eventsAfter.bind(2, Int64(limit))
-        return try reading.batch(eventsAfter, else: sequence + 1, maxBytes: maxBytes)
+        return try reading.batch(eventsAfter.bound(sequence, limit), else: sequence + 1, maxBytes: maxBytes)
     }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
         connection.startClock()
         let (from, to) = query.typeRange
-        let statement = query.app == .default ? eventsMatching : eventsOfAppMatching
-        statement.bind(1, query.before ?? .max)
-        statement.bind(2, query.app.rawValue)
-        statement.bind(3, from)
-        statement.bind(4, to)
-        statement.bind(5, query.since ?? .min)
-        statement.bind(6, query.until ?? .max)
-        statement.bind(7, query.subject)
-        statement.bind(8, Int64(query.limit))
-        statement.bind(9, query.after)
+        let statement = (query.app == .default ? eventsMatching : eventsOfAppMatching).bound(
+            query.before ?? Int64.max, query.app, from, to, query.since ?? Int64.min, query.until ?? Int64.max,
+            query.subject, query.limit, query.after)
         var bytes = 0
         let hasRoom = { bytes < query.maxBytes }
         let rows = try statement.rows(while: hasRoom) { row throws(StoreError) in
@@ -97,11 +88,8 @@ final class Reader: StoreReader {
         connection.startClock()
         var found: [EventTypeRecord] = []
         for name in names {
-            eventType.bind(1, app.rawValue)
-            eventType.bind(2, name)
-            if let type = try eventType.row({ row throws(StoreError) in try EventTypeRecord(row) }) {
-                found.append(type)
-            }
+            let one = eventType.bound(app, name)
+            if let type = try one.row({ row throws(StoreError) in try EventTypeRecord(row) }) { found.append(type) }
         }
         return found
     }

@@ -88,10 +88,7 @@ extension Reader {
         after sequence: LogPosition, through end: LogPosition, limit: Int
     ) throws(StoreError) -> [EventSize] {
         connection.startClock()
-        retention.eventSizes.bind(1, sequence)
-        retention.eventSizes.bind(2, end)
-        retention.eventSizes.bind(3, Int64(limit))
-        return try retention.eventSizes.rows { row throws(StoreError) in
+        return try retention.eventSizes.bound(sequence, end, limit).rows { row throws(StoreError) in
             EventSize(try row.natural(0, "position"), bytes: Int(row.integer(1)))
         }
     }

@@ -70,9 +70,9 @@ extension SQLiteStore {
             """
             SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL AND key BETWEEN ?1 AND ?2 ORDER BY key
             """)
-        rows.bind(1, keys.lowerBound)
-        rows.bind(2, keys.upperBound)
-        return try rows.rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer, isForgiving: true) }
+        return try rows.bound(keys.lowerBound, keys.upperBound).rows { row throws(StoreError) in
+            try WebhookDelegate(row, columnSealer, isForgiving: true)
+        }
     }
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.
@@ -86,11 +86,9 @@ extension SQLiteStore {
         recovery.settled = SettledPositions(settled)
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
             .rows { LanePosition.recovered($0, head: head) }.compactMap { $0 }
-        let rows = try Statement(connection, WaitingDelivery.recovered)
-        rows.bind(1, Int64(maxRows))
-        recovery.waiting = try rows.readableRows { row throws(StoreError) in try WaitingDelivery(row) }
-        let crowded = try Statement(connection, WaitingDelivery.crowded)
-        crowded.bind(1, Int64(maxRows))
+        recovery.waiting = try Statement(connection, WaitingDelivery.recovered).bound(maxRows)
+            .readableRows { row throws(StoreError) in try WaitingDelivery(row) }
+        let crowded = try Statement(connection, WaitingDelivery.crowded).bound(maxRows)
         for (delegate, count) in try crowded.readableRows({ row throws(StoreError) in
             (try row.natural(0, "delegate"), Int(row.figure(1)))
         }) {
@@ -109,15 +107,12 @@ extension SQLiteStore {
     private static func decided(
         _ connection: Connection, _ settled: LogPosition, _ lanes: [LanePosition]
     ) throws(StoreError) -> [DeliveryKey] {
-        let common = try Statement(connection, decidedAtCommonPosition)
-        common.bind(1, settled)
-        var decided = try common.readableRows { row throws(StoreError) in try DeliveryKey(row) }
+        var decided = try Statement(connection, decidedAtCommonPosition).bound(settled)
+            .readableRows { row throws(StoreError) in try DeliveryKey(row) }
         let own = try Statement(connection, decidedOfLane)
         for lane in lanes where lane.cursor < lane.position {
-            own.bind(1, lane.delegate)
-            own.bind(2, lane.cursor)
-            own.bind(3, lane.position)
-            decided += try own.readableRows { row throws(StoreError) in try DeliveryKey(row) }
+            decided += try own.bound(lane.delegate, lane.cursor, lane.position)
+                .readableRows { row throws(StoreError) in try DeliveryKey(row) }
         }
         return decided
     }

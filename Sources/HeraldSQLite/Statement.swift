@@ -94,6 +94,12 @@ final class Statement {
         }
     }
 
+    /// The statement with values of its parameters, from the first one on.
+    func bound(_ values: any ColumnConvertible...) -> Statement {
+        for (index, value) in zip(Int32(1)..., values) { bind(index, value.column) }
+        return self
+    }
+
     private func record(_ code: Int32) {
         if code != SQLITE_OK { bindResult = code }
     }

@@ -12,10 +12,7 @@ struct UnannouncedTable {
     }
 
     func set(_ count: Int, of delegate: DelegateKey) throws(StoreError) {
-        let statement = count > 0 ? insert : remove
-        statement.bind(1, delegate)
-        if count > 0 { statement.bind(2, Int64(count)) }
-        try statement.run()
+        try (count > 0 ? insert.bound(delegate, count) : remove.bound(delegate)).run()
     }
 
     static func all(_ connection: Connection) throws(StoreError) -> [DelegateKey: Int] {

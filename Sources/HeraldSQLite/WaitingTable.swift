@@ -28,19 +28,12 @@ struct WaitingTable {
     }
 
     func end(_ delivery: DeliveryKey) throws(StoreError) {
-        end.bind(1, delivery.delegate)
-        end.bind(2, delivery.event)
-        try end.run()
+        try end.bound(delivery.delegate, delivery.event).run()
     }
 
     func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError) {
-        for delivery in deliveries {
-            drop.bind(1, delivery.delegate)
-            drop.bind(2, delivery.event)
-            drop.bind(3, Int64(WaitingDelivery.State.dropped.rawValue))
-            drop.bind(4, time)
-            try drop.run()
-        }
+        let dropped = WaitingDelivery.State.dropped.rawValue
+        for delivery in deliveries { try drop.bound(delivery.delegate, delivery.event, dropped, time).run() }
     }
 }
 

@@ -10,6 +10,39 @@ package enum ColumnValue: Sendable {
     case blob([UInt8])
 }
 
+/// A value that can be a parameter of a statement.
+package protocol ColumnConvertible {
+    var column: ColumnValue { get }
+}
+
+extension ColumnValue: ColumnConvertible {
+    package var column: ColumnValue { self }
+}
+
+extension Int64: ColumnConvertible {
+    package var column: ColumnValue { .integer(self) }
+}
+
+extension Int: ColumnConvertible {
+    package var column: ColumnValue { .integer(Int64(self)) }
+}
+
+extension AppKey: ColumnConvertible {
+    package var column: ColumnValue { .integer(rawValue) }
+}
+
+extension String: ColumnConvertible {
+    package var column: ColumnValue { .text(self) }
+}
+
+extension Array: ColumnConvertible where Element == UInt8 {
+    package var column: ColumnValue { .blob(self) }
+}
+
+extension Optional: ColumnConvertible where Wrapped: ColumnConvertible {
+    package var column: ColumnValue { map { $0.column } ?? .null }
+}
+
 /// How a value is written into a column and read from it.
 package struct ColumnType<Value>: Sendable {
     package let write: @Sendable (Value) -> ColumnValue

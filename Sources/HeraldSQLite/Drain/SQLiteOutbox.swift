@@ -23,9 +23,7 @@ package final class SQLiteOutbox: Outbox {
     package func next(limit: Int) throws(OutboxError) -> [OutboxEntry] {
         found = []
         return try run { () throws(StoreError) in
-            let read = try prepared().read
-            read.bind(1, Int64(limit))
-            return try read.rows { row in
+            try prepared().read.bound(limit).rows { row in
                 found.append(row.value(0))
                 var texts: [OutboxPart: [UInt8]] = [:]
                 for (column, (part, _)) in table.columns.enumerated() where !row.isNull(Int32(column) + 1) {
@@ -43,10 +41,7 @@ package final class SQLiteOutbox: Outbox {
         try run { () throws(StoreError) in
             let (connection, _, settle) = try prepared()
             try connection.transaction { () throws(StoreError) in
-                for id in settled {
-                    settle.bind(1, id)
-                    try settle.run()
-                }
+                for id in settled { try settle.bound(id).run() }
             }
         }
     }
@@ -104,9 +99,7 @@ package final class SQLiteOutbox: Outbox {
 
     private func check(_ connection: Connection) throws(StoreError) {
         let statement = try Statement(connection, "SELECT name FROM pragma_table_xinfo(?1, ?2)")
-        statement.bind(1, table.name)
-        statement.bind(2, table.schema ?? "main")
-        let names = Set(try statement.rows { $0.text(0) })
+        let names = Set(try statement.bound(table.name, table.schema ?? "main").rows { $0.text(0) })
         guard !names.isEmpty else { throw .failed(reason: "there is no table \(table.quotedName)") }
         if let missing = table.allColumns.first(where: { !names.contains($0) }) {
             throw .failed(reason: "the table \(table.quotedName) has no column \(OutboxTable.quoted(missing))")

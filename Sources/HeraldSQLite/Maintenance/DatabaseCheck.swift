@@ -215,9 +215,7 @@ package enum DatabaseCheck {
     ) throws(StoreError) {
         var problems: [String] = []
         for (what, sql) in forbidden {
-            let statement = try Statement(connection, sql)
-            statement.bind(1, head)
-            let count = try statement.row { $0.integer(0) } ?? 0
+            let count = try Statement(connection, sql).bound(head).row { $0.integer(0) } ?? 0
             if count > 0 { problems.append("\(count) \(what)") }
         }
         let orphans = try Statement(connection, "PRAGMA foreign_key_check").rows { $0.text(0) }

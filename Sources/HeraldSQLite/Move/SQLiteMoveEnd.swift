@@ -210,10 +210,7 @@ package final class SQLiteMoveEnd: MoveEnd {
                 case "counters":
                     let insertion = try Statement(
                         database(), "INSERT INTO sqlite_sequence (name, seq) VALUES ('replays', ?1)")
-                    for row in rows where row.integer(0) > 0 {
-                        insertion.bind(1, row.integer(0))
-                        try insertion.run()
-                    }
+                    for row in rows where row.integer(0) > 0 { try insertion.bound(row.integer(0)).run() }
                 case "events": try insert(into: stored, columns, rows.map(checked))
                 default: try insert(into: stored, columns, rows)
                 }
