@@ -57,8 +57,7 @@ enum AttemptList {
             }
         }
         return Request(query.event == nil ? failures : ofDelivery) { parameters in
-            parameters.add(query.delegate)
-            parameters.add(query.before ?? .max)
+            parameters.add(query.delegate, query.before ?? Int64.max)
             if let event = query.event { parameters.add(event) }
             parameters.add(query.limit)
             if query.event != nil { parameters.add(query.succeeded.map { $0 ? 1 : 0 as Int64 }) }
@@ -74,9 +73,6 @@ enum AttemptList {
     ) {
         // Before `heads`, which then knows of it, or of more.
         let known = durable.attempt
-        parameters.add(query.delegate)
-        parameters.add(query.before ?? .max)
-        parameters.add(heads.last(of: query.delegate))
-        parameters.add(known)
+        parameters.add(query.delegate, query.before ?? Int64.max, heads.last(of: query.delegate), known)
     }
 }

@@ -25,20 +25,13 @@ enum ChangeList {
         "SELECT number, name, changes FROM changes WHERE number > $1 ORDER BY number LIMIT $2")
 
     static func requests(adding changes: [Change], number: Int64, name: Int64) -> [Request] {
-        let adding = Request(add) { parameters in
-            parameters.add(number)
-            parameters.add(name)
-            parameters.add(changes.map(\.text).joined(separator: "\n"))
-        }
+        let adding = Request(add) { $0.add(number, name, changes.map(\.text).joined(separator: "\n")) }
         guard number.isMultiple(of: removalInterval) else { return [adding] }
         return [adding, Request(removeOld) { $0.add(number) }]
     }
 
     static func request(after number: Int64, limit: Int) -> Request {
-        Request(list) { parameters in
-            parameters.add(number)
-            parameters.add(limit)
-        }
+        Request(list) { $0.add(number, limit) }
     }
 
     /// Changes that only a newer version knows are left out.

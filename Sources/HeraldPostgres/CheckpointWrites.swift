@@ -53,9 +53,7 @@ enum CheckpointWrites {
         } else if !checkpoint.isOfPull, let first = attempts.first, let last = attempts.last {
             requests.append(
                 Request(goAhead) { parameters in
-                    parameters.add(first.id)
-                    parameters.add(last.id)
-                    parameters.add(bits(Shards(checkpoint.attempts.map { Shards(of: $0.delegate) })))
+                    parameters.add(first.id, last.id, bits(Shards(checkpoint.attempts.map { Shards(of: $0.delegate) })))
                 })
         }
         return requests + replays(checkpoint) + counts(checkpoint, statistics)

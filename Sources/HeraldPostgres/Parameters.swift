@@ -6,37 +6,19 @@ struct Parameters {
     /// Where each value is; `nil` for NULL.
     private(set) var places: [Range<Int>?] = []
 
-    // MARK: One value each
+    // MARK: Single values
 
-    mutating func add(_ value: Int64?) {
-        guard let value else { return places.append(nil) }
-        put { $0.write(value) }
-    }
-
-    mutating func add(_ value: Int) { add(Int64(value)) }
-
-    mutating func add(_ value: Double?) {
-        guard let value else { return places.append(nil) }
-        put { $0.write(Int64(bitPattern: value.bitPattern)) }
-    }
-
-    mutating func add(_ text: String?) {
-        guard let text else { return places.append(nil) }
-        put { $0.write(text) }
-    }
-
-    mutating func add(_ bytes: [UInt8]?) {
-        guard let bytes else { return places.append(nil) }
-        put { $0.bytes += bytes }
+    mutating func add(_ values: any ColumnConvertible...) {
+        for value in values { add(value.column) }
     }
 
     mutating func add(_ value: ColumnValue) {
         switch value {
         case .null: places.append(nil)
-        case .integer(let value): add(value)
-        case .real(let value): add(value)
-        case .text(let text): add(text)
-        case .blob(let bytes): add(bytes)
+        case .integer(let value): put { $0.write(value) }
+        case .real(let value): put { $0.write(Int64(bitPattern: value.bitPattern)) }
+        case .text(let text): put { $0.write(text) }
+        case .blob(let bytes): put { $0.bytes += bytes }
         }
     }
 

@@ -49,13 +49,7 @@ struct Partitions {
         _ parent: Parent, after last: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]
     ) throws(StoreError) {
         guard bounds[parent, default: Bounds()].end - last <= size / 2 else { return }
-        _ = try run([
-            Request(Self.add) { parameters in
-                parameters.add(parent.rawValue)
-                parameters.add(last)
-                parameters.add(size)
-            }
-        ])
+        _ = try run([Request(Self.add) { $0.add(parent.rawValue, last, size) }])
         try read(run)
     }
 
@@ -69,10 +63,7 @@ struct Partitions {
             let start = found.starts[0]
             let requests = [
                 Request(Self.wait), Request(Statement("DROP TABLE \(parent.rawValue)_\(start)")),
-                Request(Self.forget) { parameters in
-                    parameters.add(parent.rawValue)
-                    parameters.add(start)
-                },
+                Request(Self.forget) { $0.add(parent.rawValue, start) },
             ]
             // What fails now is tried again later, unless another process has dropped it.
             if (try? run(requests)) != nil { bounds[parent]?.starts.removeFirst() } else { try? read(run) }

@@ -156,12 +156,7 @@ extension Reader {
     private func read(
         after sequence: LogPosition, through end: LogPosition, limit: Int, maxBytes: Int
     ) throws(StoreError) -> EventBatch {
-        let rows = try run(Self.eventsAfter) { parameters in
-            parameters.add(sequence)
-            parameters.add(limit)
-            parameters.add(end)
-            parameters.add(maxBytes)
-        }
+        let rows = try run(Self.eventsAfter) { $0.add(sequence, limit, end, maxBytes) }
         var index: Int32 = 0
         return try reading.batch(else: sequence + 1, maxBytes: maxBytes) { () throws(StoreError) -> Row? in
             defer { index += 1 }
@@ -188,17 +183,11 @@ extension Reader {
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
         let (from, to) = query.typeRange
+        let before = min(query.before ?? .max, durable.position + 1)
         let rows = try run(query.app == .default ? Self.eventsMatching : Self.eventsOfAppMatching) { parameters in
-            parameters.add(min(query.before ?? .max, durable.position + 1))
-            parameters.add(query.app.rawValue)
-            parameters.add(from)
-            parameters.add(to)
-            parameters.add(query.since ?? .min)
-            parameters.add(query.until ?? .max)
-            parameters.add(query.subject)
-            parameters.add(query.limit)
-            parameters.add(query.after)
-            parameters.add(query.maxBytes)
+            parameters.add(
+                before, query.app, from, to, query.since ?? Int64.min, query.until ?? Int64.max, query.subject,
+                query.limit, query.after, query.maxBytes)
         }
         var found: [LoggedEvent] = []
         var bytes = 0
@@ -256,22 +245,16 @@ extension Reader {
     func eventSizes(
         after sequence: LogPosition, through end: LogPosition, limit: Int
     ) throws(StoreError) -> [EventSize] {
-        try run(RetentionQueries.eventSizes) { parameters in
-            parameters.add(sequence)
-            parameters.add(min(end, durable.position))
-            parameters.add(limit)
-        }.map { row throws(StoreError) in EventSize(try row.natural(0, "position"), bytes: Int(row.figure(1))) }
+        try run(RetentionQueries.eventSizes) { $0.add(sequence, min(end, durable.position), limit) }
+            .map { row throws(StoreError) in EventSize(try row.natural(0, "position"), bytes: Int(row.figure(1))) }
     }
 }
 
 /// Reads events from SQL.
 extension Reader {
     func submissions(after app: AppKey, limit: Int, maxBytes: Int) throws(StoreError) -> [Submission] {
-        try run(SubmissionQueries.list) { parameters in
-            parameters.add(limit)
-            parameters.add(maxBytes)
-            parameters.add(app.rawValue)
-        }.map { row throws(StoreError) in try Submission(row, "event from SQL") }
+        try run(SubmissionQueries.list) { $0.add(limit, maxBytes, app.rawValue) }
+            .map { row throws(StoreError) in try Submission(row, "event from SQL") }
     }
 }
 
@@ -314,11 +297,8 @@ extension Reader {
         while found.count < limit {
             let parts = rounds.followed(after: place)
             guard let ids = parts.first else { break }
-            let rows = try run(Self.attemptsAfter) { parameters in
-                parameters.add(max(place, ids.lowerBound - 1))
-                parameters.add(limit - found.count)
-                parameters.add(ids.upperBound)
-            }
+            let start = max(place, ids.lowerBound - 1)
+            let rows = try run(Self.attemptsAfter) { $0.add(start, limit - found.count, ids.upperBound) }
             found += try rows.map { row throws(StoreError) in try StoredAttempt(row) }
             // Retention may have left nothing in many rounds.
             guard parts.count > 1, let next = try run(Self.attemptFrom, { $0.add(ids.upperBound) }).first else { break }

@@ -74,19 +74,10 @@ enum Sealing {
         for row in try writer.run(Request(answers)).map({ $0 }) {
             let (app, key) = (AppKey(rawValue: row.integer(0)), row.text(1))
             let body = try sealer.seal(row.bytes(2), .answer(app, key: key))
-            changes.append(
-                Request(setAnswer) { parameters in
-                    parameters.add(app.rawValue)
-                    parameters.add(key)
-                    parameters.add(body)
-                })
+            changes.append(Request(setAnswer) { $0.add(app, key, body) })
         }
         let (sealed, proof) = (try sealer.seal(secret, .secret), try sealer.makeProof())
-        changes.append(
-            Request(setProof) { parameters in
-                parameters.add(sealed)
-                parameters.add(proof)
-            })
+        changes.append(Request(setProof) { $0.add(sealed, proof) })
         _ = try writer.run(changes)
     }
 }

@@ -58,10 +58,6 @@ extension Transaction {
     }
 
     func removeSubmissions(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int {
-        try run(SubmissionQueries.removeAbout) { parameters in
-            parameters.add(app.rawValue)
-            parameters.add(subject)
-            parameters.add(limit)
-        }.changed
+        try run(SubmissionQueries.removeAbout) { $0.add(app.rawValue, subject, limit) }.changed
     }
 }

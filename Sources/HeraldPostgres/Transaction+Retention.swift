@@ -34,10 +34,7 @@ extension Transaction {
     }
 
     private func removeAttempts(_ statement: Statement, _ bound: Int64, _ limit: Int) throws(StoreError) -> Rows {
-        let removed = try run(statement) { parameters in
-            parameters.add(bound)
-            parameters.add(limit)
-        }
+        let removed = try run(statement) { $0.add(bound, limit) }
         writer.partitions.begin(.attempts, at: try run(Request(Self.firstAttempt)).natural("attempt"))
         return removed
     }
@@ -110,11 +107,9 @@ extension Transaction {
             let event = logged.event.erased()
             let attributes = TextList.encode(event.attributes)
             return Request(Self.overwriteEvent) { parameters in
-                parameters.add(logged.sequence)
-                parameters.add(event.subject)
-                parameters.add(Array(event.data))
-                parameters.add(attributes)
-                parameters.add(EventChecksum.of(event, at: 0, attributes: attributes))
+                parameters.add(
+                    logged.sequence, event.subject, Array(event.data), attributes,
+                    EventChecksum.of(event, at: 0, attributes: attributes))
             }
         }
         func limited(_ statement: Statement) -> Request {
@@ -155,11 +150,7 @@ extension Transaction {
         var (last, left) = (key, limit)
         while left > 0 {
             let size = min(left, Self.pageSize)
-            let page = try run(Self.answers) { parameters in
-                parameters.add(app.rawValue)
-                parameters.add(last)
-                parameters.add(size)
-            }.map { ($0.text(0), $0.bytes(1)) }
+            let page = try run(Self.answers) { $0.add(app.rawValue, last, size) }.map { ($0.text(0), $0.bytes(1)) }
             var named: [String] = []
             for (key, body) in page
             where subject.mayBeNamed(in: body, .answer(app, key: key), writer.sealer) { named.append(key) }

@@ -262,9 +262,7 @@ extension Transaction {
         try run(Self.drop) { parameters in
             parameters.add(deliveries) { $0.delegate }
             parameters.add(deliveries) { $0.event }
-            parameters.add(WaitingDelivery.State.dropped.rawValue)
-            parameters.add(time)
-            parameters.add(nextChange)
+            parameters.add(WaitingDelivery.State.dropped.rawValue, time, nextChange)
         }
     }
 }

@@ -55,11 +55,8 @@ extension Writer: ShardLeases {
             if try run(Request(Self.enter) { $0.add(me) }).first?.flag(0) == true {
                 try learnTime { () throws(StoreError) in
                     try run([
-                        Request(Self.begin) { parameters in
-                            parameters.add(me)
-                            parameters.add(database.client)
-                            parameters.add(heraldVersion)
-                        }, Request(Self.forget), Request(Self.forgetMoves),
+                        Request(Self.begin) { $0.add(me, database.client, heraldVersion) }, Request(Self.forget),
+                        Request(Self.forgetMoves),
                     ])
                 }
                 held = Shards(try run(Request(Self.lockAgain) { $0.add(me) }))

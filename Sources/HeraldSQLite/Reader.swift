@@ -56,7 +56,8 @@ final class Reader: StoreReader {
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
         connection.startClock()
         let (from, to) = query.typeRange
-        let statement = (query.app == .default ? eventsMatching : eventsOfAppMatching).bound(
+        let matching = query.app == .default ? eventsMatching : eventsOfAppMatching
+        let statement = matching.bound(
             query.before ?? Int64.max, query.app, from, to, query.since ?? Int64.min, query.until ?? Int64.max,
             query.subject, query.limit, query.after)
         var bytes = 0

@@ -43,13 +43,7 @@ package final class MessageSlot: Outbox {
         ends = []
         if !isChecked { try check() }
         let end = UInt64(bitPattern: try run([Request(Self.position)])[0].integer)
-        let rows = try run([
-            Request(Self.peek) {
-                $0.add(slot as String?)
-                $0.add(limit)
-                $0.add(OutboxTable.quoted(publication) as String?)
-            }
-        ])[0]
+        let rows = try run([Request(Self.peek) { $0.add(slot, limit, OutboxTable.quoted(publication)) }])[0]
         var entries: [OutboxEntry] = []
         var index: Int32 = 0
         var last: UInt64 = 0
@@ -83,12 +77,7 @@ package final class MessageSlot: Outbox {
 
     private func advance(to position: UInt64) throws(OutboxError) {
         guard position > confirmed else { return }
-        _ = try run([
-            Request(Self.advance) {
-                $0.add(slot as String?)
-                $0.add(Self.text(position) as String?)
-            }
-        ])
+        _ = try run([Request(Self.advance) { $0.add(slot, Self.text(position)) }])
         confirmed = position
     }
 
@@ -124,12 +113,7 @@ package final class MessageSlot: Outbox {
         """)
 
     private func check() throws(OutboxError) {
-        let rows = try run([
-            Request(Self.describe) {
-                $0.add(slot as String?)
-                $0.add(publication as String?)
-            }
-        ])[0]
+        let rows = try run([Request(Self.describe) { $0.add(slot, publication) }])[0]
         guard let row = rows.first else {
             throw .unusable(
                 "There is no replication slot \(slot) in \(label): "

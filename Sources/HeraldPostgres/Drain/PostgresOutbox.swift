@@ -70,7 +70,7 @@ package final class PostgresOutbox: Outbox {
         """)
 
     private func prepare() throws(OutboxError) -> Statement {
-        let found = try connection.run([Request(Self.find) { $0.add(table.quotedName as String?) }])[0]
+        let found = try connection.run([Request(Self.find) { $0.add(table.quotedName) }])[0]
         guard let row = found.first, !row.isNull(0) else {
             throw .unusable("There is no table \(table.quotedName) in \(label).")
         }

@@ -27,12 +27,6 @@ enum MoveMark {
         // One after the other: a statement is prepared for a table that is there.
         _ = try writer.run(Request(make))
         try writer.commit(
-            [
-                Request(clear),
-                Request(add) { parameters in
-                    parameters.add(state.words.role)
-                    parameters.add(state.words.other)
-                },
-            ], through: 0)
+            [Request(clear), Request(add) { $0.add(state.words.role, state.words.other) }], through: 0)
     }
 }
