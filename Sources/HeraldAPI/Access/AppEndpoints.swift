@@ -89,10 +89,7 @@ struct AppEndpoints: Sendable {
     }
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
-        var json = JSONWriter(capacity: 256)
-        json.object { $0.members(of: app, hub) }
-        let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
-        return Response(status: status, headers: fields + headers, body: json.bytes)
+        .resource(version: app.version, status: status, headers) { $0.members(of: app, hub) }
     }
 }
 

@@ -93,15 +93,10 @@ struct KeyEndpoints: Sendable {
     private func answer(to call: Call, _ outcome: AccessWrite.Outcome, _ text: KeyText?) -> Response {
         switch outcome {
         case .added(let key):
-            var json = JSONWriter(capacity: 512)
-            json.object {
+            return .json(status: 201, [.init("Location", "/v1/keys/\(key.id)")]) {
                 $0.members(of: key, in: hub.committed.apps, lastUsedAt: nil)
                 $0.member("key", ifPresent: text?.text)
             }
-            return Response(
-                status: 201,
-                headers: [.init("Content-Type", "application/json"), .init("Location", "/v1/keys/\(key.id)")],
-                body: json.bytes)
         case .revoked, .noted: return Response(status: 204)
         case .notFound, .tooManyLinks:
             return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)

@@ -48,8 +48,7 @@ struct SessionEndpoints: Sendable {
     }
 
     private func show(_ principal: Principal?, _ call: Call, hold milliseconds: Int = 0) {
-        var json = JSONWriter(capacity: 256)
-        json.object { answer in
+        var response = Response.json { answer in
             answer.member("key_required", access.isRequired)
             answer.member("app", principal.flatMap { hub.committed.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
@@ -65,8 +64,6 @@ struct SessionEndpoints: Sendable {
                 }
             }
         }
-        var response = Response(
-            status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
         response.holdMilliseconds = milliseconds
         call.send(response)
     }

@@ -60,18 +60,13 @@ struct DelegateActionEndpoints: Sendable {
 
     /// The new secret, which is returned only once.
     private static func showSecret(of delegate: WebhookDelegate) -> Response {
-        var json = JSONWriter()
-        json.object {
+        .resource(version: delegate.version) {
             $0.member("secret", delegate.newestSecret?.text)
             $0.member("signature", delegate.newestSecret?.scheme.rawValue)
             $0.member("public_key", delegate.newestSecret?.publicKey)
             let previous = delegate.state.secrets.dropFirst().compactMap(\.expiresAt).max()
             $0.member("previous_expires_at", previous.map { Timestamp(milliseconds: $0) })
         }
-        return Response(
-            status: 200,
-            headers: [.init("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\"")],
-            body: json.bytes)
     }
 
     // MARK: Calls

@@ -63,22 +63,16 @@ struct RegistryChange: Sendable {
     }
 
     private func removed(_ delegates: [WebhookDelegate], _ call: Call) -> Response {
-        guard call.parameters.isEmpty else { return Response(status: 204) }
-        var json = JSONWriter()
-        json.object { $0.member("deleted", delegates.count) }
-        return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+        call.parameters.isEmpty ? .json { $0.member("deleted", delegates.count) } : Response(status: 204)
     }
 
     func resource(
         _ delegate: WebhookDelegate, status: Int = 200, secret: String? = nil, _ backlog: Backlog? = nil,
         _ headers: [Response.Field] = []
     ) -> Response {
-        var json = JSONWriter(capacity: 1024)
-        json.object { $0.members(of: delegate, in: hub, backlog, secret: secret, isNew: status == 201) }
-        let fields = [
-            Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\""),
-        ]
-        return Response(status: status, headers: fields + headers, body: json.bytes)
+        .resource(version: delegate.version, status: status, headers) {
+            $0.members(of: delegate, in: hub, backlog, secret: secret, isNew: status == 201)
+        }
     }
 }
 

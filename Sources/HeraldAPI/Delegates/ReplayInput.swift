@@ -47,15 +47,12 @@ struct ReplayInput: Sendable {
     /// 202 if the replay has started; 200 if there is nothing to do.
     /// - Parameter id: `nil` if there is no replay to follow.
     func response(_ backlog: Backlog, id: String? = nil, isDryRun: Bool = false) -> Response {
-        var json = JSONWriter()
-        json.object {
+        .json(status: isDryRun ? 200 : 202) {
             $0.member("id", id)
             $0.member("only", plan.only.rawValue)
             $0.member("events", backlog.events)
             $0.member("estimated", backlog.isEstimate)
             $0.member("dry_run", isDryRun)
         }
-        return Response(
-            status: isDryRun ? 200 : 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
     }
 }

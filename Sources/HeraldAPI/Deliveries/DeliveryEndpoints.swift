@@ -108,9 +108,7 @@ struct DeliveryEndpoints: Sendable {
             var next: String?
             if case .part(_, let last) = outcome { next = call.sealed(last, in: state) }
             return call.response(to: outcome) { count in
-                var json = JSONWriter()
-                json.object { $0.members(count: count, next: next, isDryRun: false) }
-                return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+                .json { $0.members(count: count, next: next, isDryRun: false) }
             }
         }
     }

@@ -111,8 +111,7 @@ struct EventTypeEndpoints: Sendable {
     private func resource(
         _ record: EventTypeRecord, _ unchecked: [SchemaError.Problem], status: Int, _ headers: [Response.Field] = []
     ) -> Response {
-        var json = JSONWriter(capacity: 512)
-        json.object { json in
+        .resource(version: record.version, status: status, headers) { json in
             json.members(of: record)
             json.array("unchecked") { json in
                 for part in unchecked {
@@ -123,8 +122,6 @@ struct EventTypeEndpoints: Sendable {
                 }
             }
         }
-        let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(record.version)\"")]
-        return Response(status: status, headers: fields + headers, body: json.bytes)
     }
 
     private static func notFound(_ type: String) -> Problem {

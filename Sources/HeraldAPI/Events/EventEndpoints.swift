@@ -153,11 +153,7 @@ struct EventEndpoints: Sendable {
         }
         try reader.check()
         let answer: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
-            call.response(to: outcome) { count in
-                var json = JSONWriter()
-                json.object { $0.member("deliveries", count) }
-                return Response(status: 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
-            }
+            call.response(to: outcome) { count in .json(status: 202) { $0.member("deliveries", count) } }
         }
         hub.submit(
             DeliveryWrite(

@@ -103,10 +103,7 @@ struct ScheduledEndpoints: Sendable {
                 call.send(result) { outcome in
                     if let error = outcome.error(id) { return Problem(error).response(requestID: call.requestID) }
                     guard case .moved(let pending) = outcome else { return Response(status: 204) }
-                    var json = JSONWriter(capacity: 512)
-                    json.object { $0.members(of: pending) }
-                    return Response(
-                        status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+                    return .json { $0.members(of: pending) }
                 }
             })
     }

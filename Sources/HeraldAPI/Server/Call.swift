@@ -106,9 +106,7 @@ final class Call: Sendable {
     }
 
     func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: (inout JSONObjectWriter) -> Void) {
-        var json = JSONWriter(capacity: 512)
-        json.object(body)
-        send(status: status, headers, json.bytes)
+        send(.json(status: status, headers, body))
     }
 
     /// A resource with its `ETag`; 304 if the client has it.
@@ -231,5 +229,23 @@ final class Call: Sendable {
                 let entry = entry.drop { $0 == " " }
                 return (entry.hasPrefix("W/") ? entry.dropFirst(2) : entry).prefix { $0 != " " } == tag
             }
+    }
+}
+
+extension Response {
+    /// `application/json`.
+    static func json(
+        status: Int = 200, _ headers: [Field] = [], _ body: (inout JSONObjectWriter) -> Void
+    ) -> Response {
+        var json = JSONWriter(capacity: 512)
+        json.object(body)
+        return Response(status: status, headers: [.init("Content-Type", "application/json")] + headers, body: json.bytes)
+    }
+
+    /// A resource with its version as `ETag`.
+    static func resource(
+        version: Int64, status: Int = 200, _ headers: [Field] = [], _ body: (inout JSONObjectWriter) -> Void
+    ) -> Response {
+        json(status: status, [.init("ETag", "\"\(version)\"")] + headers, body)
     }
 }

@@ -74,8 +74,8 @@ extension SvixEndpoints {
 
     func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
         switch outcome {
-        case .added(let app): .svix(status: 201) { $0.svixMembers(of: app) }
-        case .updated(let app): .svix { $0.svixMembers(of: app) }
+        case .added(let app): .json(status: 201) { $0.svixMembers(of: app) }
+        case .updated(let app): .json { $0.svixMembers(of: app) }
         case .removed: Response(status: 204)
         case .notFound: call.response(to: .svixNotFound("application", call.parameters.first ?? ""))
         case .versionMismatch: call.response(to: .preconditionFailed)
@@ -180,14 +180,6 @@ struct SvixApplicationInput {
             character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
         }
         return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
-    }
-}
-
-extension Response {
-    static func svix(status: Int = 200, _ body: (inout JSONObjectWriter) -> Void) -> Response {
-        var json = JSONWriter(capacity: 512)
-        json.object(body)
-        return Response(status: status, headers: [.init("Content-Type", "application/json")], body: json.bytes)
     }
 }
 

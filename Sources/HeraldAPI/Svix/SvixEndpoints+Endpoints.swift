@@ -169,7 +169,7 @@ extension SvixEndpoints {
             do throws(HubError) {
                 let delegates = try outcome.webhooks(call.parameters.first ?? "")
                 return makeResponse?(delegates[0])
-                    ?? .svix(status: status) { $0.svixMembers(of: delegates[0]) }
+                    ?? .json(status: status) { $0.svixMembers(of: delegates[0]) }
             } catch {
                 return call.response(to: Problem(error).svixRenamed(names))
             }
@@ -205,7 +205,7 @@ extension SvixEndpoints {
             }, names: ["/overlap_seconds": "/gracePeriodSeconds"]
         ) { delegate in
             // Older SDKs expect 204 and no body: they ignore both.
-            .svix { $0.member("key", delegate.newestSecret?.text) }
+            .json { $0.member("key", delegate.newestSecret?.text) }
         }
     }
 
@@ -291,7 +291,7 @@ extension SvixEndpoints {
         let id = hub.ids.next("qtask_", time: now)
         let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
             if let error = outcome.error { return call.response(to: Problem(error)) }
-            return .svix(status: 202) {
+            return .json(status: 202) {
                 $0.member("id", id)
                 $0.member("status", "running")
                 $0.member("task", "endpoint.recover")

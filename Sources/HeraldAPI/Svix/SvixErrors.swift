@@ -27,8 +27,7 @@ extension Problem {
     }
 
     func svixResponse(requestID: String) -> Response {
-        var json = JSONWriter(capacity: 256)
-        json.object { error in
+        var response = Response.json(status: status, headers) { error in
             guard status == 422, !items.isEmpty else {
                 error.member("code", name.replacing("-", with: "_"))
                 error.member("detail", detail)
@@ -44,8 +43,6 @@ extension Problem {
                 }
             }
         }
-        var response = Response(
-            status: status, headers: [Response.Field("Content-Type", "application/json")] + headers, body: json.bytes)
         response.holdMilliseconds = holdMilliseconds
         return response
     }

@@ -191,8 +191,8 @@ extension SvixEndpoints {
             ) { result in
                 call.send(result) { outcome in
                     switch outcome {
-                    case .added(let record): .svix(status: 201) { $0.svixMembers(of: record) }
-                    case .replaced(let record): .svix { $0.svixMembers(of: record) }
+                    case .added(let record): .json(status: 201) { $0.svixMembers(of: record) }
+                    case .replaced(let record): .json { $0.svixMembers(of: record) }
                     case .removed: Response(status: 204)
                     case .notFound: call.response(to: .svixNotFound("event type", type))
                     case .versionMismatch:

@@ -59,7 +59,7 @@ extension SvixEndpoints {
                     defer { withExtendedLifetime(wait) {} }
                     // It was deleted, or too many test calls are waiting.
                     guard outcome != nil else { return call.send(.tooManyCalls) }
-                    call.send(.svix(status: 202) { $0.svixMembers(of: event, true) })
+                    call.send(.json(status: 202) { $0.svixMembers(of: event, true) })
                 }
             })
     }

@@ -116,7 +116,7 @@ extension SvixEndpoints {
                         .alreadyPublished, status: 409,
                         detail: "A message with the eventId \(first.event.id) exists already."))
             }
-            return .svix(status: 202) { $0.svixMembers(of: first.event, showsPayload) }
+            return .json(status: 202) { $0.svixMembers(of: first.event, showsPayload) }
         }
         hub.enqueue(
             Publication(
@@ -163,7 +163,7 @@ extension SvixEndpoints {
         let delegate = try endpoint(call, at: 1)
         let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
             if let error = outcome.error { return call.response(to: Problem(error)) }
-            return .svix(status: 202) { _ in }
+            return .json(status: 202) { _ in }
         }
         hub.submit(
             DeliveryWrite(
