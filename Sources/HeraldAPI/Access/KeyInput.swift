@@ -18,28 +18,19 @@ enum KeyInput {
     ) throws(Problem) -> APIKey {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
-        var name = ""
-        if let value = document["name"], !value.isNull {
-            name = reader.text(value, "/name") ?? name
-        }
-        var app = app
-        if let value = document["app"], !value.isNull {
-            app = reader.app(value, "/app", apps) ?? app
-        }
+        let name = document.nonNull("name").flatMap { reader.text($0, "/name") } ?? ""
+        let app = document.nonNull("app").flatMap { reader.app($0, "/app", apps) } ?? app
         let scopes = reader.scopes(document["scopes"], "/scopes")
         var end: Int64?
-        if let value = document["expires_at"], !value.isNull {
+        if let value = document.nonNull("expires_at") {
             end = value.string.flatMap { Timestamp(rfc3339: $0) }?.milliseconds
             if end.map({ $0 <= now }) ?? true {
                 reader.wrong("/expires_at", "must be an RFC 3339 time in the future, such as 2027-01-31T12:00:00Z")
             }
         }
-        var limit: Int?
-        if let value = document["requests_per_second"], !value.isNull {
-            limit = reader.integer(value, "/requests_per_second")
-        }
+        let limit = document.nonNull("requests_per_second").flatMap { reader.integer($0, "/requests_per_second") }
         var delegate: String?
-        if let value = document["delegate"], !value.isNull {
+        if let value = document.nonNull("delegate") {
             delegate = reader.text(value, "/delegate")
             let kind = registry.delegate(app, id: delegate ?? "")?.settings.kind
             if kind?.allows(.pull) != true {
@@ -58,12 +49,9 @@ enum KeyInput {
     static func overlap(_ document: JSONDocument) throws(Problem) -> Int64 {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["overlap_seconds"]))
-        var seconds = 86_400
-        if let value = document["overlap_seconds"], !value.isNull {
-            seconds = reader.integer(value, "/overlap_seconds", 0...604_800)
-        }
+        let seconds = document.nonNull("overlap_seconds").map { reader.integer($0, "/overlap_seconds", 0...604_800) }
         try reader.check()
-        return Int64(seconds) * 1000
+        return Int64(seconds ?? 86_400) * 1000
     }
 }
 

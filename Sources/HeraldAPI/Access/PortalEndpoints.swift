@@ -60,13 +60,9 @@ struct PortalEndpoints: Sendable {
         let document = try call.json()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["app", "expires_in"]))
-        var app = call.app
-        if let value = document["app"], !value.isNull { app = reader.app(value, "/app", hub.committed.apps) ?? app }
-        var seconds = Self.standardSeconds
-        if let value = document["expires_in"], !value.isNull {
-            seconds = reader.integer(value, "/expires_in", Self.seconds)
-        }
+        let app = document.nonNull("app").flatMap { reader.app($0, "/app", hub.committed.apps) }
+        let seconds = document.nonNull("expires_in").map { reader.integer($0, "/expires_in", Self.seconds) }
         try reader.check()
-        return (app, seconds)
+        return (app ?? call.app, seconds ?? Self.standardSeconds)
     }
 }

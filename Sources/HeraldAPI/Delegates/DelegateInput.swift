@@ -43,28 +43,26 @@ struct DelegateInput {
             input.reader.wrong("/url", "is required: where to send the callbacks")
         }
         if settings.kind == .pull {
-            for name in ["secret", "signature", "replay_current_state"] where document[name].map({ !$0.isNull }) == true
-            {
+            for name in ["secret", "signature", "replay_current_state"] where document.nonNull(name) != nil {
                 input.reader.wrong("/\(name)", "is no setting of a delegate of kind pull")
             }
         }
         input.reader.add(rules.problems(of: &settings))
         let registration = Registration(
-            settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),
-            replaysCurrentState: input.replaysCurrentState(document["replay_current_state"]))
+            settings: settings, secret: SecretInput(document, &input.reader),
+            start: input.start(document.nonNull("start")),
+            replaysCurrentState: input.replaysCurrentState(document.nonNull("replay_current_state")))
         if let problem = registration.secret.brought?.problem(for: settings) { input.reader.wrong("/secret", problem) }
         try input.reader.check()
         return registration
     }
 
     private mutating func start(_ value: JSONValue?) -> PositionInput {
-        guard let value, !value.isNull else { return .now }
-        return reader.place(value, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)")
+        value.map { reader.place($0, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)") } ?? .now
     }
 
     private mutating func replaysCurrentState(_ value: JSONValue?) -> Bool {
-        guard let value, !value.isNull else { return false }
-        return reader.flag(value, "/replay_current_state")
+        value.map { reader.flag($0, "/replay_current_state") } ?? false
     }
 
     // MARK: Patches

@@ -12,18 +12,16 @@ struct ReplayInput: Sendable {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
         var from = PositionInput.earliest
-        if let value = document["from"], !value.isNull, value.string != "now" {
+        if let value = document.nonNull("from"), value.string != "now" {
             from = reader.place(value, "/from", words: "\"earliest\", \(PositionInput.words)")
         } else {
             reader.wrong("/from", "is required: \"earliest\", \(PositionInput.words)")
         }
-        var until = PositionInput.now
-        if let value = document["until"], !value.isNull {
-            until = reader.place(value, "/until", words: "\"now\", \(PositionInput.words)")
+        let until = document.nonNull("until").map {
+            reader.place($0, "/until", words: "\"now\", \(PositionInput.words)")
         }
-        var only = ReplayPlan.Only.all
-        if let value = document["only"], !value.isNull { only = reader.choice(value, "/only", default: .all) }
-        plan = ReplayPlan(from: from, until: until, only: only)
+        let only = document.nonNull("only").map { reader.choice($0, "/only", default: ReplayPlan.Only.all) }
+        plan = ReplayPlan(from: from, until: until ?? .now, only: only ?? .all)
         reader.wrong(plan.errors)
         try reader.check()
     }

@@ -10,11 +10,10 @@ struct SecretInput: Sendable {
     let scheme: SigningSecret.Scheme?
 
     init(_ document: JSONDocument, _ reader: inout FieldReader) {
-        var scheme: SigningSecret.Scheme?
-        if let value = document["signature"], !value.isNull {
-            scheme = reader.choice(value, "/signature", default: .v1)
+        let scheme = document.nonNull("signature").map {
+            reader.choice($0, "/signature", default: SigningSecret.Scheme.v1)
         }
-        brought = document["secret"].flatMap { $0.isNull ? nil : Self.secret($0, &reader) }
+        brought = document.nonNull("secret").flatMap { Self.secret($0, &reader) }
         if let brought, let scheme, brought.scheme != scheme {
             reader.wrong("/secret", "is a key for \(brought.scheme.rawValue), but signature says \(scheme.rawValue)")
         }
@@ -52,13 +51,13 @@ extension SecretRotation {
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
-        var overlap = Self.defaultOverlap
-        if let value = document["overlap_seconds"], !value.isNull {
-            overlap = Int64(reader.integer(value, "/overlap_seconds", Self.overlaps))
+        let overlap = document.nonNull("overlap_seconds").map {
+            Int64(reader.integer($0, "/overlap_seconds", Self.overlaps))
         }
         let input = SecretInput(document, &reader)
         try reader.check()
         self.init(
-            overlapSeconds: overlap, input.brought, scheme: input.scheme, newBytes: try SecretInput.newBytes())
+            overlapSeconds: overlap ?? Self.defaultOverlap, input.brought, scheme: input.scheme,
+            newBytes: try SecretInput.newBytes())
     }
 }

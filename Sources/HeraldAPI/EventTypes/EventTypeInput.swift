@@ -20,17 +20,15 @@ struct EventTypeInput: Sendable {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
         var description = EventTypeWrite.Description()
-        if let value = document["description"], !value.isNull {
+        if let value = document.nonNull("description") {
             description.text = reader.text(value, "/description") ?? ""
         }
-        if let value = document["check"], !value.isNull {
-            description.check = reader.choice(value, "/check", default: .off)
-        }
-        if let value = document["assert_formats"], !value.isNull {
+        if let value = document.nonNull("check") { description.check = reader.choice(value, "/check", default: .off) }
+        if let value = document.nonNull("assert_formats") {
             description.assertsFormats = reader.flag(value, "/assert_formats")
         }
         var schema: JSONSchema?
-        if let value = document["schema"], !value.isNull {
+        if let value = document.nonNull("schema") {
             schema = compile(value, assertsFormats: description.assertsFormats, &reader, &budget)
             description.schema = value.bytes
         }

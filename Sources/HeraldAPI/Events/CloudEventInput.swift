@@ -192,11 +192,7 @@ enum CloudEventInput {
     /// The body, which must be one valid JSON value before it is embedded in a document; an empty body is `null`.
     private static func data(_ body: [UInt8]) throws(Problem) -> [UInt8] {
         if body.isEmpty { return Array("null".utf8) }
-        do throws(JSONError) {
-            return try JSONDocument(parsing: body, limits: JSONLimits(values: PublicationLimits.maxValues)).root.bytes
-        } catch {
-            throw .malformedJSON(error)
-        }
+        return try JSONDocument(reading: body, limits: JSONLimits(values: PublicationLimits.maxValues)).root.bytes
     }
 
     /// Maps errors in the document of a binary request to the request.

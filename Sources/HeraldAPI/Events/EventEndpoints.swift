@@ -147,7 +147,7 @@ struct EventEndpoints: Sendable {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["delegate"]))
         var delegateID: String?
-        if let value = document["delegate"], !value.isNull {
+        if let value = document.nonNull("delegate") {
             delegateID = value.string
             if delegateID == nil { reader.wrong("/delegate", "must be a delegate's id") }
         }

@@ -16,9 +16,9 @@ struct AcknowledgementInput {
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
-        lease = reader.lease(document["lease"])
+        lease = reader.lease(document.nonNull("lease"))
         var failed: [PullWrite.Failed] = []
-        if let value = document["failed"], !value.isNull {
+        if let value = document.nonNull("failed") {
             if value.kind == .array, value.count <= PullLease.maxEvents {
                 for (index, element) in value.elements.enumerated() {
                     failed.append(Self.failure(element, "/failed/\(index)", &reader))
@@ -27,7 +27,7 @@ struct AcknowledgementInput {
                 reader.wrong("/failed", "must be an array of at most \(PullLease.maxEvents) objects with an id")
             }
         }
-        if let value = document["returned"], !value.isNull {
+        if let value = document.nonNull("returned") {
             if value.kind == .array, value.count <= PullLease.maxEvents {
                 for (index, element) in value.elements.enumerated() {
                     failed.append(
@@ -37,8 +37,7 @@ struct AcknowledgementInput {
                 reader.wrong("/returned", "must be an array of at most \(PullLease.maxEvents) ids of events")
             }
         }
-        var releases = false
-        if let value = document["release"], !value.isNull { releases = reader.flag(value, "/release") }
+        let releases = document.nonNull("release").map { reader.flag($0, "/release") } ?? false
         if releases, !failed.isEmpty {
             reader.wrong("/release", "can't be combined with failed and returned: it gives all events back")
         }
@@ -90,13 +89,11 @@ struct ExtensionInput {
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["lease", "ack_seconds"]))
-        lease = reader.lease(document["lease"])
-        var seconds: Int?
-        if let value = document["ack_seconds"], !value.isNull {
-            let range = WebhookField.ackSecondsRange
-            seconds = reader.integer(value, "/ack_seconds", Int64(range.lowerBound)...Int64(range.upperBound))
+        lease = reader.lease(document.nonNull("lease"))
+        let range = WebhookField.ackSecondsRange
+        seconds = document.nonNull("ack_seconds").map {
+            reader.integer($0, "/ack_seconds", Int64(range.lowerBound)...Int64(range.upperBound))
         }
-        self.seconds = seconds
         try reader.check()
     }
 }
@@ -110,7 +107,7 @@ struct SeekInput {
         let words = "\"earliest\", \"now\", \(PositionInput.words)"
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["to"]))
-        if let value = document["to"], !value.isNull {
+        if let value = document.nonNull("to") {
             target = reader.place(value, "/to", words: words)
         } else {
             target = .now
@@ -122,7 +119,7 @@ struct SeekInput {
 
 extension FieldReader {
     fileprivate mutating func lease(_ value: JSONValue?) -> String {
-        guard let value, !value.isNull else {
+        guard let value else {
             wrong("/lease", "is required: the lease that a pull has returned")
             return ""
         }

@@ -171,21 +171,12 @@ final class Call: Sendable {
 
     /// The body as JSON.
     func json(limits: JSONLimits = .standard) throws(Problem) -> JSONDocument {
-        do throws(JSONError) {
-            return try JSONDocument(parsing: request.body, limits: limits)
-        } catch {
-            throw .malformedJSON(error)
-        }
+        try JSONDocument(reading: request.body, limits: limits)
     }
 
     /// The body as JSON; an empty object if there is no body.
     func optionalJSON() throws(Problem) -> JSONDocument {
-        guard request.body.isEmpty else { return try json() }
-        do throws(JSONError) {
-            return try JSONDocument(parsing: "{}")
-        } catch {
-            throw .malformedJSON(error)
-        }
+        try JSONDocument(reading: request.body.isEmpty ? Array("{}".utf8) : request.body)
     }
 
     /// Refuses a body other than an empty object.
@@ -239,7 +230,8 @@ extension Response {
     ) -> Response {
         var json = JSONWriter(capacity: 512)
         json.object(body)
-        return Response(status: status, headers: [.init("Content-Type", "application/json")] + headers, body: json.bytes)
+        let fields = [Field("Content-Type", "application/json")] + headers
+        return Response(status: status, headers: fields, body: json.bytes)
     }
 
     /// A resource with its version as `ETag`.

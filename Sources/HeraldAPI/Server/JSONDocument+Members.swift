@@ -2,6 +2,18 @@ import HeraldCore
 import HeraldJSON
 
 extension JSONDocument {
+    /// - Throws: 400 if the text is malformed, 422 beyond the limits.
+    init(reading text: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
+        do throws(JSONError) {
+            try self.init(parsing: text, limits: limits)
+        } catch {
+            throw .malformedJSON(error)
+        }
+    }
+
+    /// The member with this key, unless it is `null`.
+    func nonNull(_ key: String) -> JSONValue? { self[key].flatMap { $0.isNull ? nil : $0 } }
+
     /// The errors of a body that must be an object with only these members, so that no typo goes unnoticed.
     func errors(unlessObjectOf known: [String]) -> [FieldError] {
         guard root.kind == .object else { return [FieldError("", "must be an object")] }

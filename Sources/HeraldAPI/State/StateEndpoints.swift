@@ -51,7 +51,7 @@ struct StateEndpoints: Sendable {
         guard let type, errors.isEmpty else { throw .invalid(errors) }
         // Equivalent to publishing the event: both are validated in one place.
         try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
-            if let user = document["user"], !user.isNull {
+            if let user = document.nonNull("user") {
                 data.member("user", user)
             } else if type == "auth.logged_in" {
                 data.object("user") { $0.member("id", userID) }
@@ -171,12 +171,7 @@ struct StateEndpoints: Sendable {
             $0.member("subject", ifPresent: subject)
             $0.object("data", data)
         }
-        let document: JSONDocument
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: json.bytes)
-        } catch {
-            throw .malformedJSON(error)
-        }
+        let document = try JSONDocument(reading: json.bytes)
         var errors: [FieldError] = []
         let context = EventInput.Context(call, hub, trace)
         let draft = EventInput.read(document.root, context, &errors)

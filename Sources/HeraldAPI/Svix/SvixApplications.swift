@@ -102,13 +102,13 @@ struct SvixApplicationInput {
         settings = App.Settings(name: uid ?? "")
         let title = document["name"].flatMap { reader.text($0, "/name") }
         if document["name"] == nil, !isPatch { reader.wrong("/name", "is required") }
-        if let value = document["uid"], !value.isNull, let text = reader.text(value, "/uid") { settings.name = text }
+        if let value = document.nonNull("uid"), let text = reader.text(value, "/uid") { settings.name = text }
         if settings.name.isEmpty { settings.name = Self.slug(title ?? "") }
         if let value = document["metadata"], value.kind != .object || value.count > 0 {
             reader.wrong("/metadata", "must be {}: an app of Herald has no metadata")
         }
         for name in ["throttleRate", "rateLimit"] {
-            guard let value = document[name], !value.isNull else { continue }
+            guard let value = document.nonNull(name) else { continue }
             settings.eventsPerSecond = reader.integer(value, "/" + name, 1...65_535)
         }
         if let title, title != settings.name {
@@ -125,12 +125,7 @@ struct SvixApplicationInput {
     /// - Parameter uid: of the path, which it must have.
     init(_ described: JSONValue, uid: String) throws(Problem) {
         let place = "/application"
-        let document: JSONDocument
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: described.bytes)
-        } catch {
-            throw .malformedJSON(error)
-        }
+        let document = try JSONDocument(reading: described.bytes)
         guard document["uid"]?.isString(uid) == true else {
             throw .invalid([FieldError(place + "/uid", "must be \(uid), the one of the path")])
         }

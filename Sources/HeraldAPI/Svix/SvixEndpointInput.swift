@@ -39,28 +39,28 @@ struct SvixEndpointInput {
         var reader = FieldReader()
         reader.wrong(given.errors(unlessObjectOf: Self.fields + (isNew ? Self.firstFields : [])))
         if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
-        isDisabled = given["disabled"].flatMap { $0.isNull ? nil : reader.flag($0, "/disabled") }
-        uid = given["uid"].flatMap { $0.isNull ? nil : reader.text($0, "/uid") } ?? path
+        isDisabled = given.nonNull("disabled").map { reader.flag($0, "/disabled") }
+        uid = given.nonNull("uid").flatMap { reader.text($0, "/uid") } ?? path
         if let uid, !uid.isPlainName(limit: 256) {
             reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .")
         }
         hasChannels = isWhole || given["channels"] != nil
         channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofEndpoint, &reader) }
-        if let value = given["metadata"], !value.isNull {
+        if let value = given.nonNull("metadata") {
             if value.kind != .object {
                 reader.wrong("/metadata", "must be an object of strings")
             } else if value[Self.uidKey] != nil {
                 reader.wrong("/metadata/" + Self.uidKey, "has the uid: give the field uid")
             }
         }
-        if let value = given["version"], !value.isNull { _ = reader.integer(value, "/version", 1...1) }
+        if let value = given.nonNull("version") { _ = reader.integer(value, "/version", 1...1) }
         try reader.check()
         var json = JSONWriter(capacity: given.root.bytes.count + 128)
         let isUIDGiven = given["uid"] != nil || path != nil
         let (uid, channels) = (uid, channels)
         json.object { object in
             func copy(_ name: String, as own: String) {
-                guard let value = given[name], !value.isNull else { return }
+                guard let value = given.nonNull(name) else { return }
                 object.member(own, RawJSON(value.bytes[...]))
             }
             copy("url", as: "url")
@@ -89,7 +89,7 @@ struct SvixEndpointInput {
             guard isNew else { return }
             copy("headers", as: "headers")
             if let channels { object.member("filter", RawJSON(SvixChannels.filter(channels)[...])) }
-            if let secret = given["secret"], !secret.isNull {
+            if let secret = given.nonNull("secret") {
                 if let text = secret.string, !text.hasPrefix("wh") {
                     object.member("secret", "whsec_" + text)
                 } else {
@@ -98,10 +98,6 @@ struct SvixEndpointInput {
             }
             object.member("request", RawJSON(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)[...]))
         }
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: json.bytes)
-        } catch {
-            throw .malformedJSON(error)
-        }
+        document = try JSONDocument(reading: json.bytes)
     }
 }

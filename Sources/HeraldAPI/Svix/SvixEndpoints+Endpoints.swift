@@ -183,12 +183,11 @@ extension SvixEndpoints {
         let document = try call.optionalJSON()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["key", "gracePeriodSeconds"]))
-        var overlap = SecretRotation.defaultOverlap
-        if let value = document["gracePeriodSeconds"], !value.isNull {
-            overlap = Int64(reader.integer(value, "/gracePeriodSeconds", SecretRotation.overlaps))
+        let overlap = document.nonNull("gracePeriodSeconds").map {
+            Int64(reader.integer($0, "/gracePeriodSeconds", SecretRotation.overlaps))
         }
         var brought: SigningSecret?
-        if let value = document["key"], !value.isNull, let text = reader.text(value, "/key") {
+        if let value = document.nonNull("key"), let text = reader.text(value, "/key") {
             do throws(SigningKeyTextError) {
                 brought = try SigningSecret(standard: text.hasPrefix("wh") ? text : "whsec_" + text)
             } catch {
@@ -197,7 +196,8 @@ extension SvixEndpoints {
         }
         try reader.check()
         let rotation = SecretRotation(
-            overlapSeconds: overlap, brought, scheme: nil, newBytes: try SecretInput.newBytes())
+            overlapSeconds: overlap ?? SecretRotation.defaultOverlap, brought, scheme: nil,
+            newBytes: try SecretInput.newBytes())
         try write(
             call,
             .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
@@ -277,7 +277,7 @@ extension SvixEndpoints {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["since", "until"]))
         func time(_ name: String) -> Int64? {
-            guard let value = document[name], !value.isNull else { return nil }
+            guard let value = document.nonNull(name) else { return nil }
             if value.timestamp == nil { reader.wrong("/" + name, "must be an RFC 3339 time") }
             return value.timestamp?.milliseconds
         }

@@ -100,16 +100,16 @@ extension SvixEndpoints {
             reader.wrong(given.errors(unlessObjectOf: Self.fields + (purpose == .post ? ["name"] : [])))
             if given["description"] == nil, purpose != .patch { reader.wrong("/description", "is required") }
             for name in ["archived", "deprecated"] {
-                if let value = given[name], !value.isNull, reader.flag(value, "/" + name) {
+                if let value = given.nonNull(name), reader.flag(value, "/" + name) {
                     reader.wrong("/" + name, "must be false: Herald has no counterpart")
                 }
             }
             for name in ["featureFlag", "featureFlags", "groupName"] {
-                if let value = given[name], !value.isNull, value.kind != .array || value.count > 0 {
+                if let value = given.nonNull(name), value.kind != .array || value.count > 0 {
                     reader.wrong("/" + name, "must be null: Herald has no counterpart")
                 }
             }
-            if let value = given["schemas"], !value.isNull, value.kind != .object {
+            if let value = given.nonNull("schemas"), value.kind != .object {
                 reader.wrong("/schemas", "must be an object of schemas by version")
             }
             try reader.check()
@@ -153,11 +153,7 @@ extension SvixEndpoints {
                 object.member("check", schema == nil ? EventTypeRecord.Check.off.rawValue : old.check.rawValue)
                 object.member("assert_formats", old.assertsFormats)
             }
-            do throws(JSONError) {
-                return try JSONDocument(parsing: json.bytes, limits: EventTypeInput.limits)
-            } catch {
-                throw .malformedJSON(error)
-            }
+            return try JSONDocument(reading: json.bytes, limits: EventTypeInput.limits)
         }
     }
 

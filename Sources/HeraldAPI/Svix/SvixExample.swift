@@ -14,17 +14,14 @@ extension SvixEndpoints {
         if !EventType.isValid(type) || EventType.Family(of: type) == .service {
             reader.wrong("/eventType", "must be \(EventType.words), and not begin with \"herald.\"")
         }
-        var index = 0
-        if let value = given["exampleIndex"], !value.isNull {
-            index = reader.integer(value, "/exampleIndex", 0...1_000)
-        }
-        let payload = given["payload"].flatMap { $0.isNull ? nil : $0 }
+        let index = given.nonNull("exampleIndex").map { reader.integer($0, "/exampleIndex", 0...1_000) } ?? 0
+        let payload = given.nonNull("payload")
         if let payload, payload.kind != .object { reader.wrong("/payload", "must be an object") }
         try reader.check()
         let delegate = try endpoint(call)
         if delegate.status == .pendingVerification { throw Problem(.unverified(id: delegate.id)) }
         if let payload { return try send(payload.bytes, type, to: delegate, call) }
-        try call.answer(from: hub) { [index] reader in
+        try call.answer(from: hub) { reader in
             guard let record = try self.record(of: type, call, reader) else {
                 throw Problem.svixNotFound("event type", type)
             }

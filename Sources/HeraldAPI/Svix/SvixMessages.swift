@@ -79,7 +79,7 @@ extension SvixEndpoints {
             ("payloadRetentionPeriod", "the setting retention has the time for all events"),
             ("tags", "write them into the payload"),
         ] {
-            if let value = given[name], !value.isNull { reader.wrong("/" + name, "must be null: \(why)") }
+            if given.nonNull(name) != nil { reader.wrong("/" + name, "must be null: \(why)") }
         }
         try reader.check()
         do throws(Problem) {
@@ -100,11 +100,7 @@ extension SvixEndpoints {
                 object.member(own, RawJSON(value.bytes[...]))
             }
         }
-        do throws(JSONError) {
-            return try JSONDocument(parsing: json.bytes)
-        } catch {
-            throw .malformedJSON(error)
-        }
+        return try JSONDocument(reading: json.bytes)
     }
 
     private func publish(_ input: PostInput, _ call: Call, _ showsPayload: Bool) throws(Problem) {

@@ -16,11 +16,11 @@ extension SvixEndpoints {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
         var seconds = Int(Self.seconds.upperBound)
-        if let value = document["expiry"], !value.isNull {
+        if let value = document.nonNull("expiry") {
             seconds = reader.integer(value, "/expiry", Self.seconds)
         }
         for name in Self.fields.dropFirst() {
-            guard let value = document[name], !value.isNull, value.kind != .array || value.count > 0 else { continue }
+            guard let value = document.nonNull(name), value.kind != .array || value.count > 0 else { continue }
             reader.wrong("/" + name, "must be null: a link of Herald opens all of the portal of one app")
         }
         try reader.check()
