@@ -11,7 +11,7 @@ struct AppEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/v1/apps", needs: .admin, add),
-            Route(.get, "/v1/apps", needs: .admin, list),
+            Route(.get, "/v1/apps", needs: .admin, takesQuery: true, list),
             Route(.get, "/v1/apps/{id}", needs: .admin, show),
             Route(.patch, "/v1/apps/{id}", needs: .admin, change),
             Route(.delete, "/v1/apps/{id}", needs: .admin, remove),
@@ -28,7 +28,6 @@ struct AppEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let id = call.parameters[0]
         guard let app = hub.committed.apps.find(id) else { throw .noApp(id) }
         call.send(etag: String(app.version)) { $0.members(of: app, hub) }
@@ -37,20 +36,17 @@ struct AppEndpoints: Sendable {
     // MARK: Writing
 
     private func add(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let settings = try AppInput.new(call.json())
         let id = hub.ids.next("app_", time: hub.clock.wall())
         try write(call, .add(id: id, settings))
     }
 
     private func change(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let change = try AppInput.patch(call.json())
         try write(call, .update(id: call.parameters[0], ifVersion: call.versions(), change: change))
     }
 
     private func remove(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try write(call, .remove(id: call.parameters[0], ifVersion: call.versions()))
     }
 

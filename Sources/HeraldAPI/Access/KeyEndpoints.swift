@@ -12,7 +12,7 @@ struct KeyEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/v1/keys", needs: .admin, add),
-            Route(.get, "/v1/keys", needs: .admin, list),
+            Route(.get, "/v1/keys", needs: .admin, takesQuery: true, list),
             Route(.get, "/v1/keys/{id}", needs: .admin, show),
             Route(.delete, "/v1/keys/{id}", needs: .admin, revoke),
             Route(.post, "/v1/keys/{id}/rotate", needs: .admin, rotate),
@@ -29,7 +29,6 @@ struct KeyEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let id = call.parameters[0]
         guard let entry = hub.committed.keys.entry(id: id) else { throw .noKey(id) }
         call.send { $0.members(of: entry.key, in: hub.committed.apps, lastUsedAt: entry.lastUsedAt) }
@@ -38,7 +37,6 @@ struct KeyEndpoints: Sendable {
     // MARK: Writing
 
     private func add(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let now = hub.clock.wall()
         let text = try newText(now)
         let key = try KeyInput.read(
@@ -47,7 +45,6 @@ struct KeyEndpoints: Sendable {
     }
 
     private func rotate(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let overlap = try KeyInput.overlap(call.optionalJSON())
         let text = try newText(hub.clock.wall())
         let replacement = AccessWrite.NewKey(id: text.id, digest: text.digest)
@@ -57,7 +54,6 @@ struct KeyEndpoints: Sendable {
     }
 
     private func revoke(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try write(call, .revokeKey(id: call.parameters[0]), app: owner(call))
     }
 

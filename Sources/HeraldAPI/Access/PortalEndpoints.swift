@@ -15,7 +15,6 @@ struct PortalEndpoints: Sendable {
     private static let standardSeconds = 3_600
 
     private func make(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let (app, seconds) = try read(call)
         try open(call, app, seconds) { token, end in
             call.send(status: 201) {

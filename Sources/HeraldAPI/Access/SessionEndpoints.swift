@@ -14,14 +14,13 @@ struct SessionEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/v1/session", needs: nil, show),
-            Route(.post, "/v1/session", needs: nil, open),
+            Route(.post, "/v1/session", needs: nil, takesQuery: true, open),
             Route(.delete, "/v1/session", needs: nil, close),
         ]
     }
 
     /// The client's access, and whether a key is needed.
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         do throws(Problem) {
             show(try access.principal(of: call.request.head), call)
         } catch {
@@ -115,7 +114,6 @@ struct SessionEndpoints: Sendable {
     }
 
     private func close(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let head = call.request.head
         let answer = Response(status: 204, headers: [cookie("", seconds: 0, call)])
         let ids = SessionCookie.isSameOrigin(head) ? SessionCookie.ids(in: head) : []

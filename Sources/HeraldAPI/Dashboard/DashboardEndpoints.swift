@@ -9,13 +9,12 @@ struct DashboardEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/", needs: nil) { call throws(Problem) in
+            Route(.get, "/", needs: nil, takesQuery: true) { call throws(Problem) in
                 // The users of an app's links have a page of their own: its policy names the pages that may frame it.
                 let app = try call.query("portal")["portal"].flatMap(hub.committed.apps.find)
                 call.send(DashboardFile.page, for: app?.settings.portal)
             },
             Route(.get, "/dashboard/{file}", needs: nil) { call throws(Problem) in
-                _ = try call.query()
                 guard let file = DashboardFile.byName[call.parameters[0]] else {
                     throw .notFound("The dashboard has no file of this name.")
                 }

@@ -15,8 +15,8 @@ struct DelegateActionEndpoints: Sendable {
             Route(.post, "/v1/delegates/{id}/renew", needs: .manage, renew),
             Route(.post, "/v1/delegates/{id}/secret/rotate", needs: .manage, rotateSecret),
             Route(.post, "/v1/delegates/{id}/test", needs: .manage, test),
-            Route(.post, "/v1/delegates/{id}/replay", needs: .manage, replay),
-            Route(.get, "/v1/delegates/{id}/replays", needs: .read, replays),
+            Route(.post, "/v1/delegates/{id}/replay", needs: .manage, takesQuery: true, replay),
+            Route(.get, "/v1/delegates/{id}/replays", needs: .read, takesQuery: true, replays),
             Route(.delete, "/v1/delegates/{id}/replays/{replay}", needs: .manage, endReplay),
         ]
     }
@@ -38,7 +38,6 @@ struct DelegateActionEndpoints: Sendable {
     private func apply(
         _ cause: DelegateLifecycle.Cause, _ call: Call, answer: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
-        _ = try call.query()
         try call.noBody()
         try registry.update(call, { state, now in state.apply(cause, now: now) }, updated: answer)
     }
@@ -46,7 +45,6 @@ struct DelegateActionEndpoints: Sendable {
     // MARK: Secrets
 
     private func rotateSecret(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let rotation = try SecretRotation(call.optionalJSON())
         try problem { () throws(HubError) in
             // One that is not there is reported with the change, as always.
@@ -72,7 +70,6 @@ struct DelegateActionEndpoints: Sendable {
     // MARK: Calls
 
     private func test(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try call.noBody()
         let delegate = try problem { () throws(HubError) in
             try hub.testableWebhook(call.parameters[0], of: call.app)
@@ -127,7 +124,6 @@ struct DelegateActionEndpoints: Sendable {
     }
 
     private func endReplay(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try call.noBody()
         let delegate = try call.webhook(in: hub)
         guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {

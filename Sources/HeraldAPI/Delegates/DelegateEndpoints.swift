@@ -10,8 +10,8 @@ struct DelegateEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/v1/delegates", needs: .manage, register),
-            Route(.get, "/v1/delegates", needs: .read, list),
-            Route(.delete, "/v1/delegates", needs: .manage, removeAll),
+            Route(.get, "/v1/delegates", needs: .read, takesQuery: true, list),
+            Route(.delete, "/v1/delegates", needs: .manage, takesQuery: true, removeAll),
             Route(.get, "/v1/delegates/{id}", needs: .read, show),
             Route(.patch, "/v1/delegates/{id}", needs: .manage, change),
             Route(.delete, "/v1/delegates/{id}", needs: .manage, remove),
@@ -23,7 +23,6 @@ struct DelegateEndpoints: Sendable {
     // MARK: Writing
 
     private func register(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let input = try DelegateInput.registration(call.json(), hub.rules)
         let secret = try input.key()
         var registration = RegistryWrite.Registration(settings: input.settings, secret: secret)
@@ -45,12 +44,10 @@ struct DelegateEndpoints: Sendable {
     }
 
     private func change(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try registry.update(call, DelegateInput.patch(call.json(), hub.rules))
     }
 
     private func remove(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try registry.make(call, .remove(id: call.parameters[0], ifVersion: call.versions()))
     }
 
@@ -114,7 +111,6 @@ struct DelegateEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let id = call.parameters[0]
         if let delegate = hub.committed.registry.delegate(call.app, id: id) {
             let version = String(delegate.version)

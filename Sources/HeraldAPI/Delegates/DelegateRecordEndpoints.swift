@@ -8,9 +8,9 @@ struct DelegateRecordEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/delegates/{id}/attempts", needs: .read, attempts),
+            Route(.get, "/v1/delegates/{id}/attempts", needs: .read, takesQuery: true, attempts),
             Route(.get, "/v1/delegates/{id}/stats", needs: .read, statistics),
-            Route(.get, "/v1/delegates/{id}/explain", needs: .read, explain),
+            Route(.get, "/v1/delegates/{id}/explain", needs: .read, takesQuery: true, explain),
         ]
     }
 
@@ -43,7 +43,6 @@ struct DelegateRecordEndpoints: Sendable {
     }
 
     private func statistics(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let delegate = try call.webhook(in: hub)
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)

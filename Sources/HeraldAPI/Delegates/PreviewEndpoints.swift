@@ -9,8 +9,8 @@ struct PreviewEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates/preview", needs: .manage, previewNew),
-            Route(.post, "/v1/delegates/{id}/preview", needs: .manage, preview),
+            Route(.post, "/v1/delegates/preview", needs: .manage, takesQuery: true, previewNew),
+            Route(.post, "/v1/delegates/{id}/preview", needs: .manage, takesQuery: true, preview),
         ]
     }
 

@@ -8,10 +8,10 @@ struct DeliveryEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/deliveries", needs: .read, list),
-            Route(.get, "/v1/deliveries/counts", needs: .read, count),
-            Route(.post, "/v1/deliveries/redeliver", needs: .manage, redeliver),
-            Route(.post, "/v1/deliveries/cancel", needs: .manage, cancel),
+            Route(.get, "/v1/deliveries", needs: .read, takesQuery: true, list),
+            Route(.get, "/v1/deliveries/counts", needs: .read, takesQuery: true, count),
+            Route(.post, "/v1/deliveries/redeliver", needs: .manage, takesQuery: true, redeliver),
+            Route(.post, "/v1/deliveries/cancel", needs: .manage, takesQuery: true, cancel),
         ]
     }
 

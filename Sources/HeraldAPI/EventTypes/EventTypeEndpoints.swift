@@ -10,7 +10,7 @@ struct EventTypeEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/event-types", needs: .read, list),
+            Route(.get, "/v1/event-types", needs: .read, takesQuery: true, list),
             Route(.get, "/v1/event-types/{type}", needs: .read, show),
             Route(.put, "/v1/event-types/{type}", needs: .manage, describe),
             Route(.delete, "/v1/event-types/{type}", needs: .manage, remove),
@@ -50,7 +50,6 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let type = call.parameters[0]
         guard hub.committed.catalogue.summary(call.app, type) != nil else { throw Self.notFound(type) }
         try call.answer(from: hub) { reader in
@@ -62,7 +61,6 @@ struct EventTypeEndpoints: Sendable {
     // MARK: Writing
 
     private func describe(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let type = call.parameters[0]
         guard EventType.isValid(type), EventType.Family(of: type) != .service else {
             throw .notFound("\(type) is not a type that can be published.")
@@ -76,7 +74,6 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func remove(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try write(call, call.parameters[0], .remove)
     }
 

@@ -22,12 +22,13 @@ struct EventEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
-            Route(.get, "/v1/events", needs: .read, list),
-            Route(.get, "/v1/events/{id}", needs: .read, takesSlashes: true, show),
+            Route(.post, "/v1/events", needs: .publish, takesQuery: true, takesCloudEvents: true, posting.post),
+            Route(.get, "/v1/events", needs: .read, takesQuery: true, list),
+            Route(.get, "/v1/events/{id}", needs: .read, takesQuery: true, takesSlashes: true, show),
             Route(.patch, "/v1/events/{id}", needs: .publish, takesSlashes: true, scheduled.move),
             Route(.delete, "/v1/events/{id}", needs: .publish, takesSlashes: true, scheduled.cancel),
-            Route(.get, "/v1/events/{id}/deliveries", needs: .read, takesSlashes: true, listDeliveries),
+            Route(
+                .get, "/v1/events/{id}/deliveries", needs: .read, takesQuery: true, takesSlashes: true, listDeliveries),
             Route(.post, "/v1/events/{id}/redeliver", needs: .manage, takesSlashes: true, redeliver),
         ]
     }
@@ -142,7 +143,6 @@ struct EventEndpoints: Sendable {
 
     /// To all recipients, or to one delegate.
     private func redeliver(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let document = try call.optionalJSON()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["delegate"]))

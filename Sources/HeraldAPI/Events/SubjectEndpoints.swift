@@ -10,11 +10,10 @@ struct SubjectEndpoints: Sendable {
     var routes: [Route] {
         [
             Route(.delete, "/v1/subjects/{subject}", needs: .manage) { call throws(Problem) in
-                _ = try call.query()
                 try erase(call.parameters[0], call)
             },
             // For subjects that a path can't contain, such as those with a slash.
-            Route(.delete, "/v1/subjects", needs: .manage) { call throws(Problem) in
+            Route(.delete, "/v1/subjects", needs: .manage, takesQuery: true) { call throws(Problem) in
                 guard let subject = try call.query("subject")["subject"] else {
                     throw .invalidParameter("subject", "is required: whom or what to erase")
                 }

@@ -8,7 +8,10 @@ struct ActivityEndpoints: Sendable {
     let hub: Hub
 
     var routes: [Route] {
-        [Route(.get, "/v1/stats", needs: .read, show), Route(.get, "/v1/stats/types", needs: .read, list)]
+        [
+            Route(.get, "/v1/stats", needs: .read, takesQuery: true, show),
+            Route(.get, "/v1/stats/types", needs: .read, takesQuery: true, list),
+        ]
     }
 
     private func show(_ call: Call) throws(Problem) {

@@ -6,7 +6,7 @@ import HeraldJSON
 struct AuditEndpoints: Sendable {
     let hub: Hub
 
-    var routes: [Route] { [Route(.get, "/v1/audit", needs: .admin, list)] }
+    var routes: [Route] { [Route(.get, "/v1/audit", needs: .admin, takesQuery: true, list)] }
 
     /// Entries of all apps, newest first.
     private func list(_ call: Call) throws(Problem) {

@@ -7,7 +7,10 @@ struct NodeEndpoints: Sendable {
     let hub: Hub
 
     var routes: [Route] {
-        [Route(.get, "/v1/nodes", needs: .admin, list), Route(.get, "/v1/nodes/moves", needs: .admin, listMoves)]
+        [
+            Route(.get, "/v1/nodes", needs: .admin, takesQuery: true, list),
+            Route(.get, "/v1/nodes/moves", needs: .admin, takesQuery: true, listMoves),
+        ]
     }
 
     /// Newest first. They are few: all are on one page.

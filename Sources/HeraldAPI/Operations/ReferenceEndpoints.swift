@@ -10,7 +10,6 @@ struct ReferenceEndpoints: Sendable {
             path, name in
             let file = DashboardFile(name, APIDescription.namingAll(publicURL, EmbeddedFile.bytes(name)))
             return Route(.get, path, needs: nil) { call throws(Problem) in
-                _ = try call.query()
                 call.send(file)
             }
         }

@@ -9,7 +9,6 @@ struct StorageEndpoints: Sendable {
     var routes: [Route] { [Route(.get, "/v1/storage", needs: .admin, show)] }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try call.answer(from: hub) { reader in
             let sizes = try reader.sizes()
             let removals = try reader.removals()

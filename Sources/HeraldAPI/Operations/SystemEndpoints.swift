@@ -15,18 +15,16 @@ struct SystemEndpoints: Sendable {
         let yaml = APIDescription.naming(publicURL, APIDescription.yaml)
         return [
             Route(.get, "/healthz", needs: nil) { call throws(Problem) in
-                _ = try call.query()
                 call.send { $0.member("status", "ok") }
             },
             Route(.get, "/readyz", needs: nil, ready),
             Route(.get, "/metrics", needs: .read, numbers),
-            Route(.get, "/.well-known/jwks.json", needs: nil, keys),
-            Route(.get, "/openapi.yaml", needs: nil) { call in
+            Route(.get, "/.well-known/jwks.json", needs: nil, takesQuery: true, keys),
+            Route(.get, "/openapi.yaml", needs: nil, takesQuery: true) { call in
                 call.send(Response(status: 200, headers: [.init("Content-Type", "application/yaml")], body: yaml))
             },
-            Route(.get, "/openapi.json", needs: nil) { call in call.send([], json) },
+            Route(.get, "/openapi.json", needs: nil, takesQuery: true) { call in call.send([], json) },
             Route(.get, "/problems/{name}", needs: nil) { call throws(Problem) in
-                _ = try call.query()
                 guard let section = ProblemPage.sections[call.parameters[0]] else {
                     throw .notFound("There is no problem of this name.")
                 }
@@ -41,7 +39,6 @@ struct SystemEndpoints: Sendable {
     /// Whether events can be accepted now: the last commits and database checkpoints succeeded, the disk has room, and a database
     /// that other processes share has responded lately. The response never waits for the store.
     private func ready(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try call.answer(from: hub, for: nil, within: ReadDeadlines.readiness) { _ in
             do throws(HubError) {
                 try hub.health()
@@ -55,7 +52,6 @@ struct SystemEndpoints: Sendable {
 
     /// They concern the whole server, so they are for its operator, and for readers of `default`.
     private func numbers(_ call: Call) throws(Problem) {
-        _ = try call.query()
         guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
         let format = MetricsPage.Format(accept: call.request.head.value(of: "Accept"))
         @Sendable func send(_ reader: (any StoreReader)?) {

@@ -12,11 +12,11 @@ struct PullEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates/{id}/pull", needs: .consume, pull),
+            Route(.post, "/v1/delegates/{id}/pull", needs: .consume, takesQuery: true, pull),
             Route(.post, "/v1/delegates/{id}/ack", needs: .consume, acknowledge),
             Route(.post, "/v1/delegates/{id}/extend", needs: .consume, extend),
             Route(.post, "/v1/delegates/{id}/seek", needs: .manage, seek),
-            Route(.get, "/v1/delegates/{id}/leases", needs: .read, leases),
+            Route(.get, "/v1/delegates/{id}/leases", needs: .read, takesQuery: true, leases),
             Route(.delete, "/v1/delegates/{id}/leases/{lease}", needs: .manage, release),
         ]
     }
@@ -82,7 +82,6 @@ struct PullEndpoints: Sendable {
     // MARK: Settling
 
     private func acknowledge(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let input = try AcknowledgementInput(call.json())
         let delegate = try call.webhook(in: hub, for: .pull)
         settle(call, delegate, input.action, input.lease) { settled in
@@ -119,7 +118,6 @@ struct PullEndpoints: Sendable {
     }
 
     private func extend(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let input = try ExtensionInput(call.json())
         let delegate = try call.webhook(in: hub, for: .pull)
         let seconds = input.seconds ?? delegate.settings.ackSeconds
@@ -132,7 +130,6 @@ struct PullEndpoints: Sendable {
     // MARK: Administration
 
     private func seek(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let target = try SeekInput(call.json()).target
         let delegate = try call.webhook(in: hub, for: .pull)
         let provenance = call.provenance
@@ -163,7 +160,6 @@ struct PullEndpoints: Sendable {
     }
 
     private func release(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try call.noBody()
         let delegate = try call.webhook(in: hub, for: .pull)
         let lease = call.parameters[1]

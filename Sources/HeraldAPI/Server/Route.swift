@@ -25,16 +25,24 @@ final class Route: Sendable {
         case parameter
     }
 
+    /// - Parameter takesQuery: the handler reads the parameters of the query. Without, the route refuses all of them.
     init(
-        _ method: RequestMethod, _ template: String, needs: Scope?, takesCloudEvents: Bool = false,
-        takesSlashes: Bool = false, isStream: Bool = false,
+        _ method: RequestMethod, _ template: String, needs: Scope?, takesQuery: Bool = false,
+        takesCloudEvents: Bool = false, takesSlashes: Bool = false, isStream: Bool = false,
         errors: @escaping @Sendable (Problem, String) -> Response = { $0.response(requestID: $1) },
         _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
     ) {
         self.method = method
         self.template = template
         self.needs = needs
-        self.handle = handle
+        if takesQuery {
+            self.handle = handle
+        } else {
+            self.handle = { call throws(Problem) in
+                _ = try call.query()
+                try handle(call)
+            }
+        }
         self.takesCloudEvents = takesCloudEvents
         self.takesSlashes = takesSlashes
         self.isStream = isStream

@@ -13,15 +13,14 @@ struct StateEndpoints: Sendable {
         [
             Route(.get, "/v1/auth/{user_id}", needs: .read, showAuth),
             Route(.put, "/v1/auth/{user_id}", needs: .publish, setAuth),
-            Route(.get, "/v1/app-state", needs: .read, showAppState),
-            Route(.put, "/v1/app-state", needs: .publish, setAppState),
+            Route(.get, "/v1/app-state", needs: .read, takesQuery: true, showAppState),
+            Route(.put, "/v1/app-state", needs: .publish, takesQuery: true, setAppState),
         ]
     }
 
     // MARK: Auth
 
     private func showAuth(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let userID = try userID(call)
         if let status = hub.committed.auth.status(call.app, userID: userID) { return send(call, status) }
         try call.answer(from: hub) { reader in
@@ -41,7 +40,6 @@ struct StateEndpoints: Sendable {
     }
 
     private func setAuth(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let userID = try userID(call)
         let document = try call.json()
         var errors = document.errors(unlessObjectOf: ["status", "user"])

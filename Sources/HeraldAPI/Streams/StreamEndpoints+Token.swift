@@ -24,7 +24,6 @@ extension StreamEndpoints {
     private static let maxQueryBytes = 8_192
 
     func makeToken(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let document = try call.optionalJSON()
         var reader = FieldReader()
         let kind = document["stream"].map { reader.choice($0, "/stream", default: Kind.events) } ?? .events

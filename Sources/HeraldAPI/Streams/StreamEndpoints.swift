@@ -10,8 +10,8 @@ struct StreamEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/events/stream", needs: .read, isStream: true, listenToEvents),
-            Route(.get, "/v1/attempts/stream", needs: .read, isStream: true, listenToAttempts),
+            Route(.get, "/v1/events/stream", needs: .read, takesQuery: true, isStream: true, listenToEvents),
+            Route(.get, "/v1/attempts/stream", needs: .read, takesQuery: true, isStream: true, listenToAttempts),
             Route(.post, "/v1/stream-tokens", needs: .read, makeToken),
         ]
     }

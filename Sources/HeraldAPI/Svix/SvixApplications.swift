@@ -7,17 +7,15 @@ import HeraldRuntime
 extension SvixEndpoints {
     var applicationRoutes: [Route] {
         [
-            route(.get, "/app", .admin, listApplications),
-            route(.post, "/app", .admin, createApplication),
+            route(.get, "/app", .admin, takesQuery: true, listApplications),
+            route(.post, "/app", .admin, takesQuery: true, createApplication),
             route(.get, "/app/{app_id}", .read) { call throws(Problem) in
-                _ = try call.query()
                 let app = try application(call)
                 call.send { $0.svixMembers(of: app) }
             },
             route(.put, "/app/{app_id}", .admin, putApplication),
             route(.patch, "/app/{app_id}", .admin, patchApplication),
             route(.delete, "/app/{app_id}", .admin) { call throws(Problem) in
-                _ = try call.query()
                 let app = try application(call)
                 try write(call, .remove(id: app.id, ifVersion: nil))
             },
@@ -50,7 +48,6 @@ extension SvixEndpoints {
 
     /// Changes the application, or creates the one with this `uid`.
     private func putApplication(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let word = call.parameters[0]
         guard let app = hub.committed.apps.find(word) else {
             var input = try SvixApplicationInput(call.json(), isPatch: false, uid: word)
@@ -62,7 +59,6 @@ extension SvixEndpoints {
     }
 
     private func patchApplication(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let app = try application(call)
         let input = try SvixApplicationInput(call.json(), isPatch: true, uid: app.settings.name)
         try write(call, .update(id: app.id, ifVersion: nil, change: input.change))

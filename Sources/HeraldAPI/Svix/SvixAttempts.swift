@@ -6,11 +6,11 @@ import HeraldJSON
 extension SvixEndpoints {
     var attemptRoutes: [Route] {
         [
-            appRoute(.get, "/attempt/endpoint/{endpoint_id}", .read, listAttemptsOfEndpoint),
-            appRoute(.get, "/attempt/msg/{msg_id}", .read, listAttemptsOfMessage),
-            appRoute(.get, "/msg/{msg_id}/attempt/{attempt_id}", .read, showAttempt),
-            appRoute(.get, "/msg/{msg_id}/endpoint", .read, listDestinations),
-            appRoute(.get, "/endpoint/{endpoint_id}/msg", .read, listAttemptedMessages),
+            appRoute(.get, "/attempt/endpoint/{endpoint_id}", .read, takesQuery: true, listAttemptsOfEndpoint),
+            appRoute(.get, "/attempt/msg/{msg_id}", .read, takesQuery: true, listAttemptsOfMessage),
+            appRoute(.get, "/msg/{msg_id}/attempt/{attempt_id}", .read, takesQuery: true, showAttempt),
+            appRoute(.get, "/msg/{msg_id}/endpoint", .read, takesQuery: true, listDestinations),
+            appRoute(.get, "/endpoint/{endpoint_id}/msg", .read, takesQuery: true, listAttemptedMessages),
         ]
     }
 

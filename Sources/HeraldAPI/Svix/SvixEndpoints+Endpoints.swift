@@ -8,22 +8,19 @@ import HeraldRuntime
 extension SvixEndpoints {
     var endpointRoutes: [Route] {
         [
-            appRoute(.get, "/endpoint", .read, listEndpoints),
+            appRoute(.get, "/endpoint", .read, takesQuery: true, listEndpoints),
             appRoute(.post, "/endpoint", .manage, createEndpoint),
             appRoute(.get, "/endpoint/{endpoint_id}", .read) { call throws(Problem) in
-                _ = try call.query()
                 let delegate = try endpoint(call)
                 call.send { $0.svixMembers(of: delegate) }
             },
             appRoute(.put, "/endpoint/{endpoint_id}", .manage, putEndpoint),
             appRoute(.patch, "/endpoint/{endpoint_id}", .manage, patchEndpoint),
             appRoute(.delete, "/endpoint/{endpoint_id}", .manage) { call throws(Problem) in
-                _ = try call.query()
                 try write(call, .remove(id: endpoint(call).id, ifVersion: nil)) { _ in Response(status: 204) }
             },
             // A secret is shown to operators only.
             appRoute(.get, "/endpoint/{endpoint_id}/secret", .admin) { call throws(Problem) in
-                _ = try call.query()
                 let delegate = try endpoint(call)
                 call.send { $0.member("key", delegate.newestSecret?.text) }
             },
@@ -35,7 +32,7 @@ extension SvixEndpoints {
             appRoute(.patch, "/endpoint/{endpoint_id}/headers", .manage) { call throws(Problem) in
                 try setHeaders(call, replaces: false)
             },
-            appRoute(.get, "/endpoint/{endpoint_id}/stats", .read, statistics),
+            appRoute(.get, "/endpoint/{endpoint_id}/stats", .read, takesQuery: true, statistics),
             appRoute(.post, "/endpoint/{endpoint_id}/recover", .manage, recover),
         ]
     }
@@ -66,7 +63,6 @@ extension SvixEndpoints {
     }
 
     private func createEndpoint(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true))
     }
 
@@ -86,7 +82,6 @@ extension SvixEndpoints {
 
     /// Changes the endpoint, or creates the one with this `uid`.
     private func putEndpoint(_ call: Call) throws(Problem) {
-        _ = try call.query()
         guard (try? endpoint(call)) != nil else {
             let word = call.parameters[0]
             // The id of an endpoint that was deleted, or of another app, makes no endpoint.
@@ -97,7 +92,6 @@ extension SvixEndpoints {
     }
 
     private func patchEndpoint(_ call: Call) throws(Problem) {
-        _ = try call.query()
         try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: false), isWhole: false)
     }
 
@@ -179,7 +173,6 @@ extension SvixEndpoints {
     // MARK: Secret and headers
 
     private func rotateSecret(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let document = try call.optionalJSON()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["key", "gracePeriodSeconds"]))
@@ -216,7 +209,6 @@ extension SvixEndpoints {
 
     /// Values may be secrets: another key than an operator's sees the names only.
     private func showHeaders(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let delegate = try endpoint(call)
         let showsValues = call.principal.scopes.allow(.admin)
         let hidden = delegate.settings.headers.filter { !showsValues || Self.sensitive.contains($0.key.lowercased()) }
@@ -231,7 +223,6 @@ extension SvixEndpoints {
     }
 
     private func setHeaders(_ call: Call, replaces: Bool) throws(Problem) {
-        _ = try call.query()
         let document = try call.json()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["headers"]))
@@ -272,7 +263,6 @@ extension SvixEndpoints {
 
     /// Sends again what has failed.
     private func recover(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let document = try call.json()
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["since", "until"]))

@@ -20,22 +20,30 @@ struct SvixEndpoints: Sendable {
     typealias Handler = @Sendable (Call) throws(Problem) -> Void
 
     var routes: [Route] {
-        [route(.get, "/health", nil) { call in call.send(Response(status: 204)) }]
-            + [route(.get, "/health/ping", nil) { call in call.send(Response(status: 204)) }]
+        [route(.get, "/health", nil, takesQuery: true) { call in call.send(Response(status: 204)) }]
+            + [route(.get, "/health/ping", nil, takesQuery: true) { call in call.send(Response(status: 204)) }]
             + [route(.post, "/auth/app-portal-access/{app_id}", .admin, openPortal)]
             + applicationRoutes + endpointRoutes + messageRoutes + attemptRoutes + eventTypeRoutes + unsupportedRoutes
     }
 
     /// - Parameter scope: `nil` if no key is needed.
-    func route(_ method: RequestMethod, _ path: String, _ scope: Scope?, _ handle: @escaping Handler) -> Route {
-        Route(method, Self.root + path, needs: scope, errors: { $0.svixResponse(requestID: $1) }, handle)
+    func route(
+        _ method: RequestMethod, _ path: String, _ scope: Scope?, takesQuery: Bool = false, _ handle: @escaping Handler
+    ) -> Route {
+        Route(
+            method, Self.root + path, needs: scope, takesQuery: takesQuery,
+            errors: { $0.svixResponse(requestID: $1) }, handle)
     }
 
     /// A route below `/app/{app_id}`: the handler gets a call that acts on this app, whose parameters do not have it.
     func appRoute(
-        _ method: RequestMethod, _ path: String, _ scope: Scope, _ handle: @escaping Handler
+        _ method: RequestMethod, _ path: String, _ scope: Scope, takesQuery: Bool = false, _ handle: @escaping Handler
     ) -> Route {
-        route(method, "/app/{app_id}" + path, scope) { call throws(Problem) in try handle(acting(call)) }
+        route(method, "/app/{app_id}" + path, scope, takesQuery: true) { call throws(Problem) in
+            let acting = try acting(call)
+            if !takesQuery { _ = try acting.query() }
+            try handle(acting)
+        }
     }
 
     /// - Throws: 404 for an unknown app, and for one to which the key has no access.
@@ -70,7 +78,7 @@ struct SvixEndpoints: Sendable {
 
     private var unsupportedRoutes: [Route] {
         Self.unsupported.map { operation in
-            route(operation.method, operation.path, .read) { call throws(Problem) in
+            route(operation.method, operation.path, .read, takesQuery: true) { call throws(Problem) in
                 throw .svixUnsupported(operation.why)
             }
         } + everyOtherRoute
@@ -81,7 +89,7 @@ struct SvixEndpoints: Sendable {
         (1...Self.maxParts).flatMap { count in
             let path = String(repeating: "/{part}", count: count)
             return [RequestMethod.get, .post, .put, .patch, .delete].map { method in
-                route(method, path, .read) { _ throws(Problem) in
+                route(method, path, .read, takesQuery: true) { _ throws(Problem) in
                     throw .svixUnsupported(
                         "It has those of Svix's open-source server; see GET /openapi.json for its own.")
                 }

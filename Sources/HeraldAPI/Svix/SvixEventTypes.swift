@@ -7,14 +7,12 @@ import HeraldJSON
 extension SvixEndpoints {
     var eventTypeRoutes: [Route] {
         [
-            route(.get, "/event-type", .read, listEventTypes),
+            route(.get, "/event-type", .read, takesQuery: true, listEventTypes),
             route(.post, "/event-type", .manage) { call throws(Problem) in
-                _ = try call.query()
                 let document = try call.json(limits: EventTypeInput.limits)
                 try describe(call, Given(document, .post), of: document["name"]?.string ?? "")
             },
             route(.get, "/event-type/{event_type_name}", .read) { call throws(Problem) in
-                _ = try call.query()
                 let type = call.parameters[0]
                 try call.answer(from: hub) { reader in
                     guard let record = try self.record(of: type, call, reader) else {
@@ -24,11 +22,9 @@ extension SvixEndpoints {
                 }
             },
             route(.put, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
-                _ = try call.query()
                 try describe(call, Given(call.json(limits: EventTypeInput.limits), .put), of: call.parameters[0])
             },
             route(.patch, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
-                _ = try call.query()
                 let given = try Given(call.json(limits: EventTypeInput.limits), .patch)
                 let type = call.parameters[0]
                 try call.answer(from: hub) { reader in
@@ -38,7 +34,7 @@ extension SvixEndpoints {
                     try describe(call, given, of: type, over: record)
                 }
             },
-            route(.delete, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
+            route(.delete, "/event-type/{event_type_name}", .manage, takesQuery: true) { call throws(Problem) in
                 _ = try call.query("expunge").flag("expunge")
                 write(call, call.parameters[0], .remove)
             },

@@ -6,7 +6,6 @@ import HeraldRuntime
 /// Sends the example of an event type to one endpoint, as a test call: the message is not stored.
 extension SvixEndpoints {
     func sendExample(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let given = try call.json()
         var reader = FieldReader()
         reader.wrong(given.errors(unlessObjectOf: ["eventType", "exampleIndex", "payload"]))

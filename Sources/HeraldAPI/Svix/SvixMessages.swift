@@ -7,9 +7,9 @@ import HeraldRuntime
 extension SvixEndpoints {
     var messageRoutes: [Route] {
         [
-            route(.post, "/app/{app_id}/msg", .publish, createMessageAndApplication),
-            appRoute(.get, "/msg", .read, listMessages),
-            appRoute(.get, "/msg/{msg_id}", .read, showMessage),
+            route(.post, "/app/{app_id}/msg", .publish, takesQuery: true, createMessageAndApplication),
+            appRoute(.get, "/msg", .read, takesQuery: true, listMessages),
+            appRoute(.get, "/msg/{msg_id}", .read, takesQuery: true, showMessage),
             appRoute(.post, "/endpoint/{endpoint_id}/send-example", .manage, sendExample),
             appRoute(.post, "/msg/{msg_id}/endpoint/{endpoint_id}/resend", .manage, resend),
         ]
@@ -155,7 +155,6 @@ extension SvixEndpoints {
     }
 
     private func resend(_ call: Call) throws(Problem) {
-        _ = try call.query()
         let delegate = try endpoint(call, at: 1)
         let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
             if let error = outcome.error { return call.response(to: Problem(error)) }

@@ -8,7 +8,6 @@ extension SvixEndpoints {
     private static let seconds: ClosedRange<Int64> = 3_600...604_800
 
     func openPortal(_ call: Call) throws(Problem) {
-        _ = try call.query()
         guard let app = hub.committed.apps.find(call.parameters[0]) else {
             throw .svixNotFound("application", call.parameters[0])
         }
