@@ -116,13 +116,13 @@ enum ChangeList {
         found.delegates = try rows[2].map { row throws(StoreError) in
             try WebhookDelegate(row, sealer, isForgiving: true)
         }
-        found.keys = try rows[3].map { row throws(StoreError) in try APIKey(row) }
-        found.sessions = try rows[4].map { row throws(StoreError) in try Session(row) }
-        found.apps = try rows[5].map { row throws(StoreError) in try App(row) }
-        found.eventTypes = try rows[6].map { row throws(StoreError) in try EventTypeRecord(row) }
-        found.deliveries = try rows[7].map { row throws(StoreError) in try WaitingDelivery(row) }
-        found.replays = try rows[8].map { row throws(StoreError) in try Replay(row) }
-        found.blocks = try rows[9].map { row throws(StoreError) in try AppBlock(row) }
+        found.keys = try rows[3].values()
+        found.sessions = try rows[4].values()
+        found.apps = try rows[5].values()
+        found.eventTypes = try rows[6].values()
+        found.deliveries = try rows[7].values()
+        found.replays = try rows[8].values()
+        found.blocks = try rows[9].values()
         if changes.contains(.firstEvent) { found.first = try rows[10].first?.natural(0, "position") ?? ends.event + 1 }
         found.pending = try rows[11].map { PendingCount($0) }
         return (found, ends)

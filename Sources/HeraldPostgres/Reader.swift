@@ -221,9 +221,7 @@ extension Reader {
     func eventTypes(_ names: [String], app: AppKey) throws(StoreError) -> [EventTypeRecord] {
         if names.isEmpty { return [] }
         let asked = names.map { NameInApp(app: app, name: $0) }
-        return try run(LogQueries.request(ChangeList.eventTypes, asked)).map { row throws(StoreError) in
-            try EventTypeRecord(row)
-        }
+        return try run(LogQueries.request(ChangeList.eventTypes, asked)).values()
     }
 
     func lastEvent() throws(StoreError) -> LogPosition { try ends(isFresh: true).event }
@@ -282,7 +280,7 @@ extension Reader {
         """)
 
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
-        try run(AttemptList.request(query, heads, durable)).map { row throws(StoreError) in try StoredAttempt(row) }
+        try run(AttemptList.request(query, heads, durable)).values()
     }
 
     func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
@@ -299,7 +297,7 @@ extension Reader {
             guard let ids = parts.first else { break }
             let start = max(place, ids.lowerBound - 1)
             let rows = try run(Self.attemptsAfter) { $0.add(start, limit - found.count, ids.upperBound) }
-            found += try rows.map { row throws(StoreError) in try StoredAttempt(row) }
+            found += try rows.values()
             // Retention may have left nothing in many rounds.
             guard parts.count > 1, let next = try run(Self.attemptFrom, { $0.add(ids.upperBound) }).first else { break }
             place = try next.natural(0, "attempt") - 1

@@ -28,8 +28,7 @@ enum RetentionQueries {
     static func blocks(
         in places: ClosedRange<LogPosition>, _ run: (Request) throws(StoreError) -> Rows
     ) throws(StoreError) -> [AppBlock] {
-        try run(Request(count) { $0.add(places.lowerBound, places.upperBound) })
-            .map { row throws(StoreError) in try AppBlock(row) }
+        try run(Request(count) { $0.add(places.lowerBound, places.upperBound) }).values()
     }
 
     /// The size of the events, by their content: the files of the server do not shrink when rows are removed, and say nothing

@@ -36,6 +36,10 @@ final class Rows {
         }.compactMap { $0 }
     }
 
+    func values<Value: RowConvertible>() throws(StoreError) -> [Value] {
+        try map { row throws(StoreError) in try Value(row) }
+    }
+
     subscript(index: Int32) -> Row? { index < count ? Row(rows: self, index: index) : nil }
 
     /// The first row.

@@ -66,7 +66,7 @@ struct ProgressTables {
     func add(_ slot: DeliveryStatistics) throws(StoreError) {
         var sum = slot
         let find = findStatistics.bound(slot.delegate, slot.start)
-        if let earlier = try find.row({ row throws(StoreError) in try DeliveryStatistics(row) }) { sum.add(earlier) }
+        if let earlier: DeliveryStatistics = try find.row() { sum.add(earlier) }
         try setStatistics.bound(sum.delegate, sum.start, sum.delivered, sum.failed, sum.latencies.text).run()
     }
 }

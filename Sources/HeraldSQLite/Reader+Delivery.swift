@@ -50,7 +50,7 @@ extension Reader {
         if statement !== deliveries.failuresOfDelegate {
             statement.bind(5, start)
         }
-        return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
+        return try statement.rows()
     }
 
     /// Failures have an index, and an event has few attempts: those searches look at what they find.
@@ -68,7 +68,7 @@ extension Reader {
 
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
         connection.startClock()
-        return try deliveries.attemptsAfter.bound(id, limit).rows { row throws(StoreError) in try StoredAttempt(row) }
+        return try deliveries.attemptsAfter.bound(id, limit).rows()
     }
 
     func lastAttempt() throws(StoreError) -> Int64 {
@@ -83,8 +83,8 @@ extension Reader {
         try connection.snapshot { () throws(StoreError) in
             progress.settled = SettledPositions(
                 try deliveries.settled.row { row throws(StoreError) in try row.natural(0, "position") } ?? 0)
-            progress.lanes = try deliveries.lanes.rows { row throws(StoreError) in try LanePosition(row) }
-            progress.replays = try deliveries.allReplays.rows { row throws(StoreError) in try Replay(row) }
+            progress.lanes = try deliveries.lanes.rows()
+            progress.replays = try deliveries.allReplays.rows()
         }
         return progress
     }

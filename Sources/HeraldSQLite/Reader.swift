@@ -90,7 +90,7 @@ final class Reader: StoreReader {
         var found: [EventTypeRecord] = []
         for name in names {
             let one = eventType.bound(app, name)
-            if let type = try one.row({ row throws(StoreError) in try EventTypeRecord(row) }) { found.append(type) }
+            if let type: EventTypeRecord = try one.row() { found.append(type) }
         }
         return found
     }

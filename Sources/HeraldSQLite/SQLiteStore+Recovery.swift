@@ -16,7 +16,7 @@ extension SQLiteStore {
         recovery.nextDelegateKey = lastDelegate + 1
         recovery.appStates = try Statement(
             connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
-        ).rows { AppStateVersion($0) }
+        ).rows()
         let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
         recovery.eventTypes = try Statement(
             connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
@@ -27,7 +27,7 @@ extension SQLiteStore {
             .readableRows { row throws(StoreError) in try Session(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { row throws(StoreError) in try App(row) }
+        ).rows()
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.natural("SELECT max(key) FROM apps", "app")) + 1)
         recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)
@@ -38,7 +38,7 @@ extension SQLiteStore {
         recovery.responses = try Statement(connection, ResponseBytes.ofLimitedApps).rows { ResponseBytes($0) }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
-        ).row { row throws(StoreError) in try LogMark(row) }
+        ).row()
         return recovery
     }
 

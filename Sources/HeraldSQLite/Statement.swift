@@ -166,6 +166,14 @@ final class Statement {
         return try step() ? try make(self) : nil
     }
 
+    func rows<Row: RowConvertible>() throws(StoreError) -> [Row] {
+        try rows { row throws(StoreError) in try Row(row) }
+    }
+
+    func row<Row: RowConvertible>() throws(StoreError) -> Row? {
+        try row { row throws(StoreError) in try Row(row) }
+    }
+
     // MARK: Columns
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }

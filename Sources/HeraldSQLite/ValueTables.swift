@@ -19,7 +19,7 @@ struct ValueTables {
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
         findAuthStatus.bind(1, app.rawValue)
         findAuthStatus.bind(2, userID)
-        return try findAuthStatus.row { row throws(StoreError) in try AuthStatus(row) }
+        return try findAuthStatus.row()
     }
 
     func set(_ status: AuthStatus) throws(StoreError) {
@@ -33,7 +33,7 @@ struct ValueTables {
 
     func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         findAppState.bind(1, app.rawValue)
-        return try findAppState.row { row throws(StoreError) in try AppState(row) }
+        return try findAppState.row()
     }
 
     func set(_ state: AppState) throws(StoreError) {

@@ -28,7 +28,7 @@ package enum AppColumns {
         ])
 }
 
-extension App {
+extension App: RowConvertible {
     package static let columns = AppColumns.table.list
 
     package init(_ statement: some ResultRow) throws(StoreError) {
@@ -67,7 +67,7 @@ package enum KeyColumns {
         [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond, delegate])
 }
 
-extension APIKey {
+extension APIKey: RowConvertible {
     package static let columns = KeyColumns.table.list
 
     package init(_ statement: some ResultRow) throws(StoreError) {
@@ -94,7 +94,7 @@ package enum SessionColumns {
     package static let table = RowTable<Session>("passes", [digest, kind, app, key, expiresAt])
 }
 
-extension Session {
+extension Session: RowConvertible {
     package static let columns = SessionColumns.table.list
 
     package init(_ statement: some ResultRow) throws(StoreError) {
@@ -121,7 +121,7 @@ package enum AuditColumns {
         "audit", key: 6...6, [app, time, actor, address, action, target])
 }
 
-extension StoredAuditEntry {
+extension StoredAuditEntry: RowConvertible {
     package static let columns = "\(AuditColumns.table.list), id"
 
     package init(_ statement: some ResultRow) throws(StoreError) {

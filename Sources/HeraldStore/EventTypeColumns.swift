@@ -19,7 +19,7 @@ package enum EventTypeColumns {
         [app, type, description, example, schema, check, assertsFormats, createdAt, updatedAt, version])
 }
 
-extension EventTypeRecord {
+extension EventTypeRecord: RowConvertible {
     package static let columns = EventTypeColumns.table.list
 
     package init(_ statement: some ResultRow) throws(StoreError) {
@@ -34,7 +34,7 @@ extension EventTypeRecord {
     }
 }
 
-extension EventTypeSummary {
+extension EventTypeSummary: RowConvertible {
     /// Neither store reads the example and the schema for their lengths.
     /// - Parameters:
     ///   - text: the SQL expression of the number of bytes of the description.

@@ -12,6 +12,11 @@ package protocol ResultRow {
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result
 }
 
+/// A value that a row of its list of columns holds.
+package protocol RowConvertible {
+    init(_ row: some ResultRow) throws(StoreError)
+}
+
 extension ResultRow {
     /// The result of a condition: an integer in SQLite, a byte in PostgreSQL.
     package func flag(_ column: Int32) -> Bool { integer(column) != 0 }

@@ -20,7 +20,7 @@ extension LoggedEvent {
     }
 }
 
-extension StoredAttempt {
+extension StoredAttempt: RowConvertible {
     package static let columns = """
         id, delegate, event, number, started_at, duration, status, failure, detail, excerpt, is_replay, lookup, connect, \
         tls, first_byte, is_reused, peer, bytes_sent, bytes_received
@@ -76,7 +76,7 @@ extension TransportRecord {
     }
 }
 
-extension WaitingDelivery {
+extension WaitingDelivery: RowConvertible {
     /// As stored.
     package static let columns = "delegate, event, attempts, due_at, state, is_replay, uncounted"
     /// The columns of the rows that a search has found, in a join.
@@ -109,7 +109,7 @@ extension WaitingDelivery {
     package var form: Int64 { (isNamed ? 2 : isReplay ? 1 : 0) + (isAlone ? 4 : 0) }
 }
 
-extension Replay {
+extension Replay: RowConvertible {
     package static let columns = "id, delegate, cursor, until, created_at, start"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -120,7 +120,7 @@ extension Replay {
     }
 }
 
-extension DeliveryStatistics {
+extension DeliveryStatistics: RowConvertible {
     package static let columns = "delegate, start, delivered, failed, latencies"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -136,7 +136,7 @@ extension DeliveryStatistics {
     }
 }
 
-extension Volume {
+extension Volume: RowConvertible {
     static let columns = "app, type, start, events, delivered, failed"
     static let sums = ["events", "delivered", "failed"].map { "CAST(sum(\($0)) AS bigint)" }.joined(separator: ", ")
 
@@ -146,7 +146,7 @@ extension Volume {
             + [events, delivered, failed].map { .integer(Int64($0)) }
     }
 
-    init(_ row: some ResultRow) throws(StoreError) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         func count(_ column: Int32) -> Int { min(Int(row.figure(column)), DeliveryStatistics.maxCount) }
         do throws(StoreError) {
             self.init(
@@ -158,7 +158,7 @@ extension Volume {
     }
 }
 
-extension LanePosition {
+extension LanePosition: RowConvertible {
     package static let columns = "delegate, cursor, position"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -180,7 +180,7 @@ extension LanePosition {
     }
 }
 
-extension DeliveryKey {
+extension DeliveryKey: RowConvertible {
     package static let columns = "delegate, event"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -188,7 +188,7 @@ extension DeliveryKey {
     }
 }
 
-extension AuthStatus {
+extension AuthStatus: RowConvertible {
     /// `user` is a word of SQL.
     package static let columns = "app, user_id, logged_in, \"user\", since, event_id"
 
@@ -203,7 +203,7 @@ extension AuthStatus {
     }
 }
 
-extension AppState {
+extension AppState: RowConvertible {
     package static let columns = "app, state, since, event_id"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -215,7 +215,7 @@ extension AppState {
     }
 }
 
-extension AppStateVersion {
+extension AppStateVersion: RowConvertible {
     package static let columns = "app, event_id"
 
     package init(_ row: some ResultRow) {
@@ -254,7 +254,7 @@ extension ResponseBytes {
     }
 }
 
-extension LogMark {
+extension LogMark: RowConvertible {
     package static let columns = "sequence, time"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -262,7 +262,7 @@ extension LogMark {
     }
 }
 
-extension AppBlock {
+extension AppBlock: RowConvertible {
     package static let columns = "block, app, events, bytes"
 
     /// - Parameter row: a row of `columns`.

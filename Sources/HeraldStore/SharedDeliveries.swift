@@ -206,7 +206,7 @@ extension SharedTransaction {
         let limit = ColumnValue.integer(Int64(limit))
         let past: [ColumnValue] = [.integer(time - DeliveryStatistics.lateness), .integer(time), limit]
         var hours: [DeliveryKey: DeliveryStatistics] = [:]
-        let slots = try rows(.delivery(.pastStatistics), past) { row throws(StoreError) in try DeliveryStatistics(row) }
+        let slots: [DeliveryStatistics] = try rows(.delivery(.pastStatistics), past)
         for slot in slots {
             let start = slot.start - slot.start % Volume.hour
             let key = DeliveryKey(delegate: slot.delegate, event: start)
@@ -218,7 +218,7 @@ extension SharedTransaction {
             checkpoint.statistics = hours.sorted { $0.key < $1.key }.map(\.value)
             try write(checkpoint)
         }
-        let volumes = try rows(.delivery(.pastVolumes), past) { row throws(StoreError) in try Volume(row) }
+        let volumes: [Volume] = try rows(.delivery(.pastVolumes), past)
         if !volumes.isEmpty {
             try change(.delivery(.removePastVolumes), past)
             try add(volumes.map(\.ofHour))
@@ -238,21 +238,19 @@ extension SharedTransaction {
 /// Reads deliveries.
 extension SharedReader {
     package func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
-        try rows(.delivery(.attemptsOfEvent), [.integer(event)]) { row throws(StoreError) in try StoredAttempt(row) }
+        try rows(.delivery(.attemptsOfEvent), [.integer(event)])
     }
 
     package func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
-        try rows(.delivery(.waitingOfEvent), [.integer(event)]) { row throws(StoreError) in try WaitingDelivery(row) }
+        try rows(.delivery(.waitingOfEvent), [.integer(event)])
     }
 
     package func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
-        try rows(.delivery(.replays), [.integer(delegate)]) { row throws(StoreError) in try Replay(row) }
+        try rows(.delivery(.replays), [.integer(delegate)])
     }
 
     package func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
-        try rows(.delivery(.statistics), [.integer(delegate), .integer(start)]) { row throws(StoreError) in
-            try DeliveryStatistics(row)
-        }
+        try rows(.delivery(.statistics), [.integer(delegate), .integer(start)])
     }
 
     package func volumes(_ query: VolumeQuery) throws(StoreError) -> [Volume] {
@@ -263,7 +261,7 @@ extension SharedReader {
             case (let app?, nil): (.volumesOfApp, [.integer(app.rawValue)])
             case (let app?, let type?): (.volumesOfType, [.integer(app.rawValue), .text(type)])
             }
-        return try rows(.delivery(statement), slots + more) { row throws(StoreError) in try Volume(row) }
+        return try rows(.delivery(statement), slots + more)
     }
 
     package func volumesByType(
@@ -272,7 +270,7 @@ extension SharedReader {
         let values: [ColumnValue] = [
             .integer(slots.lowerBound), .integer(slots.upperBound), .integer(app.rawValue), .integer(Int64(limit)),
         ]
-        return try rows(.delivery(.volumesByType), values) { row throws(StoreError) in try Volume(row) }
+        return try rows(.delivery(.volumesByType), values)
     }
 
     package func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
@@ -289,16 +287,14 @@ extension SharedReader {
             case .events(let range):
                 (.delivery(.rowsOfEvents), [.integer(range.lowerBound), .integer(range.upperBound)])
             }
-        return try rows(statement, [.integer(query.delegate), .integer(Int64(query.limit))] + values) {
-            row throws(StoreError) in try WaitingDelivery(row)
-        }
+        return try rows(statement, [.integer(query.delegate), .integer(Int64(query.limit))] + values)
     }
 
     package func delivered(
         event: LogPosition, before delegate: DelegateKey, limit: Int
     ) throws(StoreError) -> [StoredAttempt] {
         let values: [ColumnValue] = [.integer(event), .integer(delegate), .integer(Int64(limit))]
-        return try rows(.delivery(.deliveredOfEvent), values) { row throws(StoreError) in try StoredAttempt(row) }
+        return try rows(.delivery(.deliveredOfEvent), values)
     }
 
     package func delivered(
@@ -308,7 +304,7 @@ extension SharedReader {
             .integer(delegate), .integer(app.rawValue), .integer(range.lowerBound), .integer(range.upperBound),
             .integer(Int64(limit)),
         ]
-        return try rows(.delivery(.deliveredTo), values) { row throws(StoreError) in try StoredAttempt(row) }
+        return try rows(.delivery(.deliveredTo), values)
     }
 
     /// Runs one statement for each state.
@@ -367,7 +363,7 @@ extension SharedStatements {
         let statement: SharedStatement = query.delegate == nil ? .delivery(.pageOfAll) : .delivery(.pageOfDelegate)
         var found: [WaitingDelivery] = []
         for state in query.states {
-            found += try rows(statement, query.pageValues(state)) { row throws(StoreError) in try WaitingDelivery(row) }
+            found += try rows(statement, query.pageValues(state))
         }
         if query.states.count > 1 { found.sort { $0.key > $1.key } }
         return Array(found.prefix(query.limit))

@@ -123,13 +123,11 @@ extension SharedStatements {
 /// Reads the log.
 extension SharedReader {
     package func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
-        try first(.log(.authStatus), [.integer(app.rawValue), .text(userID)]) { row throws(StoreError) in
-            try AuthStatus(row)
-        }
+        try first(.log(.authStatus), [.integer(app.rawValue), .text(userID)])
     }
 
     package func appState(_ app: AppKey) throws(StoreError) -> AppState? {
-        try first(.log(.appState), [.integer(app.rawValue)]) { row throws(StoreError) in try AppState(row) }
+        try first(.log(.appState), [.integer(app.rawValue)])
     }
 
     package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
@@ -143,7 +141,7 @@ extension SharedReader {
     /// The first event that may have been accepted at this time or later, and the first that is known to have been.
     private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
         func mark(_ statement: SharedStatement) throws(StoreError) -> LogMark? {
-            try first(statement, [.integer(time)]) { row throws(StoreError) in try LogMark(row) }
+            try first(statement, [.integer(time)])
         }
         let window = AcceptanceWindow(
             before: try mark(.log(.markBefore)), later: try mark(.log(.markSince)), first: try firstEvent(),

@@ -71,7 +71,7 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
     }
 }
 
-extension PendingEvent {
+extension PendingEvent: RowConvertible {
     package static let columns = "key, app, id, type, subject, time, data, attributes, due_at"
     static let columnsOfTable = columns.split(separator: ", ").map { "pending.\($0)" }.joined(separator: ", ")
     private static let columnCount: Int32 = 9
@@ -101,7 +101,7 @@ extension PendingEvent {
     }
 }
 
-extension PendingCount {
+extension PendingCount: RowConvertible {
     package static let columns = "app, events, bytes"
 
     /// Never fails: a count only limits its app.
@@ -171,7 +171,7 @@ extension SharedTransaction {
 /// Reads scheduled events.
 extension SharedStatements {
     package func pending(app: AppKey, id: String) throws(StoreError) -> PendingEvent? {
-        try first(.pending(.find), [.integer(app.rawValue), .text(id)]) { PendingEvent($0) }
+        try first(.pending(.find), [.integer(app.rawValue), .text(id)])
     }
 
     package func nextPending() throws(StoreError) -> Int64? {
@@ -183,6 +183,6 @@ extension SharedStatements {
             .integer(query.app.rawValue), .integer(query.after?.dueAt ?? .min), .integer(query.after?.key ?? 0),
             .integer(Int64(query.limit)), .integer(Int64(query.maxBytes)), query.subject.map { .text($0) } ?? .null,
         ]
-        return try rows(.pending(.list), values) { PendingEvent($0) }
+        return try rows(.pending(.list), values)
     }
 }

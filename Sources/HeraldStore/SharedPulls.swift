@@ -207,23 +207,21 @@ extension SharedTransaction {
             let wanted = Set(events)
             return rows.filter { wanted.contains($0.event) }
         }
-        return try rows(.pull(.rows), [.integer(delegate), PullStatement.list(events)]) { row throws(StoreError) in
-            try WaitingDelivery(row)
-        }
+        return try rows(.pull(.rows), [.integer(delegate), PullStatement.list(events)])
     }
 
     package func retrying(
         _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
     ) throws(StoreError) -> [WaitingDelivery] {
         let values = [delegate, Int64(limit), events.lowerBound, events.upperBound].map { ColumnValue.integer($0) }
-        return try rows(.delivery(.rowsOfEvents), values) { row throws(StoreError) in try WaitingDelivery(row) }
+        return try rows(.delivery(.rowsOfEvents), values)
     }
 }
 
 /// Reads pull delegates.
 extension SharedStatements {
     package func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition? {
-        try first(.pull(.lane), [.integer(delegate)]) { row throws(StoreError) in try LanePosition(row) }
+        try first(.pull(.lane), [.integer(delegate)])
     }
 
     package func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState? {

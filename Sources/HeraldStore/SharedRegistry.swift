@@ -137,8 +137,6 @@ extension SharedReader {
     }
 
     package func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
-        try rows(.registry(.audit), [.integer(id), .integer(Int64(limit))]) { row throws(StoreError) in
-            try StoredAuditEntry(row)
-        }
+        try rows(.registry(.audit), [.integer(id), .integer(Int64(limit))])
     }
 }

@@ -80,6 +80,18 @@ extension SharedStatements {
         _ statement: SharedStatement, _ values: [ColumnValue] = [], _ make: (SharedRow) throws(StoreError) -> Value
     ) throws(StoreError) -> Value? { try rows(statement, values, make).first }
 
+    package func rows<Value: RowConvertible>(
+        _ statement: SharedStatement, _ values: [ColumnValue]
+    ) throws(StoreError) -> [Value] {
+        try rows(statement, values) { row throws(StoreError) in try Value(row) }
+    }
+
+    package func first<Value: RowConvertible>(
+        _ statement: SharedStatement, _ values: [ColumnValue]
+    ) throws(StoreError) -> Value? {
+        try first(statement, values) { row throws(StoreError) in try Value(row) }
+    }
+
     /// The first column of the first row.
     func position(_ statement: SharedStatement, _ values: [ColumnValue] = []) throws(StoreError) -> LogPosition? {
         try first(statement, values) { row throws(StoreError) in try row.natural(0, "position") }

@@ -42,7 +42,7 @@ extension Submission {
     }
 }
 
-extension RefusedEvent {
+extension RefusedEvent: RowConvertible {
     package static let columns = "key, app, id, type, subject, time, data, deliver_at, reason, refused_at"
 
     package init(_ row: some ResultRow) throws(StoreError) {
@@ -80,8 +80,6 @@ extension SharedTransaction {
 /// Reads refused events.
 extension SharedReader {
     package func refused(_ app: AppKey, before key: Int64, limit: Int) throws(StoreError) -> [RefusedEvent] {
-        try rows(.refusal(.list), [.integer(app.rawValue), .integer(key), .integer(Int64(limit))]) {
-            row throws(StoreError) in try RefusedEvent(row)
-        }
+        try rows(.refusal(.list), [.integer(app.rawValue), .integer(key), .integer(Int64(limit))])
     }
 }

@@ -37,6 +37,15 @@ struct UnreadableRows {
         self.read = read
     }
 
+    private init<Value: RowConvertible>(
+        _ table: String, key: [String], _ columns: String, json: [String] = [], where condition: String = "TRUE",
+        of type: Value.Type
+    ) {
+        self.init(table, key: key, columns, json: json, where: condition) { row throws(StoreError) in
+            _ = try Value(row)
+        }
+    }
+
     /// The tables with values that can be unreadable. `DatabaseCheck` checks the numbers of all tables by itself.
     /// - Parameter isSealed: the sealed columns are not read, since there is no key for them.
     static func all(isSealed: Bool) -> [UnreadableRows] {
@@ -50,25 +59,15 @@ struct UnreadableRows {
                     _ = try WebhookDelegate(row, ColumnSealer.none)
                 }
             },
-            UnreadableRows("apps", key: ["key"], App.columns, where: exists) { row throws(StoreError) in
-                _ = try App(row)
-            },
-            UnreadableRows("keys", key: ["id"], APIKey.columns) { row throws(StoreError) in _ = try APIKey(row) },
-            UnreadableRows("passes", key: ["digest"], Session.columns) { row throws(StoreError) in
-                _ = try Session(row)
-            },
+            UnreadableRows("apps", key: ["key"], App.columns, where: exists, of: App.self),
+            UnreadableRows("keys", key: ["id"], APIKey.columns, of: APIKey.self),
+            UnreadableRows("passes", key: ["digest"], Session.columns, of: Session.self),
             UnreadableRows(
-                "event_types", key: ["app", "type"], EventTypeRecord.columns, json: ["example", "schema"]
-            ) { row throws(StoreError) in
-                _ = try EventTypeRecord(row)
-            },
-            UnreadableRows("auth_status", key: ["app", "user_id"], AuthStatus.columns, json: ["\"user\""]) {
-                row throws(StoreError) in
-                _ = try AuthStatus(row)
-            },
-            UnreadableRows("app_states", key: ["app"], AppState.columns, json: ["state"]) { row throws(StoreError) in
-                _ = try AppState(row)
-            },
+                "event_types", key: ["app", "type"], EventTypeRecord.columns, json: ["example", "schema"],
+                of: EventTypeRecord.self),
+            UnreadableRows(
+                "auth_status", key: ["app", "user_id"], AuthStatus.columns, json: ["\"user\""], of: AuthStatus.self),
+            UnreadableRows("app_states", key: ["app"], AppState.columns, json: ["state"], of: AppState.self),
             // The body may be sealed, and any bytes are one.
             UnreadableRows("answers", key: ["app", "key"], StoredAnswer.columns + ", app, key") {
                 row throws(StoreError) in
@@ -77,16 +76,10 @@ struct UnreadableRows {
             UnreadableRows("leases", key: ["delegate", "id"], PullLease.columns) { row throws(StoreError) in
                 _ = try PullLease(row)
             },
-            UnreadableRows("audit", key: ["id"], StoredAuditEntry.columns) { row throws(StoreError) in
-                _ = try StoredAuditEntry(row)
-            },
-            UnreadableRows("attempts", key: ["id"], StoredAttempt.columns) { row throws(StoreError) in
-                _ = try StoredAttempt(row)
-            },
-            UnreadableRows("statistics", key: ["delegate", "start"], DeliveryStatistics.columns) {
-                row throws(StoreError) in
-                _ = try DeliveryStatistics(row)
-            },
+            UnreadableRows("audit", key: ["id"], StoredAuditEntry.columns, of: StoredAuditEntry.self),
+            UnreadableRows("attempts", key: ["id"], StoredAttempt.columns, of: StoredAttempt.self),
+            UnreadableRows(
+                "statistics", key: ["delegate", "start"], DeliveryStatistics.columns, of: DeliveryStatistics.self),
             UnreadableRows("pending", key: ["key"], PendingEvent.columns, json: ["data"]) { row throws(StoreError) in
                 // The server puts such an event aside when it is due.
                 if PendingEvent(row).event.isDamaged {
