@@ -15,33 +15,22 @@ enum CheckpointWrites {
         var requests: [Request] = []
         if !checkpoint.attempts.isEmpty { requests.append(add(checkpoint.attempts, attempts)) }
         let waiting = last(of: checkpoint.waiting) { DeliveryKey(delegate: $0.delegate, event: $0.event) }
-        if !waiting.isEmpty {
-            requests.append(
-                Request(setWaiting) { parameters in
-                    add(waiting, to: &parameters)
-                    parameters.add(checkpoint.known)
-                })
+        requests += batch(setWaiting, waiting) { parameters in
+            add(waiting, to: &parameters)
+            parameters.add(checkpoint.known)
         }
-        if !checkpoint.ended.isEmpty {
-            requests.append(
-                Request(endWaiting) { parameters in
-                    parameters.add(checkpoint.ended) { $0.delegate }
-                    parameters.add(checkpoint.ended) { $0.event }
-                    parameters.add(checkpoint.known)
-                })
+        requests += batch(endWaiting, checkpoint.ended) { parameters in
+            parameters.add(checkpoint.ended) { $0.delegate }
+            parameters.add(checkpoint.ended) { $0.event }
+            parameters.add(checkpoint.known)
         }
         let lanes = last(of: checkpoint.lanes, by: { $0.delegate })
-        if !lanes.isEmpty {
-            requests.append(
-                Request(setLanes) { parameters in
-                    parameters.add(lanes) { $0.delegate }
-                    parameters.add(lanes) { $0.cursor }
-                    parameters.add(lanes) { $0.position }
-                })
+        requests += batch(setLanes, lanes) { parameters in
+            parameters.add(lanes) { $0.delegate }
+            parameters.add(lanes) { $0.cursor }
+            parameters.add(lanes) { $0.position }
         }
-        if !checkpoint.caughtUp.isEmpty {
-            requests.append(Request(removeLanes) { parameters in parameters.add(checkpoint.caughtUp) { $0 } })
-        }
+        requests += batch(removeLanes, checkpoint.caughtUp) { parameters in parameters.add(checkpoint.caughtUp) { $0 } }
         if let settled = checkpoint.settled {
             let shards = checkpoint.shards.numbers
             requests.append(
@@ -59,49 +48,42 @@ enum CheckpointWrites {
         return requests + replays(checkpoint) + counts(checkpoint, statistics)
     }
 
+    /// The request for all items of a kind; none without items.
+    private static func batch(
+        _ statement: Statement, _ items: some Collection, _ fill: (inout Parameters) -> Void
+    ) -> [Request] { items.isEmpty ? [] : [Request(statement, fill)] }
+
     private static func bits(_ shards: Shards) -> Int64 { Int64(bitPattern: shards.rawValue) }
 
     private static func replays(_ checkpoint: Checkpoint) -> [Request] {
         var requests: [Request] = []
         let moved = last(of: checkpoint.replays, by: { $0.id })
-        if !moved.isEmpty {
-            requests.append(
-                Request(moveReplays) { parameters in
-                    parameters.add(moved) { $0.id }
-                    parameters.add(moved) { $0.cursor }
-                })
+        requests += batch(moveReplays, moved) { parameters in
+            parameters.add(moved) { $0.id }
+            parameters.add(moved) { $0.cursor }
         }
-        if !checkpoint.endedReplays.isEmpty {
-            requests.append(Request(endReplays) { parameters in parameters.add(checkpoint.endedReplays) { $0.id } })
-        }
+        let ended = checkpoint.endedReplays
+        requests += batch(endReplays, ended) { parameters in parameters.add(ended) { $0.id } }
         return requests
     }
 
     private static func counts(_ checkpoint: Checkpoint, _ statistics: [DeliveryStatistics]) -> [Request] {
         var requests: [Request] = []
-        if !statistics.isEmpty {
-            requests.append(
-                Request(setStatistics) { parameters in
-                    parameters.add(statistics) { $0.delegate }
-                    parameters.add(statistics) { $0.start }
-                    parameters.add(statistics) { Int64($0.delivered) }
-                    parameters.add(statistics) { Int64($0.failed) }
-                    parameters.add(statistics) { $0.latencies.text }
-                })
+        requests += batch(setStatistics, statistics) { parameters in
+            parameters.add(statistics) { $0.delegate }
+            parameters.add(statistics) { $0.start }
+            parameters.add(statistics) { Int64($0.delivered) }
+            parameters.add(statistics) { Int64($0.failed) }
+            parameters.add(statistics) { $0.latencies.text }
         }
         requests += checkpoint.missed.map { Request(.log(.addRemoval), $0.values) }
         let unannounced = checkpoint.unannounced.filter { $0.value > 0 }.sorted { $0.key < $1.key }
-        if !unannounced.isEmpty {
-            requests.append(
-                Request(setUnannounced) { parameters in
-                    parameters.add(unannounced) { $0.key }
-                    parameters.add(unannounced) { Int64($0.value) }
-                })
+        requests += batch(setUnannounced, unannounced) { parameters in
+            parameters.add(unannounced) { $0.key }
+            parameters.add(unannounced) { Int64($0.value) }
         }
         let announced = checkpoint.unannounced.filter { $0.value == 0 }.keys.sorted()
-        if !announced.isEmpty {
-            requests.append(Request(removeUnannounced) { parameters in parameters.add(announced) { $0 } })
-        }
+        requests += batch(removeUnannounced, announced) { parameters in parameters.add(announced) { $0 } }
         return requests
     }
 

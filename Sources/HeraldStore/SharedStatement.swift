@@ -25,20 +25,19 @@ package enum SharedStatement: CaseIterable, Sendable {
     package var index: Int {
         switch self {
         case .registry(let statement): statement.rawValue
-        case .delivery(let statement): RegistryStatement.allCases.count + statement.rawValue
-        case .log(let statement):
-            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + statement.rawValue
-        case .pending(let statement):
-            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
-                + statement.rawValue
-        case .refusal(let statement):
-            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
-                + PendingStatement.allCases.count + statement.rawValue
-        case .pull(let statement):
-            RegistryStatement.allCases.count + DeliveryStatement.allCases.count + LogStatement.allCases.count
-                + PendingStatement.allCases.count + RefusalStatement.allCases.count + statement.rawValue
+        case .delivery(let statement): Self.firstDelivery + statement.rawValue
+        case .log(let statement): Self.firstLog + statement.rawValue
+        case .pending(let statement): Self.firstPending + statement.rawValue
+        case .refusal(let statement): Self.firstRefusal + statement.rawValue
+        case .pull(let statement): Self.firstPull + statement.rawValue
         }
     }
+
+    private static let firstDelivery = RegistryStatement.allCases.count
+    private static let firstLog = firstDelivery + DeliveryStatement.allCases.count
+    private static let firstPending = firstLog + LogStatement.allCases.count
+    private static let firstRefusal = firstPending + PendingStatement.allCases.count
+    private static let firstPull = firstRefusal + RefusalStatement.allCases.count
 
     /// The statement in a dialect.
     package func sql(_ dialect: SQLDialect) -> String {
