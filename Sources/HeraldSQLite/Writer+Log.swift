@@ -10,13 +10,7 @@ extension Writer {
         last += LogPosition(new.count)
     }
 
-    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
-        try values.authStatus(app: app, userID: userID)
-    }
-
     func setAuthStatus(_ status: AuthStatus) throws(StoreError) { try values.set(status) }
-
-    func appState(_ app: AppKey) throws(StoreError) -> AppState? { try values.appState(app) }
 
     func setAppState(_ state: AppState) throws(StoreError) { try values.set(state) }
 

@@ -118,10 +118,7 @@ extension Removal {
 
 extension SharedStatements {
     package func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
-}
 
-/// Reads the log.
-extension SharedReader {
     package func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
         try first(.log(.authStatus), [.integer(app.rawValue), .text(userID)])
     }
@@ -129,7 +126,10 @@ extension SharedReader {
     package func appState(_ app: AppKey) throws(StoreError) -> AppState? {
         try first(.log(.appState), [.integer(app.rawValue)])
     }
+}
 
+/// Reads the log.
+extension SharedReader {
     package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         try position(.log(.lastBefore), [.integer(time)]) ?? 0
     }
