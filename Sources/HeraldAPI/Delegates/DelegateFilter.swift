@@ -44,14 +44,9 @@ struct DelegateFilter {
         kind = query["kind"]
         event = query["event"]
         search = query["search"]?.lowercased()
-        var statuses: [WebhookStatus] = []
-        for word in query["status"]?.split(separator: ",", omittingEmptySubsequences: false) ?? [] {
-            guard let status = WebhookStatus(rawValue: String(word)) else {
-                throw .invalidParameter("status", "must be " + WebhookStatus.words + ", or several, with commas")
-            }
-            statuses.append(status)
+        statuses = try query.list("status", "must be " + WebhookStatus.words + ", or several, with commas") {
+            WebhookStatus(rawValue: $0)
         }
-        self.statuses = statuses
         if let kind, !["webhook", "pull", "stream", "in_memory"].contains(kind) {
             throw .invalidParameter("kind", "must be webhook, pull, stream or in_memory")
         }

@@ -50,14 +50,7 @@ struct Query {
 
     /// `type`: a pattern or several, with commas; empty for all types.
     func types() throws(Problem) -> [EventPattern] {
-        guard let text = self["type"] else { return [] }
-        var patterns: [EventPattern] = []
-        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let pattern = EventPattern(String(word)) else {
-                throw .invalidParameter("type", "must be \(EventPattern.words); or several, with commas")
-            }
-            patterns.append(pattern)
-        }
+        let patterns = try list("type", "must be \(EventPattern.words); or several, with commas") { EventPattern($0) }
         guard patterns.count <= Self.maxTypes else {
             throw .invalidParameter("type", "must name at most \(Self.maxTypes) types")
         }
@@ -69,15 +62,19 @@ struct Query {
 
     /// The parameter `error`: one class or several, with commas.
     func deliveryErrors() throws(Problem) -> [DeliveryError] {
-        guard let text = self["error"] else { return [] }
-        var errors: [DeliveryError] = []
+        try list("error", "must be " + DeliveryError.words + "; or several, with commas") { DeliveryError($0) }
+    }
+
+    /// Values with commas between them; empty without the parameter.
+    /// - Parameter detail: of the problem if `make` returns `nil`.
+    func list<Value>(_ name: String, _ detail: String, _ make: (String) -> Value?) throws(Problem) -> [Value] {
+        guard let text = self[name] else { return [] }
+        var values: [Value] = []
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let error = DeliveryError(word) else {
-                throw .invalidParameter("error", "must be " + DeliveryError.words + "; or several, with commas")
-            }
-            errors.append(error)
+            guard let value = make(String(word)) else { throw .invalidParameter(name, detail) }
+            values.append(value)
         }
-        return errors
+        return values
     }
 
     /// The cursor of a list that is ordered by id: an id.

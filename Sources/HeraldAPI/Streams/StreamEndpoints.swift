@@ -95,8 +95,6 @@ struct StreamEndpoints: Sendable {
         return EventSelection(app: app, events: patterns, subjects: Set(subjects))
     }
 
-    /// As for webhooks.
-
     // MARK: Attempts
 
     private func listenToAttempts(_ call: Call) throws(Problem) {
