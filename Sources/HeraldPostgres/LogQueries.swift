@@ -31,34 +31,25 @@ enum LogQueries {
         Request(states) { parameters in parameters.add(apps) { $0.rawValue } }
     }
 
-    /// The values that were found, in a dictionary with `nil` for those that were not.
     static func events(
         _ rows: Rows, of names: [NameInApp], _ reading: EventReading
     ) throws(StoreError) -> [NameInApp: LoggedEvent?] {
-        var found = [NameInApp: LoggedEvent?](names.map { ($0, .none) }) { $1 }
-        let all = try rows.map { row throws(StoreError) in
+        let found = try rows.map { row throws(StoreError) in
             let index = Int(row.figure(Int32(LoggedEvent.columnCount))) - 1
             guard names.indices.contains(index) else { throw .failed(reason: "the server has answered something else") }
             return (names[index], try reading.event(row, app: names[index].app, id: names[index].name))
         }
-        for (name, event) in all { found.updateValue(event, forKey: name) }
-        return found
+        return values(found, of: names)
     }
 
     static func statuses(_ rows: Rows, of names: [NameInApp]) throws(StoreError) -> [NameInApp: AuthStatus?] {
-        var found = [NameInApp: AuthStatus?](names.map { ($0, .none) }) { $1 }
-        for status in try rows.map({ row throws(StoreError) in try AuthStatus(row) }) {
-            found.updateValue(status, forKey: NameInApp(app: status.app, name: status.userID))
-        }
-        return found
+        let found: [AuthStatus] = try rows.values()
+        return values(found.map { (NameInApp(app: $0.app, name: $0.userID), $0) }, of: names)
     }
 
     static func states(_ rows: Rows, of apps: [AppKey]) throws(StoreError) -> [AppKey: AppState?] {
-        var found = [AppKey: AppState?](apps.map { ($0, .none) }) { $1 }
-        for state in try rows.map({ row throws(StoreError) in try AppState(row) }) {
-            found.updateValue(state, forKey: state.app)
-        }
-        return found
+        let found: [AppState] = try rows.values()
+        return values(found.map { ($0.app, $0) }, of: apps)
     }
 
     typealias FoundAnswer = (answer: StoredAnswer, expiresAt: Int64)
@@ -66,13 +57,18 @@ enum LogQueries {
     static func answers(
         _ rows: Rows, of names: [NameInApp], _ sealer: ColumnSealer
     ) throws(StoreError) -> [NameInApp: FoundAnswer?] {
-        var found = [NameInApp: FoundAnswer?](names.map { ($0, .none) }) { $1 }
-        let all = try rows.map { row throws(StoreError) in
+        let found = try rows.map { row throws(StoreError) -> (NameInApp, FoundAnswer) in
             let name = NameInApp(app: try row.app(4), name: row.text(5))
             return (name, (try StoredAnswer(row, app: name.app, key: name.name, sealer), row.integer(6)))
         }
-        for (name, answer) in all { found.updateValue(answer, forKey: name) }
-        return found
+        return values(found, of: names)
+    }
+
+    /// The values that were found, with `nil` for those that were not.
+    private static func values<Key: Hashable, Value>(_ found: [(Key, Value)], of keys: [Key]) -> [Key: Value?] {
+        var values = [Key: Value?](keys.map { ($0, .none) }) { $1 }
+        for (key, value) in found { values.updateValue(value, forKey: key) }
+        return values
     }
 }
 
