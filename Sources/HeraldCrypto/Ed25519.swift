@@ -33,9 +33,6 @@ package enum Ed25519 {
 
         deinit { EVP_PKEY_free(key) }
 
-        /// The seed of a new key pair.
-        package static func newSeed() throws(CryptoError) -> [UInt8] { try randomBytes(seedByteCount) }
-
         /// The signature, 64 bytes.
         package func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
             var signature = [UInt8](repeating: 0, count: signatureByteCount)

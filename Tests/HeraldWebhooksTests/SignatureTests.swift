@@ -61,7 +61,7 @@ import Testing
 
     @Test("v1a signs with Ed25519, beside an old v1 secret during a rotation")
     func ed25519() async throws {
-        let key = try Ed25519.PrivateKey(seed: Ed25519.PrivateKey.newSeed())
+        let key = try Ed25519.PrivateKey(seed: randomBytes(32))
         let entry = DelegateSecret(SigningSecret(.v1a, bytes: key.seed))
         let requests = try await requests([[entry], [entry, secret(old)]])
         let signatures = requests.map { $0.header("webhook-signature")?.split(separator: " ").map(String.init) ?? [] }

@@ -9,8 +9,6 @@ package enum SchemeVerdict: Equatable, Sendable {
     case stale(seconds: Int64, limit: Int64)
     /// No signature matches one of the keys.
     case forged(SchemeMismatch)
-
-    package var isVerified: Bool { self == .verified }
 }
 
 extension SchemeVerdict: CustomStringConvertible {
