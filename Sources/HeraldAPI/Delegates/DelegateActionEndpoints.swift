@@ -100,10 +100,7 @@ struct DelegateActionEndpoints: Sendable {
             let answer = input.answer(to: call, delegate, plan.backlog)
             let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
             guard let action = plan.action else { return call.send(answer(.count(0))) }
-            hub.submit(
-                DeliveryWrite(
-                    app: call.app, action: action, provenance: call.provenance, idempotency: idempotency
-                ) { call.send($0, answer) })
+            call.submit(action, to: hub, idempotency: idempotency, answer)
         }
     }
 
@@ -129,11 +126,8 @@ struct DelegateActionEndpoints: Sendable {
         guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {
             throw .notFound("There is no replay with the id \(call.parameters[1]).")
         }
-        hub.submit(
-            DeliveryWrite(
-                app: call.app, action: .endReplay(delegateID: delegate.id, replay: id), provenance: call.provenance
-            ) { result in
-                call.send(result) { outcome in call.response(to: outcome) { _ in Response(status: 204) } }
-            })
+        call.submit(.endReplay(delegateID: delegate.id, replay: id), to: hub, idempotency: nil) { outcome in
+            call.response(to: outcome) { _ in Response(status: 204) }
+        }
     }
 }

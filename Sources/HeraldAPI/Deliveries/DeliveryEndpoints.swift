@@ -96,10 +96,7 @@ struct DeliveryEndpoints: Sendable {
             }
             wanted.before = before
             wanted.limit = limit
-            hub.submit(
-                DeliveryWrite(
-                    app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
-                ) { call.send($0, answer) })
+            call.submit(action(wanted), to: hub, idempotency: idempotency, answer)
         }
     }
 

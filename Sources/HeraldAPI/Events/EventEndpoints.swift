@@ -155,12 +155,9 @@ struct EventEndpoints: Sendable {
         let answer: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
             call.response(to: outcome) { count in .json(status: 202) { $0.member("deliveries", count) } }
         }
-        hub.submit(
-            DeliveryWrite(
-                app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
-                provenance: call.provenance,
-                idempotency: try call.idempotency(answer)
-            ) { call.send($0, answer) })
+        call.submit(
+            .redeliverEvent(id: call.parameters[0], delegateID: delegateID), to: hub,
+            idempotency: try call.idempotency(answer), answer)
     }
 }
 

@@ -34,6 +34,17 @@ extension Call {
         return key
     }
 
+    /// Submits a change of deliveries, and sends the response to its outcome.
+    func submit(
+        _ action: DeliveryWrite.Action, to hub: Hub, idempotency: Idempotency<DeliveryWrite.Outcome>?,
+        _ answer: @escaping @Sendable (DeliveryWrite.Outcome) -> Response
+    ) {
+        hub.submit(
+            DeliveryWrite(app: app, action: action, provenance: provenance, idempotency: idempotency) { [self] in
+                send($0, answer)
+            })
+    }
+
     /// Sends the response to a completed write.
     func send<Outcome>(_ result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) {
         send(response(to: result, answer))

@@ -292,11 +292,7 @@ extension SvixEndpoints {
             guard let action = try plan.action(for: delegate, hub, reader).action else {
                 return call.send(done(.count(0)))
             }
-            hub.submit(
-                DeliveryWrite(
-                    app: call.app, action: action, provenance: call.provenance,
-                    idempotency: try call.idempotency(done)
-                ) { call.send($0, done) })
+            call.submit(action, to: hub, idempotency: try call.idempotency(done), done)
         }
     }
 }

@@ -160,11 +160,9 @@ extension SvixEndpoints {
             if let error = outcome.error { return call.response(to: Problem(error)) }
             return .json(status: 202) { _ in }
         }
-        hub.submit(
-            DeliveryWrite(
-                app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegate.id),
-                provenance: call.provenance, idempotency: try call.idempotency(done)
-            ) { call.send($0, done) })
+        call.submit(
+            .redeliverEvent(id: call.parameters[0], delegateID: delegate.id), to: hub,
+            idempotency: try call.idempotency(done), done)
     }
 }
 
