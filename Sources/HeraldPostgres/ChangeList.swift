@@ -45,8 +45,6 @@ enum ChangeList {
 
     // MARK: What was changed
 
-    private static let begin = Request(Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-    private static let commit = Request(Statement("COMMIT"))
     private static let delegates = Statement(
         "SELECT \(WebhookDelegate.columns) FROM delegates WHERE key = ANY($1::bigint[]) AND deleted_at IS NULL")
     private static let keys = Statement("SELECT \(APIKey.columns) FROM keys WHERE id = ANY($1::text[])")
@@ -94,7 +92,7 @@ enum ChangeList {
             Request(statement) { parameters in parameters.add(keys) { $0 } }
         }
         return [
-            begin, Request(StoreEnds.statement), request(Self.delegates, delegates),
+            Request(.beginSnapshot), Request(StoreEnds.statement), request(Self.delegates, delegates),
             Request(Self.keys) { parameters in parameters.add(keys) { $0 } },
             Request(Self.sessions) { parameters in parameters.add(sessions) { $0 } },
             request(Self.apps, apps), LogQueries.request(eventTypes, types),
@@ -103,7 +101,7 @@ enum ChangeList {
                 parameters.add(deliveries) { $0.event }
             },
             request(Self.replays, replays), request(RetentionQueries.blocksOf, blocks),
-            Request(.log(.firstEvent), []), request(Self.pending, pending), commit,
+            Request(.log(.firstEvent), []), request(Self.pending, pending), Request(.commit),
         ]
     }
 

@@ -53,11 +53,10 @@ enum Migration {
         """)
 
     private static let begin = [
-        Statement("BEGIN"), Statement("SELECT pg_advisory_xact_lock(\(Schema.migrationLock))"),
+        Statement.begin, Statement("SELECT pg_advisory_xact_lock(\(Schema.migrationLock))"),
         // Encrypting a large database takes a while.
         Statement("SELECT set_config('idle_in_transaction_session_timeout', '0', true)"),
     ]
-    private static let commit = Statement("COMMIT")
     private static let isMoving = Statement("SELECT NOT pg_try_advisory_xact_lock_shared(\(Schema.moveLock))")
 
     /// Runs the body in a transaction, which other processes that start wait for.
@@ -65,7 +64,7 @@ enum Migration {
         _ = try writer.run(begin.map { Request($0) })
         do throws(StoreError) {
             try body()
-            _ = try writer.run(Request(commit))
+            _ = try writer.run(Request(.commit))
         } catch {
             writer.rollBack()
             throw error

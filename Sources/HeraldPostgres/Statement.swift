@@ -19,6 +19,12 @@ struct Statement: Sendable {
 extension Statement {
     private static let all = SharedStatement.allCases.map { Statement($0.sql(.postgres)) }
 
+    static let begin = Statement("BEGIN")
+    /// Begins a transaction that reads one snapshot.
+    static let beginSnapshot = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    static let commit = Statement("COMMIT")
+    static let rollback = Statement("ROLLBACK")
+
     static func shared(_ statement: SharedStatement) -> Statement { all[statement.index] }
 }
 

@@ -65,7 +65,7 @@ extension Writer {
 
     /// Reads in one snapshot, which no commit of another process comes between.
     private func snapshot(_ requests: [Request]) throws(StoreError) -> [Rows] {
-        let all = [Request(Self.begin)] + requests + [Request(Self.commit)]
+        let all = [Request(.beginSnapshot)] + requests + [Request(.commit)]
         do {
             return Array(try run(all, seconds: Database.readSeconds).dropFirst().dropLast())
         } catch {
@@ -76,19 +76,16 @@ extension Writer {
 
     /// Runs the body, which only reads, in one snapshot.
     func inSnapshot<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
-        _ = try run(Request(Self.begin))
+        _ = try run(Request(.beginSnapshot))
         do throws(StoreError) {
             let value = try body()
-            _ = try run(Request(Self.commit))
+            _ = try run(Request(.commit))
             return value
         } catch {
             rollBack()
             throw error
         }
     }
-
-    private static let begin = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    private static let commit = Statement("COMMIT")
 
     /// Counts and stores full blocks, and counts the one that the log has not filled.
     private func count(_ missing: [Int64], head: LogPosition) throws(StoreError) -> [AppBlock] {

@@ -254,18 +254,16 @@ final class Writer {
     }
 
     private static let beginning = [
-        Statement("BEGIN"),
+        Statement.begin,
         Statement("SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(\(Schema.orderLock))"),
         // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
         StoreEnds.statement,
     ].map { Request($0) }
-    private static let committing = Request(Statement("COMMIT"))
-    private static let rollback = Request(Statement("ROLLBACK"))
 
     /// Ends a transaction that has failed, or the session.
     func rollBack() {
         // After the end of a transaction this does nothing but a warning.
-        if (try? run(Self.rollback)) == nil { session = nil }
+        if (try? run(Request(.rollback))) == nil { session = nil }
     }
 
     @discardableResult
@@ -274,7 +272,7 @@ final class Writer {
             let ends = try StoreEnds(try run(Self.beginning).last?.first)
             let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
-            let requests = try transaction.requests(transaction.known) + [Self.committing]
+            let requests = try transaction.requests(transaction.known) + [Request(.commit)]
             let rows = try send(requests, of: transaction)
             // A transaction that has failed before is rolled back by COMMIT, without an error.
             guard rows.last?.command == "COMMIT" else { throw StoreError.failed(reason: "the server has rolled back") }

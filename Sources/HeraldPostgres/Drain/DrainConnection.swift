@@ -65,13 +65,11 @@ final class DrainConnection {
         return opened
     }
 
-    private static let rollback = Statement("ROLLBACK")
-
     /// Ends the transaction, if there is one.
     func rollBack() {
         guard let open = session else { return }
         do throws(PostgresError) {
-            _ = try open.run(Request(Self.rollback), seconds: Self.connectSeconds)
+            _ = try open.run(Request(.rollback), seconds: Self.connectSeconds)
         } catch {
             open.close()
             session = nil

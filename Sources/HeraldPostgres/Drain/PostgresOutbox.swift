@@ -18,7 +18,6 @@ package final class PostgresOutbox: Outbox {
     }
 
     private static let begin = Statement("BEGIN ISOLATION LEVEL READ COMMITTED")
-    private static let commit = Statement("COMMIT")
 
     package func next(limit: Int) throws(OutboxError) -> [OutboxEntry] {
         locked = []
@@ -51,7 +50,7 @@ package final class PostgresOutbox: Outbox {
             release()
             throw .unusable("Only \(changed) of \(settled.count) rows of \(table.name) could be removed or marked.")
         }
-        _ = try connection.run([Request(Self.commit)])
+        _ = try connection.run([Request(.commit)])
         locked = []
     }
 

@@ -196,15 +196,13 @@ package final class PostgresMoveEnd: MoveEnd {
             AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.delegate = d.key)
         """
 
-    private static let begin = Statement("BEGIN")
-    private static let commit = Statement("COMMIT")
     private static let page = 256
 
     private func transaction(_ body: () throws -> Void) throws {
-        _ = try writer.run(Request(Self.begin))
+        _ = try writer.run(Request(.begin))
         do {
             try body()
-            _ = try writer.run(Request(Self.commit))
+            _ = try writer.run(Request(.commit))
         } catch {
             writer.rollBack()
             throw error
