@@ -166,7 +166,7 @@ package final class BacklogCounter {
     /// Blocks of the log that contain events of the app, ascending.
     private func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
         if let known = stretches[app] { return known }
-        let found = Array(hub.committed.usage.stretches(of: app, before: .max).reversed())
+        let found = hub.committed.usage.stretches(of: app)
         stretches[app] = found
         return found
     }

@@ -60,7 +60,7 @@ struct PendingDeliveries {
         if selection.filter.needsFailure { return ([], nil) }
         var page = Page(
             reader: reader, limit: limit, wanted: try selection.events(reader),
-            stretches: hub.committed.usage.stretches(of: selection.app, before: .max).reversed())
+            stretches: hub.committed.usage.stretches(of: selection.app))
         let first = last?.delegate ?? 0
         let delegates =
             selection.delegate.map { [$0] } ?? hub.committed.registry.list(selection.app) { $0.key >= first }

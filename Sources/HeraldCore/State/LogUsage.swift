@@ -203,22 +203,9 @@ package final class LogUsage: Sendable {
         return later + (part?.count(in: recentEvents) ?? 0)
     }
 
-    /// The ranges of positions before `place` with events of an app, last range first. There are none in between.
-    package func stretches(of app: AppKey, before place: LogPosition) -> [ClosedRange<LogPosition>] {
-        contents.withLock { contents in
-            var stretches: [ClosedRange<LogPosition>] = []
-            let end = min(place - 1, contents.head)
-            for found in (contents.usages[app]?.blocks ?? []).reversed() {
-                let places = AppBlock.places(found.block)
-                guard places.lowerBound <= end else { continue }
-                if let last = stretches.last, last.lowerBound == places.upperBound + 1 {
-                    stretches[stretches.count - 1] = places.lowerBound...last.upperBound
-                } else {
-                    stretches.append(places.lowerBound...min(places.upperBound, end))
-                }
-            }
-            return stretches
-        }
+    /// The ranges of positions with events of an app, ascending. There are none in between.
+    package func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
+        searchParts(of: app, before: .max, work: .max).parts.reversed()
     }
 
     /// The ranges of positions before `place` to search for events of an app, last range first, limited by `work`.

@@ -31,8 +31,8 @@ struct LogUsageTests {
         }
         #expect(usage.events(of: other, after: 0) == 0)
         #expect(usage.total(of: .default).events == 5_000)
-        #expect(usage.stretches(of: .default, before: .max) == [0...5_000])
-        #expect(usage.stretches(of: .default, before: 3_000) == [0...2_999])
+        #expect(usage.stretches(of: .default) == [0...5_000])
+        #expect(usage.searchParts(of: .default, before: 3_000, work: .max).parts == [0...2_999])
     }
 
     @Test("the app that stores most is found, and after a removal the next one")
@@ -87,9 +87,10 @@ struct LogUsageTests {
     @Test("blocks without its events are skipped")
     func stretches() {
         let usage = usage(10_000) { (2_000...2_100).contains($0) || $0 == 7_000 ? other : .default }
-        #expect(usage.stretches(of: other, before: .max) == [6_144...7_167, 1_024...3_071])
-        #expect(usage.stretches(of: other, before: 6_145) == [6_144...6_144, 1_024...3_071])
-        #expect(usage.stretches(of: other, before: 6_144) == [1_024...3_071])
+        #expect(usage.stretches(of: other) == [1_024...3_071, 6_144...7_167])
+        let before = { (place: LogPosition) in usage.searchParts(of: other, before: place, work: .max).parts }
+        #expect(before(6_145) == [6_144...6_144, 1_024...3_071])
+        #expect(before(6_144) == [1_024...3_071])
     }
 
     @Test("removed events are subtracted")
