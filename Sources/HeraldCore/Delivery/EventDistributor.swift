@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// Brings new events to the lanes of a delivery loop and pages of the log to the lanes that wait for them, and handles
 /// events that were removed from the log. Confined to one thread.
 final class EventDistributor {
@@ -189,13 +191,9 @@ final class EventDistributor {
     private func stillWants(
         _ sequence: LogPosition, _ gone: [LoggedEvent], _ lane: Lane, _ filterLimit: Int
     ) -> Bool {
-        var (low, high) = (0, gone.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if gone[middle].sequence < sequence { low = middle + 1 } else { high = middle }
-        }
-        guard low < gone.count, gone[low].sequence == sequence else { return true }
-        return starter.stillWants(gone[low].event, sequence, lane, filterLimit: filterLimit)
+        let index = gone.firstIndex(ascending: { $0.sequence >= sequence })
+        guard index < gone.count, gone[index].sequence == sequence else { return true }
+        return starter.stillWants(gone[index].event, sequence, lane, filterLimit: filterLimit)
     }
 
     /// Counts missed deliveries. Announces them at most once a minute per delegate: when the log is full, each new event

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// All live streams of attempts: a delegate of the multicast, called when attempts are recorded. `@unchecked Sendable`
 /// like its superclass: it adds no mutable state.
 package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
@@ -51,13 +53,7 @@ package struct LoggedAttempt: Sendable {
 package struct AttemptPage: LogPage {
     package let after: LogPosition
     package private(set) var last: LogPosition
-    package private(set) var entries: [LoggedAttempt]
-
-    init(after: LogPosition, last: LogPosition, entries: [LoggedAttempt] = []) {
-        self.after = after
-        self.last = last
-        self.entries = entries
-    }
+    package private(set) var entries: [LoggedAttempt] = []
 
     package func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
 
@@ -69,7 +65,7 @@ package struct AttemptPage: LogPage {
 
     /// The first entries after a position in it.
     func rest(after place: LogPosition, limit: Int) -> AttemptPage {
-        let rest = entries[count(through: place)...]
+        let rest = entries[entries.firstIndex(ascending: { $0.attempt.id > place })...]
         guard rest.count > limit else { return AttemptPage(after: place, last: last, entries: Array(rest)) }
         let some = rest.prefix(limit)
         return AttemptPage(after: place, last: self.place(some.endIndex - 1), entries: Array(some))
@@ -79,14 +75,5 @@ package struct AttemptPage: LogPage {
     mutating func append(_ page: AttemptPage) {
         entries += page.entries
         last = page.last
-    }
-
-    private func count(through place: LogPosition) -> Int {
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.place(middle) <= place { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }
