@@ -52,15 +52,10 @@ final class DeliveryLoop: EventDelegate {
         let runMaintenance: (@Sendable () -> Void)?
     }
 
-    /// The state of a lane before the process started.
+    /// A lane from before the process started.
     struct RestoredLane: Sendable {
         let delegate: WebhookDelegate
-        var position: LanePosition?
-        var waiting: [WaitingDelivery] = []
-        var backlog: LaneBacklog?
-        var decided: Set<LogPosition> = []
-        var replays: [Replay] = []
-        var unannounced = 0
+        var state: LaneKeeper.Restored
     }
 
     /// - Parameters:
@@ -138,7 +133,7 @@ final class DeliveryLoop: EventDelegate {
                 runMaintenance: services.runMaintenance),
             settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {
-            engine.set(lane.delegate, restored: .init(lane))
+            engine.set(lane.delegate, restored: lane.state)
         }
         var state = RunState()
         while true {
@@ -229,11 +224,11 @@ extension LaneRecovery {
             let own = settled[delegate.key]
             // A lane whose shard is ahead of the router has passed what the router offers it until then.
             let position = own > routed ? LanePosition(delegate: delegate.key, cursor: own, position: own) : nil
-            return DeliveryLoop.RestoredLane(delegate: delegate, position: position)
+            return DeliveryLoop.RestoredLane(delegate: delegate, state: .init(position: position))
         }
-        func change(_ key: DelegateKey, _ body: (inout DeliveryLoop.RestoredLane) -> Void) {
+        func change(_ key: DelegateKey, _ body: (inout LaneKeeper.Restored) -> Void) {
             let index = lanes.firstIndex(ascending: { $0.delegate.key >= key })
-            if index < lanes.count, lanes[index].delegate.key == key { body(&lanes[index]) }
+            if index < lanes.count, lanes[index].delegate.key == key { body(&lanes[index].state) }
         }
         for position in self.lanes { change(position.delegate) { $0.position = position } }
         for delivery in waiting { change(delivery.delegate) { $0.waiting.append(delivery) } }

@@ -1,7 +1,7 @@
 /// Adds, changes and removes the lanes of a delivery loop as their delegates change. Confined to one thread.
 final class LaneKeeper {
     /// The state of a lane from before a restart.
-    struct Restored {
+    struct Restored: Sendable {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
         /// Rows that are not in `waiting`, because there are many.
@@ -245,13 +245,5 @@ final class LaneKeeper {
     private func checkLease(of key: DelegateKey, at due: Int64) {
         leaseTimers[key] = due
         timers.insert(.leaseEnds(key), due: due)
-    }
-}
-
-extension LaneKeeper.Restored {
-    init(_ lane: DeliveryLoop.RestoredLane) {
-        self.init(
-            position: lane.position, waiting: lane.waiting, backlog: lane.backlog, decided: lane.decided,
-            replays: lane.replays, unannounced: lane.unannounced)
     }
 }

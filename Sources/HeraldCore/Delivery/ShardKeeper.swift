@@ -77,8 +77,8 @@ final class ShardKeeper {
         taken.append(detour)
         lanes.begin(detour)
         for lane in restored {
-            keeper.set(lane.delegate, restored: .init(lane))
-            distributor.restore(unannounced: lane.unannounced, of: lane.delegate.key)
+            keeper.set(lane.delegate, restored: lane.state)
+            distributor.restore(unannounced: lane.state.unannounced, of: lane.delegate.key)
         }
         show()
     }

@@ -175,7 +175,7 @@ final class SimulatedLoop: @unchecked Sendable {
             limits: .window(
                 size.windowEvents, positionInterval: isShared ? 1_000_000_000 : 0, waiting: size.waiting))
         for lane in recovery.lanes(of: shards, delegates) {
-            engine.set(lane.delegate, restored: .init(lane))
+            engine.set(lane.delegate, restored: lane.state)
         }
     }
 
