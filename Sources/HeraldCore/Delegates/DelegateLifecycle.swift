@@ -73,8 +73,8 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case observe
         /// Store the new state as the next version.
         case change
-        /// Remove the delegate: its lease ended at this time.
-        case expire(Int64)
+        /// Remove the delegate: its lease has ended.
+        case expire
     }
 
     /// Why it is neither active nor paused.
@@ -125,7 +125,7 @@ package struct DelegateLifecycle: Equatable, Sendable {
             guard status != .gone else { break }
             enter(.gone, Reason.respondedGone())
             failingSince = nil
-        case .leaseEnded: if let expiresAt, expiresAt <= now { return .expire(expiresAt) }
+        case .leaseEnded: if let expiresAt, expiresAt <= now { return .expire }
         }
         if self == old { return .nothing }
         return status == old.status && reason == old.reason ? .observe : .change

@@ -21,9 +21,9 @@ extension WriteContext {
                 case .nothing: continue
                 case .observe: next = delegate.observed(state)
                 case .change: next = delegate.changed(to: state, at: now)
-                case .expire(let end):
+                case .expire:
                     try transaction.removeDelegate(delegate.key, at: now)
-                    announce(.expired(end), delegate, &plan)
+                    announce(notice.kind, delegate, &plan)
                     plan.effects.append(.remove([delegate]))
                     removed.insert(delegate.key)
                     continue
@@ -32,21 +32,19 @@ extension WriteContext {
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
             }
-            if let announcement = ServiceFamily.Announcement(notice.kind, delegate) {
-                announce(announcement, delegate, &plan)
-            }
+            announce(notice.kind, delegate, &plan)
         }
     }
 
     /// Milliseconds.
     private func lease(of delegate: WebhookDelegate) -> Int64 { Int64(delegate.settings.leaseSeconds ?? 0) * 1_000 }
 
-    private func announce(
-        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout WritePlan
-    ) {
+    private func announce(_ notice: DeliveryNotice.Kind, _ delegate: WebhookDelegate, _ plan: inout WritePlan) {
         let now = clock.wall()
-        let id = ids.next("evt_", time: now, of: delegate.app)
-        append(ServiceFamily.event(announcement, delegate, id: id, time: now), &plan)
+        let event = ServiceFamily.event(notice, delegate, time: now) {
+            ids.next("evt_", time: now, of: delegate.app)
+        }
+        if let event { append(event, &plan) }
     }
 }
 
