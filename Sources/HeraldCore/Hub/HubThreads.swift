@@ -15,11 +15,8 @@ final class HubThreads: Sendable {
     private let isStopped = Atomic<Bool>(false)
     let observers = MulticastDelegate<any StopObserver>()
 
-    private enum End {
-        case isAhead(waiting: [@Sendable () -> Void])
-        case isOver
-    }
-    private let ending = Mutex(End.isAhead(waiting: []))
+    /// Called at the end; `nil` after it.
+    private let waiting = Mutex<[@Sendable () -> Void]?>([])
 
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
@@ -61,20 +58,14 @@ final class HubThreads: Sendable {
         for loop in loops { loop.close() }
         store.close()
         observers.invokeDelegates { $0.hubHasStopped() }
-        let waiting = ending.withLock { end -> [@Sendable () -> Void] in
-            defer { end = .isOver }
-            guard case .isAhead(let waiting) = end else { return [] }
-            return waiting
-        }
-        for body in waiting { body() }
+        for body in waiting.withLock({ $0.take() }) ?? [] { body() }
     }
 
     /// Calls `body` once everything has ended; at once if it has. Any thread; must not wait.
     func whenStopped(_ body: @escaping @Sendable () -> Void) {
-        let isOver = ending.withLock { end in
-            guard case .isAhead(let waiting) = end else { return true }
-            end = .isAhead(waiting: waiting + [body])
-            return false
+        let isOver = waiting.withLock { waiting in
+            waiting?.append(body)
+            return waiting == nil
         }
         if isOver { body() }
     }

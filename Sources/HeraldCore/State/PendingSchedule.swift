@@ -14,16 +14,10 @@ struct PendingTurn: Equatable, Sendable {
 /// The writer's thread changes it; any thread reads it. The lock is held for a few instructions. While nothing is scheduled,
 /// the writer reads one number.
 package final class PendingSchedule: Sendable {
-    private enum Next {
-        /// Another node may have changed it.
-        case unknown
-        case at(Int64)
-        case none
-    }
-
     private struct State {
         var counts: [AppKey: PendingCount]
-        var next = Next.unknown
+        /// When the next event is due, `.max` if none is scheduled; `nil` if another node may have changed it.
+        var next: Int64?
         var turn = PendingTurn()
         /// After a failure, in monotonic nanoseconds.
         var retryAt: Int64 = .min
@@ -57,22 +51,14 @@ package final class PendingSchedule: Sendable {
             let before = state.counts[count.app]?.events ?? 0
             state.counts[count.app] = count.events > 0 ? count : nil
             events.add(count.events - before, ordering: .relaxed)
-            guard let earliest else {
-                state.next = .unknown
-                return
-            }
-            switch state.next {
-            case .unknown: break
-            case .at(let time): state.next = .at(min(time, earliest))
-            case .none: state.next = earliest == .max ? .none : .at(earliest)
-            }
+            state.next = earliest.flatMap { earliest in state.next.map { min($0, earliest) } }
         }
     }
 
     // MARK: The next one
 
     /// - Parameter time: when the next event is due; `nil` if none is scheduled.
-    func set(next time: Int64?) { state.withLock { $0.next = time.map { .at($0) } ?? .none } }
+    func set(next time: Int64?) { state.withLock { $0.next = time ?? .max } }
 
     /// - Parameter turn: of the next transaction.
     func set(next time: Int64?, _ turn: PendingTurn) {
@@ -85,7 +71,7 @@ package final class PendingSchedule: Sendable {
 
     /// Another node publishes the events, or a change of it was not read.
     func forgetNext() {
-        if total > 0 { state.withLock { $0.next = .unknown } }
+        if total > 0 { state.withLock { $0.next = nil } }
     }
 
     /// The store has failed: the next attempt is a second later.
@@ -96,10 +82,7 @@ package final class PendingSchedule: Sendable {
     /// - Parameter now: monotonic nanoseconds.
     func mustRead(_ now: Int64) -> Bool {
         guard total > 0 else { return false }
-        return state.withLock { state in
-            guard case .unknown = state.next else { return false }
-            return now >= state.retryAt
-        }
+        return state.withLock { $0.next == nil && now >= $0.retryAt }
     }
 
     /// - Parameters:
@@ -111,7 +94,7 @@ package final class PendingSchedule: Sendable {
     func wait(_ wall: Int64, _ now: Int64) -> Int64? {
         guard total > 0 else { return nil }
         return state.withLock { state in
-            guard case .at(let time) = state.next else { return nil }
+            guard let time = state.next, time < .max else { return nil }
             let failure = now < state.retryAt ? (state.retryAt - now) / 1_000_000 + 1 : 0
             return max(0, time - wall, failure)
         }
@@ -121,7 +104,7 @@ package final class PendingSchedule: Sendable {
     package func lateness(_ wall: Int64) -> Int64 {
         guard total > 0 else { return 0 }
         return state.withLock { state in
-            guard case .at(let time) = state.next else { return 0 }
+            guard let time = state.next, time < .max else { return 0 }
             return max(0, wall - time)
         }
     }
