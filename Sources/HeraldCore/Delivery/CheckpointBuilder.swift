@@ -26,11 +26,8 @@ struct CheckpointBuilder {
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
     private var replays: [Int64: (delegate: DelegateKey, cursor: LogPosition)] = [:]
-    private var endedReplays: [(id: Int64, delegate: DelegateKey)] = []
-    private var statistics: [DeliveryStatistics] = []
-    private var notices: [DeliveryNotice] = []
-    private var missed: [Removal] = []
-    private var unannounced: [DelegateKey: Int] = [:]
+    /// Changes that are written with the positions: ended replays, statistics, notices, and what was missed.
+    private var others = Checkpoint()
     private var lanesChanged = false
     /// The last change of a shared store that is known here.
     var known = Int64.max
@@ -68,14 +65,15 @@ struct CheckpointBuilder {
     var isWriting: Bool { writing != nil }
     var hasFailed: Bool { failed != nil }
     /// Statistics are collected that no checkpoint contains yet.
-    var hasStatistics: Bool { !statistics.isEmpty }
+    var hasStatistics: Bool { !others.statistics.isEmpty }
     var hasChanges: Bool { hasOutcomes || hasPositions || isUrgent || failed != nil }
     /// Whether there are outcomes, which must be stored soon: after a crash, what is not stored is repeated.
     private var hasOutcomes: Bool { !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty }
     private var hasPositions: Bool { lanesChanged || routed != settled || !replays.isEmpty }
     /// Whether there are changes that are written with the positions, and cannot wait for them.
     private var isUrgent: Bool {
-        !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty || !missed.isEmpty || !unannounced.isEmpty
+        !others.endedReplays.isEmpty || !others.statistics.isEmpty || !others.notices.isEmpty
+            || !others.missed.isEmpty || !others.unannounced.isEmpty
     }
 
     /// - Parameter isPosition: nothing but positions of lanes.
@@ -133,27 +131,27 @@ struct CheckpointBuilder {
 
     mutating func endReplay(_ id: Int64, of key: DelegateKey, now: Int64) {
         replays[id] = nil
-        endedReplays.append((id, key))
+        others.endedReplays.append((id, key))
         changed(now: now)
     }
 
     mutating func record(_ notice: DeliveryNotice, now: Int64) {
-        notices.append(notice)
+        others.notices.append(notice)
         changed(now: now)
     }
 
     mutating func missed(_ removal: Removal, now: Int64) {
-        missed.append(removal)
+        others.missed.append(removal)
         changed(now: now)
     }
 
     mutating func unannounced(_ count: Int, of key: DelegateKey, now: Int64) {
-        unannounced[key] = count
+        others.unannounced[key] = count
         changed(now: now)
     }
 
     mutating func add(_ statistics: [DeliveryStatistics], now: Int64) {
-        self.statistics += statistics
+        others.statistics += statistics
         changed(now: now)
     }
 
@@ -179,15 +177,15 @@ struct CheckpointBuilder {
         rows[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
         ended = ended.filter { $0.delegate != key }
-        notices.removeAll { $0.delegate == key }
-        unannounced[key] = nil
+        others.notices.removeAll { $0.delegate == key }
+        others.unannounced[key] = nil
     }
 
     /// Forgets what was collected of these shards, which others may have. What is being written already the writer leaves out.
     mutating func lose(_ gone: Shards) {
         shards.subtract(gone)
         replays = replays.filter { !gone.contains($0.value.delegate) }
-        endedReplays.removeAll { gone.contains($0.delegate) }
+        others.endedReplays.removeAll { gone.contains($0.delegate) }
         writing = writing?.without(gone)
         failed = failed?.without(gone)
     }
@@ -241,17 +239,13 @@ struct CheckpointBuilder {
     mutating func take(
         settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)], now: Int64
     ) -> Checkpoint {
-        var checkpoint = Checkpoint()
+        var checkpoint = others
+        others = Checkpoint()
         checkpoint.settled = settled
         checkpoint.shards = given ?? shards
         positionsDue = now + positionInterval
         takeOutcomes(&checkpoint)
         checkpoint.replays = replays.map { ($0.key, $0.value.delegate, $0.value.cursor) }
-        checkpoint.endedReplays = endedReplays
-        checkpoint.statistics = statistics
-        checkpoint.notices = notices
-        checkpoint.missed = missed
-        checkpoint.unannounced = unannounced
         for (key, place) in lanes {
             switch place {
             case .settled:
@@ -265,11 +259,6 @@ struct CheckpointBuilder {
             }
         }
         replays = [:]
-        endedReplays = []
-        statistics = []
-        notices = []
-        missed = []
-        unannounced = [:]
         lanesChanged = false
         if given == nil {
             self.settled = settled
