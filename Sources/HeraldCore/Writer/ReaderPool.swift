@@ -61,7 +61,12 @@ final class ReaderPool: Sendable {
     func found<Value>(
         _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
     ) -> Value? {
-        health.found(reader, clock, body)
+        do throws(StoreError) {
+            return try body(try reader.get())
+        } catch {
+            health.requestFailed(error, at: clock.monotonic())
+            return nil
+        }
     }
 
     /// The number of reads that wait for a thread.

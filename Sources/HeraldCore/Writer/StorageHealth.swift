@@ -1,5 +1,4 @@
 package import Delegation
-import HeraldRuntime
 import Synchronization
 
 /// Whether the storage works, by the results of commits and database checkpoints. Readiness, the log and the metrics
@@ -129,20 +128,6 @@ package final class StorageHealth: Sendable {
             return true
         }
         if isDue { observers.invokeDelegates { $0.storageChanged(.crowded(app, bytes: bytes, total: total)) } }
-    }
-
-    /// Reads, and reports a row that can't be read. A reader's thread.
-    /// - Returns: `nil` if the read fails.
-    func found<Value>(
-        _ reader: Result<any StoreReader, StoreError>, _ clock: Clock,
-        _ body: (any StoreReader) throws(StoreError) -> Value
-    ) -> Value? {
-        do throws(StoreError) {
-            return try body(try reader.get())
-        } catch {
-            requestFailed(error, at: clock.monotonic())
-            return nil
-        }
     }
 
     // MARK: The writer's thread
