@@ -160,19 +160,16 @@ package final class ShardCounts: Sendable {
     package var held: Shards { Shards(rawValue: bits.load(ordering: .relaxed)) }
     /// The number of processes that have the store open.
     package var nodes: Int { present.load(ordering: .relaxed) }
-    /// Numbers of shards since the start of the process. What is lost is not given.
-    package var taken: Int { takes.load(ordering: .relaxed) }
-    package var given: Int { gifts.load(ordering: .relaxed) }
-    package var lost: Int { losses.load(ordering: .relaxed) }
 
     /// How shards change hands.
     package enum Move: String, CaseIterable, Sendable { case taken, given, lost }
 
+    /// The number of shards since the start of the process. What is lost is not given.
     package func count(_ move: Move) -> Int {
         switch move {
-        case .taken: taken
-        case .given: given
-        case .lost: lost
+        case .taken: takes.load(ordering: .relaxed)
+        case .given: gifts.load(ordering: .relaxed)
+        case .lost: losses.load(ordering: .relaxed)
         }
     }
 

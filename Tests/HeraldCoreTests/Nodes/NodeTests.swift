@@ -33,7 +33,7 @@ struct NodeTests {
         World.advance([a, b, c], seconds: 1)
         let shares = [a, b, c].map { held($0) }
         #expect(shares.sorted() == [21, 21, 22])
-        #expect(a.process.counts.nodes == 3 && a.process.counts.given == 64 - shares[0])
+        #expect(a.process.counts.nodes == 3 && a.process.counts.count(.given) == 64 - shares[0])
         let log = memory.read { $0.events.map(\.id) }
         for key in keys {
             #expect((a.arrivals(key) + b.arrivals(key) + c.arrivals(key)) == log, "\(key)")
@@ -118,7 +118,7 @@ struct NodeTests {
         #expect(memory.read { $0.lanes } == before.0 && memory.read { $0.waiting } == before.1)
         #expect(memory.read { $0.settledPositions } == before.2)
         World.advance([a, b], seconds: 15)
-        #expect(held(a) == 32 && held(b) == 32 && a.process.counts.lost == 32)
+        #expect(held(a) == 32 && held(b) == 32 && a.process.counts.count(.lost) == 32)
         a.publish()
         World.advance([a, b], seconds: 60)
         for key in keys {
@@ -187,7 +187,7 @@ struct NodeTests {
         a.store.refuse(false)
         World.advance([a], seconds: 2)
         #expect(a.arrivals(key) == ["n1-1", "n1-2", "n1-3"])
-        #expect(a.process.counts.lost == 0 && a.process.counts.taken == 64)
+        #expect(a.process.counts.count(.lost) == 0 && a.process.counts.count(.taken) == 64)
     }
 
     @Test("a node without contact with the store starts no attempt after 5 s, and aborts open ones after 8 s")
