@@ -6,10 +6,8 @@ package import HeraldJSON
 /// value with its type; in other text the value becomes text. Objects whose first member begins with `$` are directives.
 /// The result is JSON by construction, and a value can't add anything but itself.
 ///
-/// Compiled once, immutable, shared by all threads. Templates are equal if their texts are.
+/// Compiled once, immutable, shared by all threads.
 package final class Template: Sendable {
-    /// The template as compact JSON, with members in their order: the stored and displayed form.
-    package let text: [UInt8]
     private let node: TemplateNode
     private let pointer: String
 
@@ -30,24 +28,8 @@ package final class Template: Sendable {
         var compiler = TemplateCompiler(at: pointer)
         node = compiler.compile(source)
         guard compiler.errors.isEmpty else { throw TemplateErrors(errors: compiler.errors) }
-        text = json.bytes
         self.pointer = pointer
     }
-
-    /// A template from the store.
-    /// - Parameter text: a value of ``text``.
-    package convenience init(text: [UInt8], at pointer: String) throws(TemplateErrors) {
-        let document: JSONDocument
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: text)
-        } catch {
-            throw TemplateErrors(errors: [FieldError(pointer, "must be JSON: \(error)")])
-        }
-        try self.init(document.root, at: pointer)
-    }
-
-    /// Whether all events have the same result.
-    package var isConstant: Bool { node.constant != nil }
 
     /// The JSON that the template makes of an event: the same bytes for the same values.
     /// - Parameter budget: ``TemplateLimits/steps`` for all templates of a request.
@@ -61,9 +43,4 @@ package final class Template: Sendable {
         }
         return renderer.output
     }
-}
-
-extension Template: Hashable {
-    package static func == (one: Template, two: Template) -> Bool { one === two || one.text == two.text }
-    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }

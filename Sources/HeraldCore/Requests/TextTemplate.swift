@@ -38,11 +38,6 @@ package struct TextTemplate: Sendable {
         if let problem { throw failure(problem) }
     }
 
-    /// Whether all events have the same result.
-    package var isConstant: Bool {
-        pieces.allSatisfy { if case .text = $0 { true } else { false } }
-    }
-
     /// Why the text around the placeholders is invalid.
     private var problem: String? {
         let literals = pieces.compactMap { if case .text(let bytes) = $0 { bytes } else { nil } }
@@ -104,13 +99,6 @@ package struct TextTemplate: Sendable {
     private func encoded(_ bytes: [UInt8]) -> [UInt8] {
         bytes.reduce(into: []) { URLPart.append($1, to: &$0) }
     }
-}
-
-extension TextTemplate: Hashable {
-    package static func == (one: TextTemplate, two: TextTemplate) -> Bool {
-        one.text == two.text && one.use == two.use
-    }
-    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
 /// The rules for values of headers that are made from events.
