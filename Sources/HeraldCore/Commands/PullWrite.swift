@@ -17,17 +17,6 @@ package struct PullWrite: Sendable {
         package var ackSeconds: Int
         /// A lease that is acknowledged first, in the same transaction.
         package var acknowledges: String?
-        package init(
-            from: LogPosition, to: LogPosition, entries: [PullLease.Entry], ended: [WaitingDelivery], ackSeconds: Int,
-            acknowledges: String? = nil
-        ) {
-            self.acknowledges = acknowledges
-            self.from = from
-            self.to = to
-            self.entries = entries
-            self.ended = ended
-            self.ackSeconds = ackSeconds
-        }
     }
 
     /// An event that a consumer reports as failed, or gives back.

@@ -51,12 +51,6 @@ package struct Volume: Equatable, Sendable {
         package let start: Int64
         package let type: String
 
-        package init(app: AppKey, start: Int64, type: String) {
-            self.app = app
-            self.start = start
-            self.type = type
-        }
-
         package static func < (left: Self, right: Self) -> Bool {
             (left.app.rawValue, left.start, left.type) < (right.app.rawValue, right.start, right.type)
         }

@@ -17,11 +17,6 @@ struct PullChange: Sendable {
     var returnsEvents = false
     private(set) var types: [String: (acknowledged: Int, failed: Int)] = [:]
 
-    init(delegate: DelegateKey, app: AppKey) {
-        self.delegate = delegate
-        self.app = app
-    }
-
     /// - Parameter type: of the event; `nil` if the log no longer has it.
     mutating func count(_ attempt: AttemptRecord, of type: String?) {
         switch attempt.failure {
