@@ -63,7 +63,8 @@ extension Webhooks {
         let run: Pulls.Run
         switch result {
         case .success(let found): run = found
-        case .failure(let failure): throw failure.error(id)
+        case .failure(.busy): throw .busy
+        case .failure(.hub(let error)): throw error
         }
         guard let lease = run.lease else {
             if hub.isStopping { throw .stopping }

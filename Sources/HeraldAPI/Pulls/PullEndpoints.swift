@@ -53,7 +53,7 @@ struct PullEndpoints: Sendable {
                     call.send(.tooManyWaits)
                 case .success(let run): send(run, delegate, call)
                 case .failure(.busy): call.send(.tooManyPulls)
-                case .failure(let failure): call.send(Problem(failure.error(delegate.id, lease: lease ?? "")))
+                case .failure(.hub(let error)): call.send(Problem(error))
                 }
             })
     }

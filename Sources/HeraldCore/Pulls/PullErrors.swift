@@ -14,20 +14,3 @@ extension PullWrite.Outcome {
         }
     }
 }
-
-extension Pulls.Failure {
-    /// - Parameters:
-    ///   - delegate: its id.
-    ///   - lease: the one that the pull acknowledges.
-    package func error(_ delegate: String, lease: String = "") -> HubError {
-        switch self {
-        case .leaseEnded: .leaseEnded(id: lease)
-        case .notFound: .noDelegate(delegate)
-        case .isPaused: .delegatePaused(id: delegate)
-        case .wrongKind: .wrongKind(delegate, .webhook)
-        case .busy: .busy
-        case .refused(let refusal): refusal.error
-        case .store(let error): .store(error)
-        }
-    }
-}

@@ -21,12 +21,11 @@ package final class Pulls: EventDelegate, PullObserver {
         package var ordering: WebhookSettings.Ordering?
     }
 
+    /// Why nothing was handed out.
     package enum Failure: Error, Sendable {
-        case notFound, isPaused, wrongKind, busy
-        /// The lease that was to be acknowledged; nothing was handed out.
-        case leaseEnded
-        case refused(WriteRefusal)
-        case store(StoreError)
+        /// Too many reads wait, or too many pulls compete.
+        case busy
+        case hub(HubError)
     }
 
     package struct Request: Sendable {
@@ -127,9 +126,11 @@ package final class Pulls: EventDelegate, PullObserver {
 
     package func pull(_ request: Request) {
         guard let delegate = hub.committed.registry.delegate(request.app, id: request.delegateID) else {
-            return request.completion(.failure(.notFound))
+            return request.completion(.failure(.hub(.noDelegate(request.delegateID))))
         }
-        guard delegate.settings.kind == .pull else { return request.completion(.failure(.wrongKind)) }
+        guard delegate.settings.kind == .pull else {
+            return request.completion(.failure(.hub(.wrongKind(delegate.id, .webhook))))
+        }
         let deadline = hub.clock.monotonic() + Int64(request.seconds) * 1_000_000_000
         enqueue(
             Pull(request: request, key: delegate.key, deadline: deadline, acknowledges: request.acknowledges))
@@ -173,9 +174,9 @@ package final class Pulls: EventDelegate, PullObserver {
         guard let delegate = hub.committed.registry.delegate(key: pull.key) else {
             // Nothing is kept for a delegate that was removed.
             state.withLock { $0.lines[pull.key]?.searched = nil }
-            return .notFound
+            return .hub(.noDelegate(pull.request.delegateID))
         }
-        guard delegate.status == .active else { return .isPaused }
+        guard delegate.status == .active else { return .hub(.delegatePaused(id: delegate.id)) }
         let searched = line.searched.flatMap { $0.version == delegate.version ? ($0.from, $0.to) : nil }
         let scan = PullScan(
             hub: hub, delegate: delegate, limit: pull.request.limit,
@@ -188,7 +189,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 self?.found(found, pull, delegate)
             } catch {
                 self?.hub.requestFailed(error)
-                self?.finish(pull, .failure(.store(error)))
+                self?.finish(pull, .failure(.hub(.store(error))))
             }
         }
         return isTaken ? nil : .busy
@@ -196,7 +197,7 @@ package final class Pulls: EventDelegate, PullObserver {
 
     /// A reader's thread.
     private func found(_ found: PullScan.Result?, _ pull: Pull, _ delegate: WebhookDelegate) {
-        guard let found else { return finish(pull, .failure(.notFound)) }
+        guard let found else { return finish(pull, .failure(.hub(.noDelegate(delegate.id)))) }
         guard let proposal = found.proposal else {
             let isWoken = state.withLock { state -> Bool in
                 guard var line = state.lines[pull.key] else { return false }
@@ -219,14 +220,15 @@ package final class Pulls: EventDelegate, PullObserver {
         let action = PullWrite.Action.acknowledge(lease: lease, failed: [])
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: action) { [weak self] result in
             switch result {
-            case .done(.leaseEnded): self?.finish(pull, .failure(.leaseEnded))
-            case .done(.notFound): self?.finish(pull, .failure(.notFound))
-            case .done(.wrongKind): self?.finish(pull, .failure(.wrongKind))
-            case .done:
+            case .done(let outcome):
+                if let error = outcome.error(delegate.id, lease: lease) {
+                    self?.finish(pull, .failure(.hub(error)))
+                    return
+                }
                 var pull = pull
                 pull.acknowledges = nil
                 self?.again(pull)
-            case .refused(let refusal): self?.finish(pull, .failure(.refused(refusal)))
+            case .refused(let refusal): self?.finish(pull, .failure(.hub(refusal.error)))
             case .replayed: self?.finish(pull, .failure(.busy))
             }
         }
@@ -259,18 +261,16 @@ package final class Pulls: EventDelegate, PullObserver {
         case .done(.isFull(let end)):
             wait(
                 pull, delegate, since: found.head, until: min(end, hub.clock.wall() + Self.interval))
-        case .done(.isPaused): finish(pull, .failure(.isPaused))
-        case .done(.notFound): finish(pull, .failure(.notFound))
-        case .done(.wrongKind): finish(pull, .failure(.wrongKind))
-        case .done(.leaseEnded): finish(pull, .failure(.leaseEnded))
         case .done(.moved(let lane, let hasEnded)):
             let proposal = found.proposal
             again(
                 pull,
                 hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false,
                 hasEnded: hasEnded)
-        case .done: again(pull)
-        case .refused(let refusal): finish(pull, .failure(.refused(refusal)))
+        case .done(let outcome):
+            let error = outcome.error(delegate.id, lease: served.acknowledges ?? "")
+            if let error { finish(pull, .failure(.hub(error))) } else { again(pull) }
+        case .refused(let refusal): finish(pull, .failure(.hub(refusal.error)))
         case .replayed: finish(pull, .failure(.busy))
         }
     }

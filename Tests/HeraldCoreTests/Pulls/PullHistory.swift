@@ -158,7 +158,7 @@ final class PullHistory {
             handedOut += events.count
             let worker = Worker(lease: lease, events: events)
             if events.contains(where: kills) { dead.append(worker) } else { workers.append(worker) }
-        case .failure(.refused), .failure(.busy): try findLostLease()
+        case .failure(.busy), .failure(.hub(.busy)), .failure(.hub(.store)): try findLostLease()
         case .failure(let failure): throw Violation(description: "seed \(seed): a pull failed: \(failure)")
         }
     }
