@@ -12,8 +12,6 @@ package struct SubmissionWrite: StoreCommand {
     /// Called once, on the writer's thread, with whether the transaction has committed.
     let completion: @Sendable (Bool) -> Void
 
-    package static var admission: CommandAdmission { .always }
-
     package func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

@@ -7,8 +7,6 @@ struct VolumeWrite: StoreCommand {
     /// The number of rows of one transaction.
     private static let slice = 100
 
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

@@ -38,8 +38,6 @@ struct AttemptRemoval: StoreCommand {
     /// The size of a large attempt, with an excerpt of the response.
     private static let largeAttempt: Int64 = 1_100
 
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

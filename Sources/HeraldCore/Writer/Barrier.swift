@@ -3,8 +3,6 @@ struct Barrier: StoreCommand {
     /// Called once, on the writer's thread, or at once after its end; must not wait.
     let reached: @Sendable () -> Void
 
-    static var admission: CommandAdmission { .always }
-
     func perform(_ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan) {
         plan.answers.append { [self, intake = context.intake] in
             // Steps that were submitted before wait in a queue of their own.

@@ -2,7 +2,6 @@
 struct ErasureEnd: StoreCommand {
     let events: [LogPosition]
 
-    static var admission: CommandAdmission { .always }
     var isStep: Bool { true }
 
     func perform(

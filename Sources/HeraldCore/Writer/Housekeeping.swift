@@ -24,8 +24,6 @@ struct Housekeeping: StoreCommand {
         nextAuditTrim = state.nextAuditTrim
     }
 
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

@@ -18,8 +18,6 @@ struct PendingPublication: StoreCommand {
     /// The maximum number of apps whose next event one transaction reads. The others are read in the next ones.
     private static let maxVisits = 1_000
 
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

@@ -2,8 +2,6 @@ import HeraldRuntime
 
 /// Commits one small row, to find out whether the storage works again when there are no other writes.
 struct StorageProbe: StoreCommand {
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

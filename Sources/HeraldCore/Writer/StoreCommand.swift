@@ -3,7 +3,7 @@
 ///
 /// Publications and checkpoints are frequent and have cases of their own (`Intake.Submission`).
 package protocol StoreCommand: Sendable {
-    /// Whether the intake accepts it under load.
+    /// Whether the intake accepts it under load. Requests are `bounded`; other commands are `always` accepted by default.
     static var admission: CommandAdmission { get }
 
     /// Whether it is the last one of its transaction: later commands are checked against its committed result.
@@ -38,7 +38,7 @@ package enum CommandAdmission: Sendable {
 }
 
 extension StoreCommand {
-    package static var admission: CommandAdmission { .bounded }
+    package static var admission: CommandAdmission { .always }
     package var endsTransaction: Bool { false }
     package var isStep: Bool { false }
     package func checked(by rules: WebhookRules) -> Self? { self }
@@ -76,6 +76,7 @@ package protocol RequestCommand: StoreCommand {
 }
 
 extension RequestCommand {
+    package static var admission: CommandAdmission { .bounded }
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
     package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }

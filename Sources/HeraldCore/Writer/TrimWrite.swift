@@ -26,8 +26,6 @@ struct TrimWrite: StoreCommand {
         events.isEmpty && attemptsThrough == 0 && attemptsBefore == 0 && statisticsBefore == 0 && giveBack <= 0
     }
 
-    static var admission: CommandAdmission { .always }
-
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

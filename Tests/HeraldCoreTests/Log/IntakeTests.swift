@@ -100,6 +100,7 @@ struct IntakeTests {
     }
 
     private struct Step: StoreCommand {
+        static var admission: CommandAdmission { .bounded }
         var isStep: Bool { true }
         func perform(_ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan) {}
         func refuse(_ refusal: WriteRefusal) {}
