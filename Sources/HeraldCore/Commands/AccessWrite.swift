@@ -54,10 +54,8 @@ package struct AccessWrite: Sendable {
     /// Whether an admin key outside of the store gives the operator access, whatever keys are revoked.
     package let hasOperatorKey: Bool
     package let action: Action
-    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(

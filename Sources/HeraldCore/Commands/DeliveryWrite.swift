@@ -58,7 +58,6 @@ package struct DeliveryWrite: Sendable {
     private var changed = 0
     private var steps = 0
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(

@@ -41,9 +41,7 @@ package struct EventTypeWrite: Sendable {
     /// Only these versions, 0 for a type without a description; `nil` for any.
     package let ifVersion: Set<Int64>?
     package let action: Action
-    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(

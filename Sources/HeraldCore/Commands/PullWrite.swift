@@ -85,7 +85,6 @@ package struct PullWrite: Sendable {
     package let action: Action
     /// For the audit log; `nil` for the steps of consumers.
     package let provenance: Provenance?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(

@@ -64,10 +64,8 @@ package struct RegistryWrite: Sendable {
 
     package let app: AppKey
     package let action: Action
-    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(

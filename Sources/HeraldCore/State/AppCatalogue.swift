@@ -55,7 +55,6 @@ package final class AppCatalogue: Sendable {
 
     var nextKey: AppKey { entries.withLock { $0.next } }
 
-    /// The writer's thread.
     func set(_ app: App) {
         let old = entries.withLock { entries in
             let old = entries.byKey[app.key]
@@ -71,7 +70,6 @@ package final class AppCatalogue: Sendable {
         entries.withLock { $0.next = AppKey(rawValue: max($0.next.rawValue, key.rawValue + 1)) }
     }
 
-    /// The writer's thread.
     func remove(_ app: App) {
         let old = entries.withLock { entries in
             entries.byWord[app.id] = nil

@@ -30,13 +30,11 @@ package final class EventTypeCatalogue: Sendable {
     /// Without descriptions, events need no look-up.
     package var isEmpty: Bool { contents.withLock { $0.apps.isEmpty } }
 
-    /// The writer's thread.
     func set(_ summary: EventTypeSummary) {
         let old = contents.withLock { $0.apps[summary.app, default: [:]].updateValue(summary, forKey: summary.type) }
         kept.change(.eventTypes, of: summary.app, by: summary.keptBytes - (old?.keptBytes ?? 0))
     }
 
-    /// The writer's thread.
     func remove(_ type: String, _ app: AppKey) {
         let old = contents.withLock { contents in
             defer { if contents.apps[app]?.isEmpty == true { contents.apps[app] = nil } }

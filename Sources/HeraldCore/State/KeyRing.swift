@@ -66,7 +66,6 @@ package final class KeyRing: Sendable {
 
     var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
 
-    /// The writer's thread.
     func set(_ key: APIKey) {
         let old = entries.withLock { entries in
             let name = Self.name(key.id)
@@ -78,7 +77,6 @@ package final class KeyRing: Sendable {
         kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))
     }
 
-    /// The writer's thread.
     func remove(_ id: String) {
         guard let old = entries.withLock({ $0.byName.removeValue(forKey: Self.name(id)) }) else { return }
         kept.change(.keys, of: old.key.app, by: -old.key.keptBytes)

@@ -144,7 +144,6 @@ package final class Registry: Sendable {
         return result
     }
 
-    /// The writer's thread.
     func set(_ delegate: WebhookDelegate) {
         let old = entries.withLock { entries in
             let old = entries.byKey[delegate.key]
@@ -156,7 +155,6 @@ package final class Registry: Sendable {
         notify(old.map { .changed(from: $0, to: delegate) } ?? .registered(delegate))
     }
 
-    /// The writer's thread.
     func remove(_ delegate: WebhookDelegate) {
         let old = entries.withLock { entries in
             let old = entries.byKey.removeValue(forKey: delegate.key)

@@ -79,7 +79,6 @@ package final class SessionStore: Sendable {
         }
     }
 
-    /// The writer's thread.
     func set(_ session: Session) { add(session, limit: .max) }
 
     private func add(_ session: Session, limit: Int) {

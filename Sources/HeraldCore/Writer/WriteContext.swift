@@ -38,7 +38,9 @@ package final class WriteContext: Sendable {
 
 /// A change is logged in its own transaction: every change has its entry, and there are no entries without a change.
 extension WriteContext {
-    /// - Parameter target: the id of what was changed; `nil` for all delegates of the app.
+    /// - Parameters:
+    ///   - provenance: `nil` for the process itself, which is not logged.
+    ///   - target: the id of what was changed; `nil` for all delegates of the app.
     func record(
         _ provenance: Provenance?, _ app: AppKey, target: String?, _ transaction: any StoreTransaction
     ) throws(StoreError) {
