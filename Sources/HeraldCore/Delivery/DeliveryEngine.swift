@@ -91,6 +91,7 @@ final class DeliveryEngine {
             shards, lanes: lanes, log: log, starter: starter, keeper: keeper, ledger: ledger, distributor: distributor,
             timers: timers)
         runMaintenance = ports.runMaintenance
+        ledger.isParked = { [unowned starter] in starter.isParked($0) }
         if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval) }
     }
 
@@ -128,7 +129,7 @@ final class DeliveryEngine {
         let advancedAll = starter.isStopping || shards.turn()
         let startedAll = starter.startPending()
         ledger.gatherStatistics(isLast: starter.isStopping)
-        ledger.writeWhenDue(routed: log.routed) { starter.isParked($0) }
+        ledger.writeWhenDue(routed: log.routed)
         if !routedAll || !advancedAll || !startedAll { return timers.now }
         return [timers.nextDue, ledger.due, starter.roomDue, starter.abortDue, shards.due].reduce(
             nil, LoopTimers.earliest)
@@ -174,7 +175,7 @@ final class DeliveryEngine {
     /// - Returns: whether everything has been written.
     func flush() -> Bool {
         shards.give(isStopping: true)
-        return ledger.flush(routed: log.routed) { starter.isParked($0) } && !shards.isGiving
+        return ledger.flush(routed: log.routed) && !shards.isGiving
     }
 
     // MARK: Messages
@@ -205,7 +206,7 @@ final class DeliveryEngine {
         case .page(let after, let page): distributor.pageArrived(after: after, page)
         case .rows(let key, let part, let rows): loader.arrived(key, part, rows)
         case .checkpointEnded(let succeeded):
-            ledger.ended(succeeded: succeeded) { starter.isParked($0) }
+            ledger.ended(succeeded: succeeded)
             if succeeded {
                 loader.checkpointWritten()
                 for lane in ledger.idleFailing { keeper.endOutageOfIdle(lane) }

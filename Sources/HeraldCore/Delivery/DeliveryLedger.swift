@@ -22,6 +22,8 @@ final class DeliveryLedger {
     private var statisticsAreLeaving = false
     /// The delegates whose lanes have, or had, more rows than are to be in memory.
     var crowded: Set<DelegateKey> = []
+    /// Whether a lane waits for a slot.
+    var isParked: (Lane) -> Bool = { _ in false }
 
     init(
         settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, limits: LoopLimits,
@@ -42,11 +44,10 @@ final class DeliveryLedger {
 
     // MARK: Changes
 
-    /// - Parameter isParked: whether a lane waits for a slot.
-    func routed(to sequence: LogPosition, isParked: (Lane) -> Bool) {
+    func routed(to sequence: LogPosition) {
         checkpoints.routed(to: sequence, now: now)
         // A lane without an entry counts as caught up with the board's position, so the entries come first.
-        show(isParked)
+        showUnshown()
         board.routed(to: sequence)
     }
 
@@ -133,15 +134,13 @@ final class DeliveryLedger {
     // MARK: Board
 
     /// Shows a lane from before the start.
-    func show(_ lane: Lane, isParked: Bool) {
-        show([(lane, entry(lane, isParked))])
-    }
+    func show(_ lane: Lane) { show([(lane, entry(lane))]) }
 
     /// Shows the lanes that are further behind than the board shows.
-    private func show(_ isParked: (Lane) -> Bool) {
+    private func showUnshown() {
         if unshown.isEmpty { return }
         for lane in unshown { lane.shown = .caughtUp }
-        show(unshown.filter { !$0.isSettled }.map { ($0, entry($0, isParked($0))) })
+        show(unshown.filter { !$0.isSettled }.map { ($0, entry($0)) })
         unshown.removeAll(keepingCapacity: true)
     }
 
@@ -151,16 +150,14 @@ final class DeliveryLedger {
     }
 
     /// - Parameter then: the entry when the checkpoint was made. The lane may have fallen behind during the write.
-    private func entry(
-        _ lane: Lane, _ isParked: (Lane) -> Bool, _ then: LaneSnapshots.Entry?
-    ) -> LaneSnapshots.Entry? {
-        guard var then, then.cursor != nil else { return lane.isSettled ? then : entry(lane, isParked(lane)) }
+    private func entry(_ lane: Lane, _ then: LaneSnapshots.Entry?) -> LaneSnapshots.Entry? {
+        guard var then, then.cursor != nil else { return lane.isSettled ? then : entry(lane) }
         if then.next == nil { (then.next, then.ahead) = (lane.next, lane.ahead) }
         return then
     }
 
-    private func entry(_ lane: Lane, _ isParked: Bool) -> LaneSnapshots.Entry? {
-        LaneSnapshots.Entry(lane, isParked: isParked, now: now, wallOffset: timers.wallOffset)
+    private func entry(_ lane: Lane) -> LaneSnapshots.Entry? {
+        LaneSnapshots.Entry(lane, isParked: isParked(lane), now: now, wallOffset: timers.wallOffset)
     }
 
     // MARK: Checkpoints
@@ -180,26 +177,24 @@ final class DeliveryLedger {
     }
 
     /// Submits a checkpoint if one is due.
-    /// - Parameters:
-    ///   - routed: the position of lanes that have no row.
-    ///   - isParked: whether a lane waits for a slot.
-    func writeWhenDue(routed: LogPosition, isParked: (Lane) -> Bool) {
-        if let due = checkpoints.due, due <= now { write(routed: routed, isParked: isParked) }
+    /// - Parameter routed: the position of lanes that have no row.
+    func writeWhenDue(routed: LogPosition) {
+        if let due = checkpoints.due, due <= now { write(routed: routed) }
     }
 
-    private func write(routed: LogPosition, isParked: (Lane) -> Bool) {
+    private func write(routed: LogPosition) {
         if let again = checkpoints.takeFailed() { return submit(again) }
         if let part = checkpoints.takePart() { return submit(part) }
         if let outcomes = checkpoints.takeOutcomes(now: now) { return submit(outcomes) }
-        write(settled: routed, of: nil, isParked)
+        write(settled: routed, of: nil)
     }
 
-    private func write(settled: LogPosition, of given: Shards?, _ isParked: (Lane) -> Bool) {
+    private func write(settled: LogPosition, of given: Shards?) {
         var places: [(DelegateKey, CheckpointBuilder.Place)] = []
         places.reserveCapacity(touchedLanes.count)
         idleFailing = touchedLanes.filter { $0.isFailing && $0.isIdle && !$0.isRemoved }
         for lane in touchedLanes where !lane.isRemoved && lane.untouch() {
-            boardChanges.append((lane, entry(lane, isParked(lane))))
+            boardChanges.append((lane, entry(lane)))
             places.append((lane.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
             for replay in lane.replays.all {
                 checkpoints.replayed(replay.id, of: lane.key, to: replay.cursor, now: now)
@@ -211,15 +206,14 @@ final class DeliveryLedger {
     }
 
     /// Called when the writer has finished a checkpoint.
-    /// - Parameter isParked: whether a lane waits for a slot.
-    func ended(succeeded: Bool, isParked: (Lane) -> Bool) {
+    func ended(succeeded: Bool) {
         guard let written = checkpoints.ended(succeeded: succeeded, now: now), let settled = written.settled
         else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
             statisticsAreLeaving = false
             board.statisticsWritten()
         }
-        show(boardChanges.map { lane, then in (lane, entry(lane, isParked, then)) })
+        show(boardChanges.map { lane, then in (lane, entry(lane, then)) })
         boardChanges = []
         if written.shards == checkpoints.shards { board.settled = settled }
     }
@@ -237,21 +231,21 @@ final class DeliveryLedger {
 
     /// Submits a checkpoint of all that has changed, with the position of shards that are given away.
     /// - Returns: `false` if another one must be written first.
-    func writeLast(of shards: Shards, at position: LogPosition, isParked: (Lane) -> Bool) -> Bool {
+    func writeLast(of shards: Shards, at position: LogPosition) -> Bool {
         if checkpoints.isWriting || checkpoints.hasFailed { return false }
         // The next owner adds to them.
         gatherStatistics(isLast: true)
-        write(settled: position, of: shards, isParked)
+        write(settled: position, of: shards)
         return true
     }
 
     /// Submits what has not been checkpointed. Called until everything is written.
     /// - Returns: whether everything has been written.
-    func flush(routed: LogPosition, isParked: (Lane) -> Bool) -> Bool {
+    func flush(routed: LogPosition) -> Bool {
         if checkpoints.isWriting { return false }
         gatherStatistics(isLast: true)
         guard checkpoints.hasChanges else { return true }
-        write(routed: routed, isParked: isParked)
+        write(routed: routed)
         return false
     }
 }

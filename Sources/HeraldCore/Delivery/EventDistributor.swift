@@ -61,7 +61,7 @@ final class EventDistributor {
             for place in matching.any { offer(event, sequence, place) }
             for place in matching.named { offer(event, sequence, place) }
         }
-        ledger.routed(to: log.routed) { starter.isParked($0) }
+        ledger.routed(to: log.routed)
     }
 
     /// Offers the next event of a detour to the lanes on it.

@@ -68,7 +68,7 @@ final class LaneKeeper {
         for replay in restored?.replays ?? [] { lane.replays.append(replay) }
         starter.endReplays(lane)
         if let restored {
-            ledger.show(lane, isParked: starter.isParked(lane))
+            ledger.show(lane)
             // A position that is written again includes what the last owner had written ahead of it.
             if restored.position.map({ $0.position < lane.position }) ?? false { ledger.touched(lane) }
         }

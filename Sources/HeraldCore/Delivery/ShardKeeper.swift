@@ -153,7 +153,7 @@ final class ShardKeeper {
         // One checkpoint has one position.
         ready.removeAll { leaving[$0].detour.position != position }
         let shards = ready.reduce(Shards()) { $0.union(leaving[$1].shards) }
-        guard ledger.writeLast(of: shards, at: position, isParked: starter.isParked) else { return }
+        guard ledger.writeLast(of: shards, at: position) else { return }
         for index in ready { leaving[index].isWriting = true }
     }
 
