@@ -16,14 +16,11 @@ package enum CloudEventFormat {
         var json = JSONWriter(capacity: event.body.count + 256)
         json.object { body in
             forEachAttribute(of: event, source: source) { $0.write(to: &body) }
-            body.member(CloudEventAttribute.dataContentType, contentType(of: event))
+            body.member(CloudEventAttribute.dataContentType, binaryContentType(event))
             body.member("data", .raw(event.data))
         }
         return json.bytes
     }
-
-    /// The `Content-Type` in binary mode, where the body is ``Event/data``.
-    package static func binaryContentType(_ event: Event) -> String { contentType(of: event) }
 
     /// The `ce-…` headers in binary mode. Values are encoded as visible ASCII.
     /// - Parameter source: the service's own, a URI reference, for events without one.
@@ -53,8 +50,9 @@ package enum CloudEventFormat {
         }
     }
 
-    /// It becomes a header unchanged, so it must be a valid header value.
-    private static func contentType(of event: Event) -> String {
+    /// The `Content-Type` in binary mode, where the body is ``Event/data``. It becomes a header unchanged, so it must be a valid
+    /// header value.
+    package static func binaryContentType(_ event: Event) -> String {
         guard let type = event.attribute(CloudEventAttribute.dataContentType),
             type.utf8.allSatisfy({ 0x20...0x7e ~= $0 })
         else { return "application/json" }
