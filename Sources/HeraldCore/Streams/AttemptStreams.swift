@@ -33,7 +33,9 @@ package struct AttemptInterest: StreamInterest {
         self.succeeded = succeeded
     }
 
-    package func wants(_ attempt: LoggedAttempt) -> Bool {
+    package var hasFilter: Bool { false }
+
+    package func wants(_ attempt: LoggedAttempt, _ steps: inout Int) -> Bool {
         let record = attempt.attempt.record
         return attempt.app == app && (delegate == nil || delegate == record.delegate)
             && (event == nil || event == attempt.eventID) && (succeeded == nil || succeeded == record.succeeded)

@@ -4,24 +4,16 @@ import Synchronization
 package protocol StreamInterest: Hashable, Sendable {
     associatedtype Entry
     var app: AppKey { get }
-    func wants(_ entry: Entry) -> Bool
     /// - Parameter steps: the steps of a content filter are added.
     func wants(_ entry: Entry, _ steps: inout Int) -> Bool
     /// Whether ``wants(_:_:)`` takes steps.
     var hasFilter: Bool { get }
 }
 
-extension StreamInterest {
-    package func wants(_ entry: Entry, _ steps: inout Int) -> Bool { wants(entry) }
-    package var hasFilter: Bool { false }
-}
-
 /// A stream has the same conditions as a webhook.
 extension EventSelection: StreamInterest {
-    package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
-
     package func wants(_ event: Event, _ steps: inout Int) -> Bool {
-        guard hasFilter else { return wants(event) }
+        guard hasFilter else { return matches(event) { EventView(event) } }
         let view = EventView(event)
         defer { steps += view.steps }
         return matches(view)

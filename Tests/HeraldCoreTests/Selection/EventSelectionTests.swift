@@ -21,7 +21,9 @@ struct EventSelectionTests {
         let found = selection.mismatch(EventView(event))
         #expect(selection.matches(EventView(event)) == (found == nil))
         #expect(selection.matches(event) { EventView(event) } == (found == nil))
-        #expect(selection.wants(event) == (found == nil))
+        var steps = 0
+        let isWanted = selection.wants(event, &steps)
+        #expect(isWanted == (found == nil))
         if found != .type {
             #expect(selection.matches(event, isRouted: true) { EventView(event) } == (found == nil))
         }
