@@ -148,15 +148,7 @@ extension CallbackOutcome {
 
 extension AttemptRecord {
     fileprivate init(_ callback: OpenCallback, _ outcome: CallbackOutcome) {
-        var status: Int?
-        var failure: CallbackFailure?
-        var detail = ""
-        switch outcome.verdict {
-        case .answered(let code, _): status = code
-        case .failed(let reason, let words):
-            failure = reason
-            detail = words
-        }
+        let (status, failure, detail) = outcome.verdict.parts
         self.init(
             delegate: callback.lane.key, event: callback.sequence, number: callback.attempts + 1,
             startedAt: callback.startedAt, duration: outcome.duration, status: status, failure: failure,

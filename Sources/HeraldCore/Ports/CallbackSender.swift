@@ -49,6 +49,14 @@ package struct CallbackOutcome: Sendable {
         case answered(status: Int, retryAfter: Int?)
         /// No response; a reason for operators, without secrets.
         case failed(CallbackFailure, detail: String)
+
+        /// As attempts are recorded: the status of the response, or the failure and its detail.
+        var parts: (status: Int?, failure: CallbackFailure?, detail: String) {
+            switch self {
+            case .answered(let status, _): (status, nil, "")
+            case .failed(let failure, let detail): (nil, failure, detail)
+            }
+        }
     }
 
     /// A command of the receiver in the response header `webhook-delivery`.

@@ -19,10 +19,7 @@ package struct AttemptResult: Sendable {
 
     /// The outcome of a call that is not logged.
     package init(_ outcome: CallbackOutcome) {
-        switch outcome.verdict {
-        case .answered(let answered, _): (status, failure, detail) = (answered, nil, "")
-        case .failed(let reason, let words): (status, failure, detail) = (nil, reason, words)
-        }
+        (status, failure, detail) = outcome.verdict.parts
         duration = outcome.duration
         excerpt = outcome.excerpt
         transport = outcome.transport
