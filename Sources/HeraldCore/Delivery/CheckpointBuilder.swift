@@ -102,25 +102,9 @@ struct CheckpointBuilder {
 
     func isPending(_ key: DeliveryKey) -> Bool { waiting[key] != nil || ended.contains(key) }
 
-    mutating func wait(
-        _ key: DeliveryKey, attempts: Int, uncounted: Int, dueAt: Int64, isReplay: Bool, isNamed: Bool, now: Int64
-    ) {
-        waiting[key] = WaitingDelivery(
-            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying,
-            isReplay: isReplay, isNamed: isNamed, uncounted: uncounted)
-        ended.remove(key)
-        changed(now: now)
-    }
-
-    /// - Parameter state: a final state.
-    mutating func giveUp(
-        _ key: DeliveryKey, attempts: Int, uncounted: Int, _ state: WaitingDelivery.State, at time: Int64,
-        isReplay: Bool, now: Int64
-    ) {
-        waiting[key] = WaitingDelivery(
-            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
-            isReplay: isReplay, uncounted: uncounted)
-        ended.remove(key)
+    mutating func set(_ row: WaitingDelivery, now: Int64) {
+        waiting[row.key] = row
+        ended.remove(row.key)
         changed(now: now)
     }
 

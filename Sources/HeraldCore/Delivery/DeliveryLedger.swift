@@ -84,9 +84,10 @@ final class DeliveryLedger {
     ) {
         lane.waiting.written(event, dueAt: time)
         if lane.waiting.isCrowded { crowded.insert(lane.key) }
-        let key = DeliveryKey(delegate: lane.key, event: event)
-        checkpoints.wait(
-            key, attempts: attempts, uncounted: uncounted, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)
+        let row = WaitingDelivery(
+            delegate: lane.key, event: event, attempts: attempts, dueAt: time, state: .retrying, isReplay: isReplay,
+            isNamed: isNamed, uncounted: uncounted)
+        checkpoints.set(row, now: now)
     }
 
     /// - Parameters:
@@ -96,8 +97,10 @@ final class DeliveryLedger {
         _ key: DeliveryKey, attempts: Int, uncounted: Int = 0, _ state: WaitingDelivery.State, at time: Int64,
         isReplay: Bool
     ) {
-        checkpoints.giveUp(
-            key, attempts: attempts, uncounted: uncounted, state, at: time, isReplay: isReplay, now: now)
+        let row = WaitingDelivery(
+            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
+            isReplay: isReplay, uncounted: uncounted)
+        checkpoints.set(row, now: now)
     }
 
     /// Records that a row is no longer needed.
