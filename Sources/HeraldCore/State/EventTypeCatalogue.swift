@@ -4,11 +4,8 @@ import Synchronization
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class EventTypeCatalogue: Sendable {
-    private struct Contents {
-        var apps: [AppKey: [String: EventTypeSummary]] = [:]
-    }
-
-    private let contents = Mutex(Contents())
+    /// By app and type.
+    private let summaries = Mutex<[AppKey: [String: EventTypeSummary]]>([:])
     private let kept: KeptMemory
 
     init(_ summaries: [EventTypeSummary], _ kept: KeptMemory = KeptMemory()) {
@@ -17,28 +14,28 @@ package final class EventTypeCatalogue: Sendable {
     }
 
     package func summary(_ app: AppKey, _ type: String) -> EventTypeSummary? {
-        contents.withLock { $0.apps[app]?[type] }
+        summaries.withLock { $0[app]?[type] }
     }
 
     /// All types of an app, by name.
     package func list(_ app: AppKey) -> [EventTypeSummary] {
-        contents.withLock { Array(($0.apps[app] ?? [:]).values) }.sorted { $0.type < $1.type }
+        summaries.withLock { Array(($0[app] ?? [:]).values) }.sorted { $0.type < $1.type }
     }
 
-    func count(of app: AppKey) -> Int { contents.withLock { $0.apps[app]?.count ?? 0 } }
+    func count(of app: AppKey) -> Int { summaries.withLock { $0[app]?.count ?? 0 } }
 
     /// Without descriptions, events need no look-up.
-    package var isEmpty: Bool { contents.withLock { $0.apps.isEmpty } }
+    package var isEmpty: Bool { summaries.withLock { $0.isEmpty } }
 
     func set(_ summary: EventTypeSummary) {
-        let old = contents.withLock { $0.apps[summary.app, default: [:]].updateValue(summary, forKey: summary.type) }
+        let old = summaries.withLock { $0[summary.app, default: [:]].updateValue(summary, forKey: summary.type) }
         kept.change(.eventTypes, of: summary.app, by: summary.keptBytes - (old?.keptBytes ?? 0))
     }
 
     func remove(_ type: String, _ app: AppKey) {
-        let old = contents.withLock { contents in
-            defer { if contents.apps[app]?.isEmpty == true { contents.apps[app] = nil } }
-            return contents.apps[app]?.removeValue(forKey: type)
+        let old = summaries.withLock { summaries in
+            defer { if summaries[app]?.isEmpty == true { summaries[app] = nil } }
+            return summaries[app]?.removeValue(forKey: type)
         }
         if let old { kept.change(.eventTypes, of: app, by: -old.keptBytes) }
     }

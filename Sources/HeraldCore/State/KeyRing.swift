@@ -30,32 +30,28 @@ package final class KeyRing: Sendable {
         package func recordUse(at time: Int64) { used.store(time, ordering: .relaxed) }
     }
 
-    private struct Entries {
-        /// By the id without `key_`, as bytes: a request can find its key without creating a string.
-        var byName: [ArraySlice<UInt8>: Entry] = [:]
-    }
-
     /// Characters of an id before the public part.
     private static let prefix = "key_"
 
-    private let entries: Mutex<Entries>
+    /// By the id without `key_`, as bytes: a request can find its key without creating a string.
+    private let entries: Mutex<[ArraySlice<UInt8>: Entry]>
     private let kept: KeptMemory
 
     init(_ keys: [APIKey], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
-        var entries = Entries()
-        for key in keys { entries.byName[Self.name(key.id)] = Entry(key, used: key.lastUsedAt ?? 0) }
+        var entries: [ArraySlice<UInt8>: Entry] = [:]
+        for key in keys { entries[Self.name(key.id)] = Entry(key, used: key.lastUsedAt ?? 0) }
         self.entries = Mutex(entries)
-        for entry in entries.byName.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
+        for entry in entries.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
     }
 
     private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
 
     /// Whether there are no keys at all, not even expired ones.
-    package var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
+    package var isEmpty: Bool { entries.withLock { $0.isEmpty } }
 
     /// - Parameter name: the id without `key_`.
-    package func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0.byName[name] } }
+    package func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0[name] } }
 
     package func entry(id: String) -> Entry? {
         id.hasPrefix(Self.prefix) ? entry(named: Self.name(id)) : nil
@@ -64,21 +60,21 @@ package final class KeyRing: Sendable {
     /// The webhooks of an app, newest first.
     package func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
 
-    var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
+    var all: [Entry] { Array(entries.withLock { $0 }.values) }
 
     func set(_ key: APIKey) {
         let old = entries.withLock { entries in
             let name = Self.name(key.id)
-            let old = entries.byName[name]
+            let old = entries[name]
             let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
-            entries.byName[name] = Entry(key, used: used, old?.meter ?? RateMeter())
+            entries[name] = Entry(key, used: used, old?.meter ?? RateMeter())
             return old
         }
         kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))
     }
 
     func remove(_ id: String) {
-        guard let old = entries.withLock({ $0.byName.removeValue(forKey: Self.name(id)) }) else { return }
+        guard let old = entries.withLock({ $0.removeValue(forKey: Self.name(id)) }) else { return }
         kept.change(.keys, of: old.key.app, by: -old.key.keptBytes)
     }
 }
