@@ -113,14 +113,11 @@ final class LocalNode: Sendable {
         handover.wait { clock.monotonic() >= deadline || !permit.allows(clock.monotonic()) }
     }
 
-    // MARK: Reading
+    // MARK: Reading: see the properties of the hub
 
-    /// Whether memory has what other processes have changed, except in the last seconds.
     var isCurrent: Bool { freshness?.isCurrent ?? true }
 
-    /// Whether other processes may have changed what memory lacks, and the store responds to reads of it.
     var canCatchUp: Bool { freshness?.isCurrent ?? false }
 
-    /// Whether a read may wait for a server that does not respond.
     var limitsReads: Bool { freshness != nil }
 }

@@ -3,15 +3,12 @@ import HeraldRuntime
 
 /// A change of the catalogue of event types, with its completion.
 package struct EventTypeWrite: Sendable {
-    /// The description of a type by a client.
+    /// The description of a type by a client, with the properties of `EventTypeRecord`.
     package struct Description: Equatable, Sendable {
         package var text = ""
-        /// A JSON value.
         package var example: [UInt8]?
-        /// A JSON Schema.
         package var schema: [UInt8]?
         package var check = EventTypeRecord.Check.off
-        /// Whether the check includes `format` of the schema.
         package var assertsFormats = false
         package init() {}
     }

@@ -298,16 +298,14 @@ final class Lane {
     /// Whether a retry is the newest plan of its row.
     func isPlanned(_ retry: Retry) -> Bool { waiting.retry(retry.event) == retry }
 
-    /// Called when the lane reads an event.
-    /// - Returns: whether the event already has a row.
+    /// See `WaitingDeliveries`.
     func adopt(_ sequence: LogPosition) -> Bool {
         guard waiting.adopt(sequence) else { return false }
         position = max(position, sequence)
         return true
     }
 
-    /// Makes a delivery wait if another one about its subject is unfinished.
-    /// - Returns: whether the delivery was given a row and queued; otherwise it may start.
+    /// See `WaitingDeliveries`.
     func mustWait(_ event: Event, _ sequence: LogPosition, isReplay: Bool) -> Bool {
         guard waiting.mustWait(sequence, event.subject, isReplay: isReplay) else { return false }
         if !isReplay { position = max(position, sequence) }

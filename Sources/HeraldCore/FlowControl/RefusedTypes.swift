@@ -5,13 +5,11 @@
 /// success ends that. So the type of the newest success is never refused, and a receiver that accepts nothing opens the
 /// breaker as before.
 struct RefusedTypes: Equatable {
+    /// The first properties are those of `FlowStatus.RefusedType`.
     struct Entry: Equatable, Sendable {
         let type: String
-        /// When the first of the failures ended, in milliseconds since 1970 UTC.
         let since: Int64
-        /// Since the last success of the type.
         fileprivate(set) var failures = 0
-        /// The newest failure, in words.
         fileprivate(set) var reason: String
         /// Another type has succeeded between two of the failures.
         fileprivate var isInterrupted = false

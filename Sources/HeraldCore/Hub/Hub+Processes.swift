@@ -18,7 +18,8 @@ extension Hub {
     /// that need access are refused.
     package var isCurrent: Bool { node.isCurrent }
 
-    /// Whether other processes may have changed what memory lacks, and `catchUp` can be expected to read it.
+    /// Whether other processes may have changed what memory lacks, and the store responds, so that `catchUp` can be expected to
+    /// read it.
     package var canCatchUp: Bool { node.canCatchUp }
 
     /// Whether a read may wait for a server that does not respond.

@@ -91,8 +91,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     /// Starts a stream.
     /// - Parameters:
     ///   - thread: the same for all streams; must be the current one.
-    ///   - start: finds the position after which to start, on a reader's thread; it returns `nil` if the log does not
-    ///     contain it. Without it the stream starts now.
+    ///   - start: called on a reader's thread. Without it the stream starts now.
     package final func open(
         _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
         start: Start?
