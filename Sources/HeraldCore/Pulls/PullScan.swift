@@ -115,17 +115,10 @@ struct PullScan {
         var (bytes, steps) = (0, 0)
         for row in run {
             if steps >= Self.maxFilterSteps { break }
-            let event = try reader.events(after: row.event - 1, limit: 1, maxBytes: Self.maxBytes)
-            guard event.first == row.event, let found = event.events.first, !found.isErased else {
-                ended.append(row.ended(.unwanted, at: hub.clock.wall()))
-                continue
-            }
-            if found.isDamaged {
-                ended.append(row.ended(.damaged, at: hub.clock.wall()))
-                continue
-            }
-            if !row.isNamed, !wants(found, &steps) {
-                ended.append(row.ended(.unwanted, at: hub.clock.wall()))
+            let batch = try reader.events(after: row.event - 1, limit: 1, maxBytes: Self.maxBytes)
+            let event = batch.first == row.event ? batch.events.first : nil
+            guard let found = event, !found.isErased, !found.isDamaged, row.isNamed || wants(found, &steps) else {
+                ended.append(row.ended(event?.isDamaged == true ? .damaged : .unwanted, at: hub.clock.wall()))
                 continue
             }
             if bytes > 0, bytes + found.body.count > Self.maxBytes { break }
