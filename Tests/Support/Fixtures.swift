@@ -108,4 +108,24 @@ extension EventStore {
     package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery { try recover(shards, maxRows: .max) }
 
     package func found() throws(StoreError) -> Found { Found(all: try recover(), deliveries: try recover(.all)) }
+
+    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint { try checkpointIfDue(erasing: true) }
+}
+
+extension LogTransaction {
+    /// Erases the events completely.
+    package func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure { try erase(events, limit: .max) }
+
+    package func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+        var sum = try eraseSubject(subject, app: app, after: "", limit: .max)
+        while let next = sum.nextAnswer {
+            let more = try eraseSubject(subject, app: app, after: next, limit: .max)
+            sum.answers += more.answers
+            sum.nextAnswer = more.nextAnswer
+        }
+        return sum
+    }
+
+    /// Appends one event to the log.
+    package func append(_ event: Event) throws(StoreError) { try append([event]) }
 }

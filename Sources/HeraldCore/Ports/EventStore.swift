@@ -98,8 +98,6 @@ extension EventStore {
 
     /// There is no write-ahead log.
     package func checkpointIfDue(erasing: Bool) -> DatabaseCheckpoint { .notDue }
-
-    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint { try checkpointIfDue(erasing: true) }
 }
 
 /// The result of copying the write-ahead log into the database. (A `Checkpoint` is something else: the

@@ -59,24 +59,8 @@ package protocol LogTransaction: AnyObject {
 }
 
 extension LogTransaction {
-    /// Erases the events completely.
-    package func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure { try erase(events, limit: .max) }
-
-    package func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
-        var sum = try eraseSubject(subject, app: app, after: "", limit: .max)
-        while let next = sum.nextAnswer {
-            let more = try eraseSubject(subject, app: app, after: next, limit: .max)
-            sum.answers += more.answers
-            sum.nextAnswer = more.nextAnswer
-        }
-        return sum
-    }
-
     /// It belongs to one process, which knows.
     package func firstOpenBlock() -> Int64 { 0 }
-
-    /// Appends one event to the log.
-    package func append(_ event: Event) throws(StoreError) { try append([event]) }
 }
 
 /// Reads the log.
