@@ -149,7 +149,6 @@ struct HostileDatabaseTests {
             DatabaseClock(.system),
             Schema.migrations, partitionSize: Partitions.size)
         try writer.connect()
-        let version = Statement("SELECT 1")
         let found = try writer.inSnapshot { () throws(StoreError) -> Int? in
             _ = try writer.run(Request(Statement("SELECT 1")))
             try PostgresStore(url: database.url, partitionSize: Partitions.size).close()

@@ -441,7 +441,7 @@ struct RequestTests {
             WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 7, position: 7)))
         bench.turn()
         #expect(bench.reads == [7])
-        bench.engine.receive(.erase([9]))
+        bench.engine.receive(.erase([9], of: .default))
         bench.answerReads()
         bench.turn()
         #expect(bench.open(1) == [8, 10])

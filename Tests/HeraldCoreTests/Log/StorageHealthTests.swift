@@ -93,13 +93,16 @@ struct StorageHealthTests {
 
     @Test("a stream or a loop that meets a row that cannot be read reports it")
     func unreadableReads() throws {
-        let reader: any StoreReader = MemoryStore().makeReader()
-        let value = health.found(.success(reader), .system) { (_: any StoreReader) throws(StoreError) -> Int in
+        let store = MemoryStore()
+        let readers = try ReaderPool(store: store, threads: 1, health: health)
+        defer { readers.stop() }
+        let reader: any StoreReader = store.makeReader()
+        let value = readers.found(.success(reader)) { (_: any StoreReader) throws(StoreError) -> Int in
             throw .unreadable(reason: "a list in it is malformed")
         }
         #expect(value == nil && book.all == ["unreadable"])
-        let read = health.found(.success(reader), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
-        let refused = health.found(.failure(.full), .system) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
+        let read = readers.found(.success(reader)) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
+        let refused = readers.found(.failure(.full)) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
         #expect(read == 7 && refused == nil && book.all == ["unreadable"])
     }
 
