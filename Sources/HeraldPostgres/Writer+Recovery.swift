@@ -1,8 +1,8 @@
 import HeraldCore
 import HeraldStore
 
-/// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, and of
-/// the responses that apps with a storage limit have, not with the length of the log.
+/// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
+/// the length of the log.
 extension Writer {
     func recovery() throws(StoreError) -> Recovery {
         try connect()
@@ -40,7 +40,6 @@ extension Writer {
             head: recovery.head)
         recovery.blocks = blocks.counted
         recovery.pending = try rows[12].map { PendingCount($0) }
-        recovery.responses = try rows[13].map { ResponseBytes($0) }
         return (recovery, blocks.missing)
     }
 
@@ -60,7 +59,6 @@ extension Writer {
         Statement("SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"),
         Statement("SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block, app"),
         Statement("SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"),
-        Statement(ResponseBytes.ofLimitedApps),
     ]
 
     /// Reads in one snapshot, which no commit of another process comes between.

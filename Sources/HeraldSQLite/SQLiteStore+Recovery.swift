@@ -3,8 +3,8 @@ import HeraldRuntime
 import HeraldStore
 
 extension SQLiteStore {
-    /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, and of the
-    /// responses that apps with a storage limit have, not with the length of the log. A connection that only reads changes nothing.
+    /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with
+    /// the length of the log. A connection that only reads changes nothing.
     static func recovery(
         _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
     ) throws(StoreError) -> Recovery {
@@ -35,7 +35,6 @@ extension SQLiteStore {
         recovery.pending = try Statement(
             connection, "SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"
         ).rows { PendingCount($0) }
-        recovery.responses = try Statement(connection, ResponseBytes.ofLimitedApps).rows { ResponseBytes($0) }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row()

@@ -241,19 +241,6 @@ extension StoredAnswer {
     }
 }
 
-extension ResponseBytes {
-    /// Reads the responses of apps with a storage limit only: a start reads no more of them than the limits allow.
-    package static let ofLimitedApps = """
-        SELECT app, expires_at / \(millisecondsOfHour), sum(\(StoredAnswer.rowBytes) + length(body)) FROM answers
-        WHERE app IN (SELECT key FROM apps WHERE max_stored_bytes IS NOT NULL) GROUP BY 1, 2
-        """
-
-    /// - Parameter row: a row of `ofLimitedApps`.
-    package init(_ row: some ResultRow) {
-        self.init(app: AppKey(rawValue: row.integer(0)), hour: row.figure(1), bytes: row.figure(2))
-    }
-}
-
 extension LogMark: RowConvertible {
     package static let columns = "sequence, time"
 

@@ -114,33 +114,6 @@ struct AppTests {
         #expect(try await next.post("/v1/events", event, trial).status == 202)
     }
 
-    @Test("responses remembered for idempotency keys count for the storage quota of their app, also after a restart")
-    func rememberedResponses() async throws {
-        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
-        #expect(try await herald.post("/v1/apps", #"{"name": "trial", "max_stored_bytes": 3000}"#).status == 201)
-        let trial = ["Herald-App": "trial"]
-        let keys = (0..<7).map { trial.merging(["Idempotency-Key": "k\($0)"]) { $1 } }
-        // Its repetitions take no room in the log, and a response takes 512 bytes and its body.
-        let event = #"{"type": "a", "id": "same"}"#
-        var statuses: [Int] = []
-        for key in keys { statuses.append(try await herald.post("/v1/events", event, key).status) }
-        #expect(statuses.first == 202 && statuses.last == 409, "\(statuses)")
-        let refused = try await herald.post("/v1/events", event, keys[6])
-        #expect(refused.problem == "quota-exceeded" && refused.string("detail")?.contains("3000 bytes") == true)
-        #expect(try await herald.get("/v1/apps/trial").integer("stored_bytes") ?? 0 >= 3_000)
-        let delegate = #"{"url": "http://127.0.0.1:9/hook"}"#
-        #expect(try await herald.post("/v1/delegates", delegate, keys[6]).problem == "quota-exceeded")
-        #expect(try await herald.post("/v1/delegates", delegate, trial).status == 201)
-        #expect(try await herald.post("/v1/events", event, trial).status == 200)
-        #expect(try await herald.post("/v1/events", event, keys[0]).header("idempotent-replayed") == "true")
-        #expect(try await herald.post("/v1/events", event, ["Idempotency-Key": "k6"]).status == 202, "another app")
-        try await herald.kill()
-        let next = try await HeraldProcess.start(folder: herald.folder, adminKey: MadeKey.admin.text)
-        #expect(try await next.post("/v1/events", event, keys[6]).problem == "quota-exceeded")
-        _ = try await next.send("PATCH", "/v1/apps/trial", #"{"max_stored_bytes": null}"#)
-        #expect(try await next.post("/v1/events", event, keys[6]).status == 200)
-    }
-
     @Test("a repeated event takes no room: at the storage quota the response is the one to the first")
     func repeatedAtQuota() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)

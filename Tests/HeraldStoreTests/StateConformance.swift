@@ -233,30 +233,4 @@ struct StateConformance {
             #expect(try transaction.answer(app: .default, key: "k", now: 150) == empty)
         }
     }
-
-    @Test("the bytes of the responses of apps with a storage limit are recovered", arguments: StoreKind.allCases)
-    func answerBytes(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        #expect(try fixture.restart().responses == [])
-        let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: Array(#"{"a": 1}"#.utf8))
-        let hour = ResponseBytes.millisecondsOfHour
-        try fixture.transaction { (transaction) throws(StoreError) in
-            for (key, limit) in [(2, 1_000), (3, nil)] as [(Int64, Int64?)] {
-                try transaction.setApp(
-                    App(
-                        key: AppKey(rawValue: key), id: "app_\(key)",
-                        settings: App.Settings(name: "app\(key)", maxStoredBytes: limit), createdAt: 5, updatedAt: 5,
-                        version: 1))
-            }
-            for app in [AppKey.default, user2, AppKey(rawValue: 3)] {
-                try transaction.setAnswer(answer, app: app, key: "a", expiresAt: 7 * hour)
-                try transaction.setAnswer(answer, app: app, key: "b", expiresAt: 8 * hour - 1)
-                try transaction.setAnswer(answer, app: app, key: "c", expiresAt: 8 * hour)
-            }
-        }
-        let found = try fixture.restart().responses
-        #expect(found.allSatisfy { $0.app == user2 })
-        let bytes = Int64(answer.storedBytes)
-        #expect(Dictionary(found.map { ($0.hour, $0.bytes) }, uniquingKeysWith: +) == [7: 2 * bytes, 8: bytes])
-    }
 }

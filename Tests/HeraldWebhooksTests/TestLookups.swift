@@ -1,7 +1,7 @@
 import HeraldRuntime
 import HeraldWebhooks
 
-/// Lookups that a test completes: at once, or never.
+/// Lookups that a test answers: at once, or never.
 final class TestLookups: NameLookups {
     private let lookup: @Sendable (_ host: String) -> Resolver.Answer?
     private var ended: [(host: String, answer: Resolver.Answer)] = []

@@ -23,14 +23,14 @@ struct AppEndpoints: Sendable {
     /// Newest first; `default` is the last.
     private func list(_ call: Call) throws(Problem) {
         try call.send(newestFirst: hub.committed.apps.all, ids: "app_", id: \.id) {
-            $1.members(of: $0, hub)
+            $1.members(of: $0, hub.committed)
         }
     }
 
     private func show(_ call: Call) throws(Problem) {
         let id = call.parameters[0]
         guard let app = hub.committed.apps.find(id) else { throw .noApp(id) }
-        call.send(etag: String(app.version)) { $0.members(of: app, hub) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub.committed) }
     }
 
     // MARK: Writing
@@ -85,7 +85,7 @@ struct AppEndpoints: Sendable {
     }
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
-        .resource(version: app.version, status: status, headers) { $0.members(of: app, hub) }
+        .resource(version: app.version, status: status, headers) { $0.members(of: app, hub.committed) }
     }
 }
 
@@ -98,9 +98,8 @@ extension JSONObjectWriter {
         member("language", portal.language.rawValue)
     }
 
-    fileprivate mutating func members(of app: App, _ hub: Hub) {
-        let usage = hub.committed.usage
-        let stored = usage.bytes(of: app.key, at: hub.clock.wall())
+    fileprivate mutating func members(of app: App, _ committed: CommittedState) {
+        let (stored, pending) = (committed.usage.total(of: app.key), committed.pending.count(of: app.key))
         member("id", app.id)
         member("name", app.settings.name)
         member("max_delegates", app.settings.maxDelegates)
@@ -116,9 +115,8 @@ extension JSONObjectWriter {
                 }
             }
         }
-        let pending = hub.committed.pending.count(of: app.key)
-        member("stored_bytes", stored.events + stored.responses + pending.bytes)
-        member("stored_events", usage.total(of: app.key).events)
+        member("stored_bytes", stored.bytes + pending.bytes)
+        member("stored_events", stored.events)
         member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))
         member("updated_at", app.updatedAt == 0 ? nil : Timestamp(milliseconds: app.updatedAt))
     }

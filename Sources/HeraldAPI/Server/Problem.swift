@@ -139,9 +139,8 @@ extension Problem {
         Problem(
             .quotaExceeded, status: 409,
             detail:
-                "The events of this app, and the responses remembered for its Idempotency-Keys, may take \(limit) bytes, and "
-                + "would take more. Nothing was done. There is room again when the oldest events have left the log or the "
-                + "responses have expired, or when its max_stored_bytes is raised.")
+                "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is room "
+                + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
     }
 
     /// - Parameter retryAfter: seconds.

@@ -22,8 +22,8 @@ extension Problem {
         case "no-admin-key", "last-admin-key":
             "One key must have the scope admin. `herald keys create NAME --scope admin` makes one."
         case "too-much-stored", "quota-exceeded":
-            "The app has reached its quota of stored bytes. Nothing was done. There is room again when its oldest events have left the "
-                + "log or remembered responses have expired, or after `herald apps change APP --max-stored-bytes NUMBER`."
+            "The app has reached its quota of stored bytes. Nothing was published. There is room again when its oldest events have left the "
+                + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."
         case "too-many-requests": "The access key has reached its limit of requests per second. Nothing was done."
         case "budget-exceeded":
             "This needs more work than the server does for one command. Nothing was done. Send fewer events at once, less "

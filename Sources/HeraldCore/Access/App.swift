@@ -10,7 +10,7 @@ package struct App: Equatable, Sendable {
         package var maxDelegates: Int?
         /// The maximum number of events per second, and at once; `nil` for no limit.
         package var eventsPerSecond: Int?
-        /// The maximum number of bytes of its events and remembered responses (`storedBytes`); `nil` for no limit.
+        /// The maximum number of bytes of its events (`Event.storedBytes`); `nil` for no limit.
         package var maxStoredBytes: Int64?
         package var portal: Portal
 

@@ -36,7 +36,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case tooLarge(limit: Int)
     /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.
     case rateLimited(limit: Int, retryAfter: Int)
-    /// With this request, the app's events and remembered responses would take more than `limit` bytes, or they already do.
+    /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
     /// Nodes of an older release still use the store.
     case upgradeUnfinished
@@ -120,7 +120,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .tooLarge(let limit): "Events that are published together may take \(limit) bytes."
         case .rateLimited(let limit, let retryAfter):
             "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
-        case .quotaExceeded(let limit): "The events and remembered responses of the app may take \(limit) bytes."
+        case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
         case .upgradeUnfinished:
             "Nodes of an older release, which lack this feature, still use the database. Try again when all are replaced."
         case .alreadyPublished(let id):

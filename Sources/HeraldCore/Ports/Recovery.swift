@@ -25,8 +25,6 @@ package struct Recovery: Sendable {
     package var lastChange: Int64 = 0
     /// Without counts of 0.
     package var pending: [PendingCount] = []
-    /// Only for apps with a storage limit. In any order.
-    package var responses: [ResponseBytes] = []
     /// The newest one.
     package var lastMark: LogMark?
     package init() {}

@@ -4,9 +4,6 @@ import Synchronization
 /// The number of events and bytes of each app in the log, by block. It returns how far an app is behind, how much it
 /// stores, and where to search for its events, without reading the events of other apps.
 ///
-/// It also counts the responses that are remembered for idempotency keys, by the hour in which they expire: those that the
-/// process found at its start, and its own. So processes that share a store remember at most as many times the limit.
-///
 /// The writer's thread changes it after the commit; any thread reads it. The lock is held while the blocks between a
 /// position and the end of the log are visited.
 package final class LogUsage: Sendable {
@@ -15,8 +12,6 @@ package final class LogUsage: Sendable {
         var bytes: Int64 = 0
         /// The blocks in which the app has events, ascending.
         var blocks: [AppBlock] = []
-        /// The bytes of remembered responses, by the hour in which they expire.
-        var responses: [Int64: Int64] = [:]
 
         /// Where the block is, or the first one behind it.
         func index(of block: Int64) -> Int {
@@ -55,12 +50,6 @@ package final class LogUsage: Sendable {
             }
         }
 
-        /// - Parameter first: the hour before which responses have expired.
-        mutating func remember(_ bytes: Int64, hour: Int64, from first: Int64) {
-            if responses[hour] == nil { responses = responses.filter { $0.key >= first } }
-            responses[hour, default: 0] += bytes
-        }
-
         mutating func forget(before block: Int64) {
             let gone = blocks.prefix { $0.block < block }
             events -= gone.reduce(0) { $0 + $1.events }
@@ -82,9 +71,6 @@ package final class LogUsage: Sendable {
         var contents = Contents(first: recovery.first, head: recovery.head)
         for block in recovery.blocks.sorted(by: { $0.block < $1.block }) {
             contents.usages[block.app, default: Usage()].add(block)
-        }
-        for part in recovery.responses {
-            contents.usages[part.app, default: Usage()].responses[part.hour, default: 0] += part.bytes
         }
         self.contents = Mutex(contents)
         self.recentEvents = recentEvents
@@ -134,31 +120,11 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// Counts responses that are remembered from one time to another, in milliseconds since 1970 UTC.
-    func remember(_ bytes: Int64, of app: AppKey, from time: Int64, until end: Int64) {
-        let (first, last) = (ResponseBytes.hour(of: time), ResponseBytes.hour(of: end))
-        contents.withLock { contents in
-            contents.usages[app, default: Usage()].remember(bytes, hour: last, from: first)
-        }
-    }
-
     // MARK: Any thread
 
     /// The events and bytes of an app in the log.
     package func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
         contents.withLock { contents in contents.usages[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
-    }
-
-    /// The bytes that count for the storage limit of an app: those of its events in the log, and of its remembered responses.
-    /// - Parameter time: the present, in milliseconds since 1970 UTC. Responses count until the end of the hour in which they
-    ///   expire.
-    package func bytes(of app: AppKey, at time: Int64) -> (events: Int64, responses: Int64) {
-        let hour = ResponseBytes.hour(of: time)
-        return contents.withLock { contents in
-            guard let usage = contents.usages[app] else { return (0, 0) }
-            let responses: Int64 = usage.responses.reduce(0) { $1.key >= hour ? $0 + $1.value : $0 }
-            return (usage.bytes, responses)
-        }
     }
 
     /// The events and bytes of all apps in the log.

@@ -349,7 +349,6 @@ package final class LogWriter: Sendable {
             committed.recentEvents.watch(Dictionary(uniqueKeysWithValues: watches))
         }
         follow(plan.events, &state)
-        context.countRemembered(plan)
         attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
         if plan.attemptBytes > 0 {
             hooks.changed(.recordedAttempts(bytes: plan.attemptBytes))

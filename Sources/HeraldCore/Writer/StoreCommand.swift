@@ -92,10 +92,6 @@ extension RequestCommand {
             plan.answers.append { completion(result) }
             return
         }
-        if idempotency != nil, let refusal = context.refusal(ofRemembering: app, plan) {
-            plan.answers.append { completion(.refused(refusal)) }
-            return
-        }
         if let growth = growth(context), let refusal = context.committed.kept.refusal(of: growth) {
             plan.answers.append { completion(.refused(refusal)) }
             return
@@ -112,7 +108,7 @@ extension RequestCommand {
             return
         }
         if let idempotency, let answer = idempotency.answer(outcome) {
-            try context.remember(answer, idempotency.key, app, transaction, &plan)
+            try context.remember(answer, idempotency.key, app, transaction)
         }
         if saysErased(outcome) {
             plan.answersOfErasures.append { completion(.done(outcome)) }

@@ -23,9 +23,6 @@ extension WriteContext {
             }
             refused = new.isEmpty ? nil : refusal(of: new, app: publication.app, plan)
         }
-        if refused == nil, publication.idempotency != nil {
-            refused = refusal(ofRemembering: publication.app, plan)
-        }
         if refused == nil { refused = try refusal(ofScheduling: later, of: publication.app, transaction, plan) }
         if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
@@ -50,7 +47,7 @@ extension WriteContext {
                 transaction, &plan)
         }
         if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
-            try remember(answer, idempotency.key, publication.app, transaction, &plan)
+            try remember(answer, idempotency.key, publication.app, transaction)
         }
         plan.posted.append((publication, posted))
     }
@@ -135,25 +132,10 @@ extension WriteContext {
     /// Why an app may not store more, including the bytes that this transaction adds.
     /// - Parameter more: bytes that it adds besides, and are not counted yet.
     func refusal(of drafts: [EventDraft], app: AppKey, more: Int64 = 0, _ plan: WritePlan) -> WriteRefusal? {
-        guard let limit = maxStoredBytes(of: app) else { return nil }
+        guard committed.apps.limitsBytes, let limit = committed.apps[app]?.settings.maxStoredBytes else { return nil }
         let new = drafts.reduce(0) { $0 + $1.event.storedBytes }
-        let stored = committed.usage.bytes(of: app, at: clock.wall())
         let used =
-            stored.events + plan.added[app, default: 0] + stored.responses + plan.remembered[app, default: 0]
-            + pendingCount(of: app, plan).bytes
+            committed.usage.total(of: app).bytes + plan.added[app, default: 0] + pendingCount(of: app, plan).bytes
         return used + more + Int64(new) > limit ? .quotaExceeded(limit: limit) : nil
-    }
-
-    /// Why no more responses of an app may be remembered: they alone take what the app may store. Its events do not count
-    /// here, so that an app with a full log can still be managed with idempotency keys.
-    func refusal(ofRemembering app: AppKey, _ plan: WritePlan) -> WriteRefusal? {
-        guard let limit = maxStoredBytes(of: app) else { return nil }
-        let used = committed.usage.bytes(of: app, at: clock.wall()).responses + plan.remembered[app, default: 0]
-        return used >= limit ? .quotaExceeded(limit: limit) : nil
-    }
-
-    /// The storage limit of an app; `nil` for none.
-    func maxStoredBytes(of app: AppKey) -> Int64? {
-        committed.apps.limitsBytes ? committed.apps[app]?.settings.maxStoredBytes : nil
     }
 }

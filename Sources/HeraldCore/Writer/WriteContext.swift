@@ -60,20 +60,9 @@ extension WriteContext {
     }
 
     func remember(
-        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction,
-        _ plan: inout WritePlan
+        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
     ) throws(StoreError) {
         try transaction.setAnswer(
             answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
-        if maxStoredBytes(of: app) != nil { plan.remembered[app, default: 0] += Int64(answer.storedBytes) }
-    }
-
-    /// Counts the responses that a committed transaction remembers.
-    func countRemembered(_ plan: WritePlan) {
-        guard !plan.remembered.isEmpty else { return }
-        let now = clock.wall()
-        for (app, bytes) in plan.remembered {
-            committed.usage.remember(bytes, of: app, from: now, until: now + IdempotencyKey.lifetime)
-        }
     }
 }

@@ -21,8 +21,6 @@ package struct WritePlan {
     var refused = 0
     /// The bytes that this transaction adds for apps with a storage limit.
     var added: [AppKey: Int64] = [:]
-    /// The bytes of the responses that this transaction remembers for apps with a storage limit.
-    var remembered: [AppKey: Int64] = [:]
     /// The counts of scheduled events that this transaction has changed.
     var pending: [AppKey: PendingCount] = [:]
     /// The blocks of the log from which something was removed.

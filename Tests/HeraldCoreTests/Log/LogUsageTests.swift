@@ -108,21 +108,6 @@ struct LogUsageTests {
         usage.set(2, [AppBlock(app: other, block: 2, events: 1, bytes: 8)])
         #expect(usage.total(of: other) == (1, 8) && usage.total(of: .default) == (0, 0))
     }
-
-    @Test("remembered responses count until the end of the hour in which they expire")
-    func responses() {
-        let hour = ResponseBytes.millisecondsOfHour
-        var recovery = Recovery()
-        recovery.responses = [ResponseBytes(app: other, hour: 30, bytes: 5)]
-        let usage = LogUsage(recovery, RecentEvents(head: 0, maxEvents: 1))
-        usage.remember(7, of: other, from: 8 * hour, until: 32 * hour)
-        for (time, bytes) in [(30 * hour + 9, 12), (31 * hour, 7), (33 * hour, 0)] as [(Int64, Int64)] {
-            #expect(usage.bytes(of: other, at: time).responses == bytes)
-        }
-        usage.remember(1, of: other, from: 33 * hour, until: 57 * hour)
-        #expect(usage.bytes(of: other, at: 0).responses == 1, "expired ones are forgotten")
-        #expect(usage.bytes(of: .default, at: 0).responses == 0)
-    }
 }
 
 @Suite("Requests and events per second")

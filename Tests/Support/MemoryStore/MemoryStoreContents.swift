@@ -238,11 +238,6 @@ package struct MemoryContents {
             ? [] : (AppBlock.number(of: first)...AppBlock.number(of: head)).flatMap { count(block: $0) }
         recovery.lastChange = lastChange
         recovery.pending = pendingCounts.values.filter { $0.events > 0 }.sorted { $0.app.rawValue < $1.app.rawValue }
-        recovery.responses = answers.compactMap { name, found -> ResponseBytes? in
-            guard apps[name.app]?.settings.maxStoredBytes != nil else { return nil }
-            return ResponseBytes(
-                app: name.app, hour: ResponseBytes.hour(of: found.expiresAt), bytes: Int64(found.answer.storedBytes))
-        }
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }
