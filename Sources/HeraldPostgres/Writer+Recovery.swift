@@ -10,16 +10,16 @@ extension Writer {
         try settle(try StoreEnds(rows[0].first))
         let found = try Self.recovery(from: rows, sealer)
         var recovery = found.recovery
-        recovery.blocks += try count(found.missingBlocks, head: recovery.head)
+        recovery.blocks += try count(found.blocks, head: recovery.head)
         recovery.secret = try Sealing.secret(self)
         return recovery
     }
 
     /// - Parameter rows: of `requests`.
-    /// - Returns: the recovery without the secret, and the full blocks that are to be counted.
+    /// - Returns: the recovery without the secret and without the blocks that are to be counted.
     static func recovery(
         from rows: [Rows], _ sealer: ColumnSealer
-    ) throws(StoreError) -> (recovery: Recovery, missingBlocks: [Int64]) {
+    ) throws(StoreError) -> (recovery: Recovery, blocks: RecoveredBlocks) {
         let ends = try StoreEnds(rows[0].first)
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
@@ -40,7 +40,7 @@ extension Writer {
             head: recovery.head)
         recovery.blocks = blocks.counted
         recovery.pending = try rows[12].map { PendingCount($0) }
-        return (recovery, blocks.missing)
+        return (recovery, blocks)
     }
 
     private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
@@ -85,10 +85,13 @@ extension Writer {
         }
     }
 
+    private static let removeBlocks = Statement("DELETE FROM app_blocks")
+
     /// Counts and stores full blocks, and counts the one that the log has not filled.
-    private func count(_ missing: [Int64], head: LogPosition) throws(StoreError) -> [AppBlock] {
+    private func count(_ recovered: RecoveredBlocks, head: LogPosition) throws(StoreError) -> [AppBlock] {
         var blocks: [AppBlock] = []
-        for block in missing {
+        if recovered.areDamaged { _ = try run(Request(Self.removeBlocks)) }
+        for block in recovered.missing {
             // No other session changes it at this time.
             try decide { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
         }

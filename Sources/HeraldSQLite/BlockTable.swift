@@ -59,6 +59,7 @@ struct BlockTable {
             row throws(StoreError) in try RecoveredBlocks.row(row)
         }
         let stored = RecoveredBlocks(rows, first: first, head: head)
+        if stored.areDamaged, connection.access == .readWrite { try connection.execute("DELETE FROM app_blocks") }
         var blocks = stored.counted
         for block in stored.missing {
             let found = try table.found(in: block)

@@ -266,6 +266,9 @@ package struct RecoveredBlocks {
     package let counted: [AppBlock]
     /// They have a row that can't be read, or no rows: the process may have ended before it stored them.
     package let missing: [Int64]
+    /// A row is of a block that the log does not have, so that another block lacks it: all rows are to be removed, and all
+    /// blocks are counted again.
+    package let areDamaged: Bool
 
     /// - Parameters:
     ///   - rows: rows of `AppBlock.columns`, in the order of the blocks.
@@ -273,6 +276,11 @@ package struct RecoveredBlocks {
     ///   - head: the last event of the log.
     package init(_ rows: [(block: Int64, part: AppBlock?)], first: LogPosition, head: LogPosition) {
         let log = AppBlock.number(of: first)..<max(AppBlock.number(of: first), AppBlock.number(of: head + 1))
+        areDamaged = rows.contains { $0.block < 0 || $0.block > log.upperBound }
+        if areDamaged {
+            (counted, missing) = ([], Array(log))
+            return
+        }
         let damaged = Set(rows.filter { $0.part == nil }.map(\.block))
         counted = rows.compactMap(\.part).filter { $0.block < log.upperBound && !damaged.contains($0.block) }
         let next = min(counted.last.map { $0.block + 1 } ?? log.lowerBound, log.upperBound)
