@@ -78,6 +78,6 @@ struct FeedEndpoint: Sendable {
             feed.member("more", page.hasMore)
             feed.member("truncated", page.isTruncated)
         }
-        call.send([call.link(toNext: query.with("after", next))], json.bytes)
+        call.send(call.link(toNext: query.with("after", next)), json.bytes)
     }
 }

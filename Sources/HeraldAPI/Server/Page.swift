@@ -26,13 +26,17 @@ extension Call {
             }
             page.member("next_cursor", next)
         }
-        send(next.map { [link(toNext: query.with("cursor", $0))] } ?? [], json.bytes)
+        send(next.map { link(toNext: query.with("cursor", $0)) } ?? [], json.bytes)
     }
 
     /// - Parameter query: that of the next page.
-    func link(toNext query: String) -> Response.Field {
-        .init("Link", "<\(publicURL.base + request.head.path)?\(query)>; rel=\"next\"")
+    /// - Returns: the `Link`; nothing if the header section of the response would have no room for it.
+    func link(toNext query: String) -> [Response.Field] {
+        let link = "<\(publicURL.base + request.head.path)?\(query)>; rel=\"next\""
+        return link.utf8.count <= Self.maxLinkBytes ? [.init("Link", link)] : []
     }
+
+    private static let maxLinkBytes = 2_048
 }
 
 extension Call {

@@ -21,7 +21,7 @@ extension StreamEndpoints {
     private static let seconds: ClosedRange<Int64> = 10...3_600
     private static let standardSeconds = 300
     /// So that the URL fits into a header section.
-    private static let maxQueryBytes = 8_192
+    private static let maxQueryBytes = 4_096
 
     func makeToken(_ call: Call) throws(Problem) {
         let document = try call.optionalJSON()
