@@ -110,11 +110,11 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case .paused:
             if status == .disabled || status == .gone { failingSince = nil }
             enter(.paused)
+            renewLostLease(settings, now)
         case .resumed:
             enter(status == .active ? .active : Self.sendingStatus(settings))
             failingSince = nil
-            // The stored end of the lease could not be read.
-            if expiresAt == nil { renewLease(settings, now) }
+            renewLostLease(settings, now)
         case .leaseRenewed: renewLease(settings, now)
         case .verified(let url, _): if status == .pendingVerification, url == settings.url { enter(.active) }
         case .notVerified(let why): if status == .pendingVerification { reason = why }
@@ -148,6 +148,11 @@ package struct DelegateLifecycle: Equatable, Sendable {
     private mutating func enter(_ status: Status, _ reason: String? = nil) {
         self.status = status
         self.reason = reason
+    }
+
+    /// Where the stored end of the lease could not be read.
+    private mutating func renewLostLease(_ settings: WebhookSettings, _ now: Int64) {
+        if expiresAt == nil { renewLease(settings, now) }
     }
 
     private mutating func renewLease(_ settings: WebhookSettings, _ now: Int64) {

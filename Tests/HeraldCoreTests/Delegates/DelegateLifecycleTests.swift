@@ -188,6 +188,7 @@ struct DelegateLifecycleTests {
         let leased = Self.settings { $0.leaseSeconds = 60 }
         let lost = DelegateLifecycle(status: .disabled, reason: Reason.unreadable("expires_at"))
         #expect(Self.after(.resumed, lost, leased).life.expiresAt == Self.now + 60_000)
+        #expect(Self.after(.paused, lost, leased).life.expiresAt == Self.now + 60_000)
         #expect(Self.after(.resumed, lost).life.expiresAt == nil)
         #expect(Self.after(.resumed, Self.life(.disabled), leased).life.expiresAt == 2_000_000)
     }
