@@ -74,7 +74,7 @@ struct TrustedProxyTests {
             ("X-Forwarded-For: [2001:db8::1\r\n", "127.0.0.7"),
             ("X-Forwarded-For: [2001:db8::1]443\r\n", "127.0.0.7"),
             ("X-Forwarded-For: fe80::1%eth0\r\n", "127.0.0.7"),
-            ("X-Forwarded-For: \(String(repeating: "1", count: 9_000))\r\n", "127.0.0.7"),
+            ("X-Forwarded-For: \(String(repeating: "1", count: 7_000))\r\n", "127.0.0.7"),
             ("X-Forwarded-For: \"192.0.2.1\r\nX-Forwarded-For: 198.51.100.9\r\n", "198.51.100.9"),
             ("Forwarded: for=unknown\r\n", "127.0.0.7"),
             ("Forwarded: for=_hidden\r\n", "127.0.0.7"),

@@ -119,6 +119,9 @@ package final class StorageHealth: Sendable {
         if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
     }
 
+    /// Whether `crowded` would be reported. Monotonic nanoseconds.
+    func mayReportCrowded(at now: Int64) -> Bool { state.withLock { now >= $0.nextCrowded } }
+
     /// Call it when the size of the log removes events before their age. Parameters as of `Change.crowded`, and:
     /// - Parameter now: monotonic nanoseconds.
     func crowded(_ app: App, bytes: Int64, total: Int64, at now: Int64) {
