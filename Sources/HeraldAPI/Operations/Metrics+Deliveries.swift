@@ -7,7 +7,7 @@ extension Metrics {
     func writeDeliveries(_ page: inout MetricsPage) {
         let counters = hub.deliveryCounters
         func sum(_ part: (DeliveryCounters) -> Int) -> Int { counters.reduce(0) { $0 + part($1) } }
-        let succeeded = sum { $0.attempts(.success) }
+        let succeeded = sum { $0.succeeded.load(ordering: .relaxed) }
         page.counter(
             "herald_deliveries_total", "Deliveries that ended, by outcome.",
             .init(("outcome", "delivered"), value: succeeded),
