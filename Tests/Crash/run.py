@@ -21,7 +21,7 @@ ATTACKS = [
     "kill", "states", "power", "term", "faults", "flips", "limits", "outages", "promotions", "nodes", "pulls", "pending", "upgrades",
     "silence", "races", "visibility", "changes", "streams", "migrate", "simulation", "responses"]
 # An attack of --quick goes no further then, on a machine that is slow or busy.
-SAMPLE_SECONDS = 50
+SAMPLE_SECONDS = 30
 RESULTS = herald.OUTPUT / "results"
 PAGE = herald.ROOT / "Documentation/measurements/attacks.md"
 # What is attacked, and what attacks.
@@ -71,6 +71,7 @@ def main():
         module = importlib.import_module(name)
         count = options.count if options.count is not None else module.FULL if options.full else module.QUICK
         if count == 0:
+            print(f"{name}: not in the sample")
             continue
         is_sample = options.count is None and not options.full
         begin = time.monotonic()
