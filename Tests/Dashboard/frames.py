@@ -127,6 +127,9 @@ def main(binary, rate=500, least=None, most=None):
             page.wait(lambda: page.all("tbody tr"))
             # Of many events in one piece the page makes the first rows only.
             page.wait(lambda: load.check() and len(page.all("tbody tr")) < 100)
+            # The page opened with the latest 100, and keeps 200.
+            enough = load.sent + 100
+            page.wait(lambda: load.check() and load.sent >= enough)
             load.end()
             load.check()
             page.wait(lambda: page.texts("tbody tr:first-child td:nth-child(3)") == [load.last])
