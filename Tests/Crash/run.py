@@ -71,7 +71,6 @@ def main():
         module = importlib.import_module(name)
         count = options.count if options.count is not None else module.FULL if options.full else module.QUICK
         if count == 0:
-            print(f"{name}: not in the sample")
             continue
         is_sample = options.count is None and not options.full
         begin = time.monotonic()
