@@ -358,7 +358,8 @@ struct HostileValueTests {
         try change("DELETE FROM app_blocks")
         let found = try blocks()
         #expect(found.map(\.block) == [0, 1, 2])
-        for damage in ["bytes = -1 WHERE block = 0", "app = -1 WHERE block = 1", "block = 1 << 40 WHERE block = 1",
+        for damage in [
+            "bytes = -1 WHERE block = 0", "app = -1 WHERE block = 1", "block = 1 << 40 WHERE block = 1",
             "block = 1 << 40 WHERE block = 0", "block = -7 WHERE block = 0",
         ] {
             try change("UPDATE app_blocks SET \(damage)")
