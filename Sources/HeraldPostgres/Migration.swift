@@ -18,13 +18,14 @@ enum Migration {
 
     private static let isThere = hasTable("meta")
 
-    /// A check for a table in the snapshot of the transaction. `to_regclass` may not find a new table, or find one that was made after the
-    /// snapshot.
+    /// A check for a table in the snapshot of the transaction, which fails without rights for the schema. `to_regclass` alone may find a
+    /// table that was made after the snapshot.
     static func hasTable(_ name: String) -> Statement {
         Statement(
             """
             SELECT EXISTS (SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
                 WHERE nspname = 'herald' AND relname = '\(name)')
+                AND to_regclass('herald.\(name)') IS NOT NULL
             """)
     }
 
