@@ -12,6 +12,7 @@ extension Help {
         \(entries(ReceiverSettings.flags.map { ($0.usage, $0.help) }))
 
         Directives of a URL. They can be combined: /flaky/3/delay/1 is the same as ?flaky=3&delay=1.
+        A flood of frames (data, priority, window-update) needs HTTP/2, and one of key-update TLS.
 
         \(entries(Directive.all.map { ($0.usage, $0.help) }))
 

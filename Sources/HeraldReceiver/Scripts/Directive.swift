@@ -79,10 +79,7 @@ extension Directive {
             text, script throws(Disallowed) in script.lastStep.cut = try number(text, 0...16_777_216)
         },
         Directive("garbage", nil, "Sends what is not HTTP, and closes.") { $1.lastStep.failure = .garbage },
-        Directive(
-            "flood", "KIND",
-            "Sends without end: \(floods). Frames need HTTP/2, updates of keys need TLS."
-        ) {
+        Directive("flood", "KIND", "Sends without end: \(floods).") {
             text, script throws(Disallowed) in
             guard let flood = ReceiverFlood(rawValue: text) else { throw Disallowed(allowed: floods) }
             script.lastStep.failure = .flood(flood)
