@@ -13,7 +13,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
     /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears it one and a half
-    /// times for each request: with 16 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
+    /// times for each request, which takes longer when the memory of all connections no longer fits into the processor's cache.
     package var maxHeadBytes = 8_192
     /// In total. A client, which is an IPv4 address or an IPv6 /64, may have twice as many as there are free places
     /// (`AddressShares`); a further one replaces one of its own (`ServerLoop+Room.swift`). When all places are taken,
