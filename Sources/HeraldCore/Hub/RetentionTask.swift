@@ -142,10 +142,13 @@ final class RetentionTask: EventDelegate {
     /// The oldest events go, whichever app they belong to: an app that stores much shortens the time for which the events of the
     /// others are kept.
     private func reportLargest() {
-        guard health.mayReportCrowded(at: clock.monotonic()) else { return }
-        let total = committed.usage.total.bytes
-        guard let (key, bytes) = committed.usage.largest, bytes < total, let app = committed.apps[key] else { return }
-        health.crowded(app, bytes: bytes, total: total, at: clock.monotonic())
+        health.crowded(at: clock.monotonic()) {
+            let total = committed.usage.total.bytes
+            guard let (key, bytes) = committed.usage.largest, bytes < total, let app = committed.apps[key] else {
+                return nil
+            }
+            return (app, bytes, total)
+        }
     }
 
     // MARK: Pull delegates

@@ -119,18 +119,14 @@ package final class StorageHealth: Sendable {
         if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
     }
 
-    /// Whether `crowded` would be reported. Monotonic nanoseconds.
-    func mayReportCrowded(at now: Int64) -> Bool { state.withLock { now >= $0.nextCrowded } }
-
-    /// Call it when the size of the log removes events before their age. Parameters as of `Change.crowded`, and:
-    /// - Parameter now: monotonic nanoseconds.
-    func crowded(_ app: App, bytes: Int64, total: Int64, at now: Int64) {
-        let isDue = state.withLock { state in
-            guard now >= state.nextCrowded else { return false }
-            state.nextCrowded = now + Self.crowdedInterval
-            return true
-        }
-        if isDue { observers.invokeDelegates { $0.storageChanged(.crowded(app, bytes: bytes, total: total)) } }
+    /// Call it when the size of the log removes events before their age. One thread at a time.
+    /// - Parameters:
+    ///   - now: monotonic nanoseconds.
+    ///   - largest: called when a report is due; returns the values of `Change.crowded`, or `nil` for no report.
+    func crowded(at now: Int64, _ largest: () -> (app: App, bytes: Int64, total: Int64)?) {
+        guard state.withLock({ now >= $0.nextCrowded }), let (app, bytes, total) = largest() else { return }
+        state.withLock { $0.nextCrowded = now + Self.crowdedInterval }
+        observers.invokeDelegates { $0.storageChanged(.crowded(app, bytes: bytes, total: total)) }
     }
 
     // MARK: The writer's thread

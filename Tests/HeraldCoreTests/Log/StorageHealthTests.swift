@@ -110,7 +110,7 @@ struct StorageHealthTests {
     func crowded() {
         commit(1)
         for hour: Int64 in [0, 1, 23, 24, 47] {
-            health.crowded(.default, bytes: hour, total: 99, at: hour * 3_600_000_000_000)
+            health.crowded(at: hour * 3_600_000_000_000) { (.default, bytes: hour, total: 99) }
         }
         #expect(works)
         #expect(book.all == ["default 0 of 99", "default 24 of 99"])
