@@ -107,12 +107,12 @@ enum ChangeList {
 
     /// - Parameter rows: of `requests(reading:)`.
     static func changed(
-        _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer
+        _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer, _ damaged: DamagedRows
     ) throws(StoreError) -> (rows: ChangedRows, ends: StoreEnds) {
         let ends = try StoreEnds(rows[1].first)
         var found = ChangedRows()
         found.delegates = try rows[2].map { row throws(StoreError) in
-            try WebhookDelegate(row, sealer, isForgiving: true)
+            try WebhookDelegate(row, sealer, damaged)
         }
         found.keys = try rows[3].values()
         found.sessions = try rows[4].values()

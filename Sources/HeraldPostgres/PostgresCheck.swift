@@ -11,6 +11,10 @@ package struct PostgresCheck: Sendable {
     package let clockOffset: ClosedRange<Int64>
     /// `nil` if a start changes the schema first: it is of an earlier version.
     package let keys: [APIKey]?
+    /// The delegates that a start disables, because stored values of them can't be read.
+    package let disabled: [WebhookDelegate]
+    /// The rows that a start leaves out or replaces, including those of `disabled`.
+    package let damagedRows: [DamagedRows.Finding]
 
     /// - Parameter url: `postgres://user@host1,host2/database?…`, as libpq takes it.
     /// - Throws: the error of a start.
@@ -29,14 +33,19 @@ package struct PostgresCheck: Sendable {
         let received = max(sent, clock.wall())
         guard let time = row?.integer(0) else { throw .unavailable(reason: "the database returned no time") }
         clockOffset = (time - received)...(time - sent)
-        keys = try writer.inSnapshot { () throws(StoreError) in try Self.keys(writer) }
+        let damaged = DamagedRows()
+        let recovery = try writer.inSnapshot { () throws(StoreError) in try Self.recovery(writer, damaged) }
+        keys = recovery?.keys
+        disabled = recovery?.delegates.filter(\.state.isUnreadable) ?? []
+        damagedRows = damaged.findings
     }
 
     /// The most waiting deliveries of one delegate that are read.
     private static let maxRows = 1_000
 
     /// Reads all that a start would read. In one snapshot, a server that starts at the same time changes nothing in it.
-    private static func keys(_ writer: Writer) throws(StoreError) -> [APIKey]? {
+    /// - Returns: `nil` if a start changes the schema first.
+    private static func recovery(_ writer: Writer, _ damaged: DamagedRows) throws(StoreError) -> Recovery? {
         let found = try Migration.version(writer, Schema.migrations)
         if found == nil, let row = try writer.run(Request(mayCreate)).first, !row.flag(0) {
             let (name, role) = (row.text(1), row.text(2))
@@ -44,15 +53,15 @@ package struct PostgresCheck: Sendable {
                 path: writer.database.label,
                 reason: "its role may not make the schema herald: GRANT CREATE ON DATABASE \"\(name)\" TO \"\(role)\"")
         }
-        guard let version = found, version > 0 else { return [] }
+        guard let version = found, version > 0 else { return Recovery() }
         let (secret, isSealed) = try Sealing.check(writer)
         guard version >= Schema.version() else { return nil }
         let sealer = isSealed ? writer.sealer : ColumnSealer.none
         if let secret { _ = try Sealing.secret(secret, sealer) }
         let rows = try writer.run(Writer.requests, seconds: Database.readSeconds)
         let lanes = try writer.run(Writer.requestsOfLanes(maxRows: maxRows), seconds: Database.readSeconds)
-        _ = try Writer.lanes(from: lanes)
-        return try Writer.recovery(from: rows, sealer).recovery.keys
+        _ = try Writer.lanes(from: lanes, damaged)
+        return try Writer.recovery(from: rows, sealer, damaged).recovery
     }
 
     private static let time = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")

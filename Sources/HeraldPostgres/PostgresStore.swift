@@ -16,6 +16,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     private let heads: AttemptHeads
     private let durable = DurableEnds()
     package let damagedEvents = DamagedEvents()
+    package let damagedRows = DamagedRows()
     private let writer: Writer
     private let listener: Listener
     private let clock: DatabaseClock
@@ -72,13 +73,17 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package var newestPrimary: Primary? { database.primary.newest }
 
     package func recover() throws(StoreError) -> Recovery {
-        try openWriter().recovery()
+        let recovery = try openWriter().recovery(damagedRows)
+        damagedRows.report()
+        return recovery
     }
 
     package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
         writer.takesShards()
-        return try writer.lanes(maxRows: maxRows).of(shards)
+        let lanes = try writer.lanes(maxRows: maxRows, damagedRows).of(shards)
+        damagedRows.report()
+        return lanes
     }
 
     @discardableResult
@@ -109,7 +114,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        Reader(database, heads, writer.rounds, columnSealer, damagedEvents, durable)
+        Reader(database, heads, writer.rounds, columnSealer, damagedEvents, damagedRows, durable)
     }
 
     package var isShared: Bool { true }

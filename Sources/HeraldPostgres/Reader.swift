@@ -12,6 +12,7 @@ final class Reader: StoreReader, SharedReader {
     private let rounds: AttemptRounds
     private let sealer: ColumnSealer
     private let reading: EventReading
+    private let damagedRows: DamagedRows
     /// Events after this are committed, but could still be lost: they are not visible yet.
     private let durable: DurableEnds
     private var session: PostgresSession?
@@ -20,13 +21,14 @@ final class Reader: StoreReader, SharedReader {
 
     init(
         _ database: Database, _ heads: AttemptHeads, _ rounds: AttemptRounds, _ sealer: ColumnSealer,
-        _ damaged: DamagedEvents, _ durable: DurableEnds
+        _ damaged: DamagedEvents, _ damagedRows: DamagedRows, _ durable: DurableEnds
     ) {
         self.database = database
         self.heads = heads
         self.rounds = rounds
         self.sealer = sealer
         reading = EventReading(.combined, damaged)
+        self.damagedRows = damagedRows
         self.durable = durable
     }
 
@@ -111,7 +113,9 @@ extension Reader {
     }
 
     func rows(of changes: Set<Change>) throws(StoreError) -> ChangedRows {
-        let found = try ChangeList.changed(changes, try run(ChangeList.requests(reading: changes)), sealer)
+        let read = try run(ChangeList.requests(reading: changes))
+        let found = try ChangeList.changed(changes, read, sealer, damagedRows)
+        damagedRows.report()
         // They may be newer than the changes.
         try settle(found.ends)
         return found.rows

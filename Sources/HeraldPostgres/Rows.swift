@@ -29,10 +29,14 @@ final class Rows {
         return values
     }
 
-    /// The rows that can be read.
-    func readable<Value>(_ make: (Row) throws(StoreError) -> Value) throws(StoreError) -> [Value] {
+    /// The rows that can be read. The others are recorded.
+    /// - Parameter key: the columns that name a row.
+    func readable<Value>(
+        in table: String, key: ClosedRange<Int32> = 0...0, _ damaged: DamagedRows,
+        _ make: (Row) throws(StoreError) -> Value
+    ) throws(StoreError) -> [Value] {
         try map { row throws(StoreError) in
-            try unlessUnreadable { () throws(StoreError) in try make(row) }
+            try row.unlessUnreadable(in: table, key: key, damaged, make)
         }.compactMap { $0 }
     }
 

@@ -4,11 +4,12 @@ import HeraldStore
 /// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with
 /// the length of the log.
 extension Writer {
-    func recovery() throws(StoreError) -> Recovery {
+    /// - Parameter damaged: records the rows that are left out or replaced.
+    func recovery(_ damaged: DamagedRows) throws(StoreError) -> Recovery {
         try connect()
         let rows = try snapshot(Self.requests)
         try settle(try StoreEnds(rows[0].first))
-        let found = try Self.recovery(from: rows, sealer)
+        let found = try Self.recovery(from: rows, sealer, damaged)
         var recovery = found.recovery
         recovery.blocks += try count(found.blocks, head: recovery.head)
         recovery.secret = try Sealing.secret(self)
@@ -18,28 +19,28 @@ extension Writer {
     /// - Parameter rows: of `requests`.
     /// - Returns: the recovery without the secret and without the blocks that are to be counted.
     static func recovery(
-        from rows: [Rows], _ sealer: ColumnSealer
+        from rows: [Rows], _ sealer: ColumnSealer, _ damaged: DamagedRows
     ) throws(StoreError) -> (recovery: Recovery, blocks: RecoveredBlocks) {
         let ends = try StoreEnds(rows[0].first)
         var recovery = Recovery()
         (recovery.head, recovery.lastChange) = (ends.event, ends.change)
         recovery.first = try rows[1].first?.natural(0, "position") ?? 1
         recovery.delegates = try rows[2].map { row throws(StoreError) in
-            try WebhookDelegate(row, sealer, isForgiving: true)
+            try WebhookDelegate(row, sealer, damaged)
         }
         recovery.nextDelegateKey = try rows[3].natural("delegate") + 1
         recovery.appStates = try rows[4].map { AppStateVersion($0) }
-        recovery.eventTypes = try rows[5].map { EventTypeSummary($0) }
+        recovery.eventTypes = try rows[5].map { EventTypeSummary($0, damaged) }
         recovery.keys = try rows[6].map { row throws(StoreError) in try APIKey(row) }
-        recovery.sessions = try rows[7].readable { row throws(StoreError) in try Session(row) }
+        recovery.sessions = try rows[7].readable(in: "passes", damaged) { row throws(StoreError) in try Session(row) }
         recovery.apps = try rows[8].map { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(rawValue: max(AppKey.default.rawValue, try rows[9].natural("app")) + 1)
         recovery.lastMark = try rows[10].first.map { row throws(StoreError) in try LogMark(row) }
         let blocks = RecoveredBlocks(
-            try rows[11].map { row throws(StoreError) in try RecoveredBlocks.row(row) }, first: recovery.first,
-            head: recovery.head)
+            try rows[11].map { row throws(StoreError) in try RecoveredBlocks.row(row, damaged) },
+            first: recovery.first, head: recovery.head, damaged)
         recovery.blocks = blocks.counted
-        recovery.pending = try rows[12].map { PendingCount($0) }
+        recovery.pending = try rows[12].map { PendingCount($0, damaged) }
         return (recovery, blocks)
     }
 
@@ -103,9 +104,10 @@ extension Writer {
 
     // MARK: Lanes
 
-    func lanes(maxRows: Int) throws(StoreError) -> LaneRecovery {
+    /// - Parameter damaged: records the rows that are left out or replaced.
+    func lanes(maxRows: Int, _ damaged: DamagedRows) throws(StoreError) -> LaneRecovery {
         try connect()
-        return try Self.lanes(from: try snapshot(Self.requestsOfLanes(maxRows: maxRows)))
+        return try Self.lanes(from: try snapshot(Self.requestsOfLanes(maxRows: maxRows)), damaged)
     }
 
     static func requestsOfLanes(maxRows: Int) -> [Request] {
@@ -114,7 +116,7 @@ extension Writer {
     }
 
     /// - Parameter rows: of `requestsOfLanes`.
-    static func lanes(from rows: [Rows]) throws(StoreError) -> LaneRecovery {
+    static func lanes(from rows: [Rows], _ damaged: DamagedRows) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
         let head = try StoreEnds(rows[7].first).event
         for (shard, settled) in try rows[0].map({ row throws(StoreError) in
@@ -123,20 +125,26 @@ extension Writer {
         where (0..<Int64(Shards.count)).contains(shard) {
             recovery.settled.set(Shards(of: shard), to: settled)
         }
-        recovery.lanes = try rows[1].map { LanePosition.recovered($0, head: head) }.compactMap { $0 }
+        recovery.lanes = try rows[1].map { LanePosition.recovered($0, head: head, damaged) }.compactMap { $0 }
         for decided in rows[2...4] {
-            recovery.decided += try decided.readable { row throws(StoreError) in try DeliveryKey(row) }
+            recovery.decided += try decided.readable(in: "attempts or waiting", key: 0...1, damaged) {
+                row throws(StoreError) in try DeliveryKey(row)
+            }
         }
-        recovery.replays = try rows[5].readable { row throws(StoreError) in try Replay(row) }
-        recovery.unannounced = try numbers(rows[6])
-        recovery.waiting = try rows[8].readable { row throws(StoreError) in try WaitingDelivery(row) }
-        recovery.crowded = try numbers(rows[9]).mapValues(LaneBacklog.init)
+        recovery.replays = try rows[5].readable(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
+        recovery.unannounced = try numbers(rows[6], in: "unannounced", damaged)
+        recovery.waiting = try rows[8].readable(in: "waiting", key: 0...1, damaged) { row throws(StoreError) in
+            try WaitingDelivery.recovered(row, damaged)
+        }
+        recovery.crowded = try numbers(rows[9], in: "waiting", damaged).mapValues(LaneBacklog.init)
         return recovery
     }
 
     /// A number for each delegate.
-    private static func numbers(_ rows: Rows) throws(StoreError) -> [DelegateKey: Int] {
-        let numbers = try rows.readable { row throws(StoreError) in
+    private static func numbers(
+        _ rows: Rows, in table: String, _ damaged: DamagedRows
+    ) throws(StoreError) -> [DelegateKey: Int] {
+        let numbers = try rows.readable(in: table, damaged) { row throws(StoreError) in
             (try row.natural(0, "delegate"), Int(row.figure(1)))
         }
         return Dictionary(numbers) { $1 }

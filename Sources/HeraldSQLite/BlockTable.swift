@@ -52,13 +52,13 @@ struct BlockTable {
     /// The blocks of the whole log, from its first event to the last one. Counts and stores full blocks that are
     /// missing. A connection that only reads stores none.
     static func all(
-        _ connection: Connection, first: LogPosition, head: LogPosition
+        _ connection: Connection, first: LogPosition, head: LogPosition, _ damaged: DamagedRows
     ) throws(StoreError) -> [AppBlock] {
         let table = try BlockTable(connection)
         let rows = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
-            row throws(StoreError) in try RecoveredBlocks.row(row)
+            row throws(StoreError) in try RecoveredBlocks.row(row, damaged)
         }
-        let stored = RecoveredBlocks(rows, first: first, head: head)
+        let stored = RecoveredBlocks(rows, first: first, head: head, damaged)
         if stored.areDamaged, connection.access == .readWrite { try connection.execute("DELETE FROM app_blocks") }
         var blocks = stored.counted
         for block in stored.missing {

@@ -5,14 +5,15 @@ import HeraldStore
 extension SQLiteStore {
     /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with
     /// the length of the log. A connection that only reads changes nothing.
+    /// - Parameter damaged: records the rows that are left out or replaced.
     static func recovery(
-        _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
+        _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition, _ damaged: DamagedRows
     ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = head > 0 ? try connection.natural("SELECT min(sequence) FROM events", "position") : 1
         let lastDelegate = try connection.natural("SELECT max(key) FROM delegates", "delegate")
-        recovery.delegates = try delegates(connection, columnSealer, through: lastDelegate)
+        recovery.delegates = try delegates(connection, columnSealer, through: lastDelegate, damaged)
         recovery.nextDelegateKey = lastDelegate + 1
         recovery.appStates = try Statement(
             connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
@@ -20,21 +21,21 @@ extension SQLiteStore {
         let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
         recovery.eventTypes = try Statement(
             connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
-        ).rows { EventTypeSummary($0) }
+        ).rows { EventTypeSummary($0, damaged) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
         recovery.sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")
-            .readableRows { row throws(StoreError) in try Session(row) }
+            .readableRows(in: "passes", damaged) { row throws(StoreError) in try Session(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows()
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.natural("SELECT max(key) FROM apps", "app")) + 1)
-        recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)
+        recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head, damaged)
         if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
         recovery.pending = try Statement(
             connection, "SELECT \(PendingCount.columns) FROM pending_counts WHERE events > 0 ORDER BY app"
-        ).rows { PendingCount($0) }
+        ).rows { PendingCount($0, damaged) }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row()
@@ -43,26 +44,27 @@ extension SQLiteStore {
 
     /// To read the delegates is most of a start, so a second connection reads the later half at the same time.
     private static func delegates(
-        _ connection: Connection, _ columnSealer: ColumnSealer, through last: DelegateKey
+        _ connection: Connection, _ columnSealer: ColumnSealer, through last: DelegateKey, _ damaged: DamagedRows
     ) throws(StoreError) -> [WebhookDelegate] {
         // A thread and a connection take longer than few delegates.
-        guard last > 1_000 else { return try delegates(connection, columnSealer, .min...last) }
+        guard last > 1_000 else { return try delegates(connection, columnSealer, .min...last, damaged) }
         let middle = last / 2
         let path = connection.path
         let access = connection.access == .immutable ? Connection.Access.immutable : .readOnly
         let halves = Thread.together(name: "recover") {
             Result { () throws(StoreError) in
-                try delegates(Connection(path: path, access), columnSealer, middle + 1...last)
+                try delegates(Connection(path: path, access), columnSealer, middle + 1...last, damaged)
             }
         } _: {
-            Result { () throws(StoreError) in try delegates(connection, columnSealer, .min...middle) }
+            Result { () throws(StoreError) in try delegates(connection, columnSealer, .min...middle, damaged) }
         }
         return try halves.own.get() + halves.other.get()
     }
 
     /// The delegates with these keys, in their order.
     private static func delegates(
-        _ connection: Connection, _ columnSealer: ColumnSealer, _ keys: ClosedRange<DelegateKey>
+        _ connection: Connection, _ columnSealer: ColumnSealer, _ keys: ClosedRange<DelegateKey>,
+        _ damaged: DamagedRows
     ) throws(StoreError) -> [WebhookDelegate] {
         let rows = try Statement(
             connection,
@@ -70,33 +72,37 @@ extension SQLiteStore {
             SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL AND key BETWEEN ?1 AND ?2 ORDER BY key
             """)
         return try rows.bound(keys.lowerBound, keys.upperBound).rows { row throws(StoreError) in
-            try WebhookDelegate(row, columnSealer, isForgiving: true)
+            try WebhookDelegate(row, columnSealer, damaged)
         }
     }
 
     /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.
-    /// - Parameter head: the end of the log. No lane is ahead of it.
+    /// - Parameters:
+    ///   - head: the end of the log. No lane is ahead of it.
+    ///   - damaged: records the rows that are left out or replaced.
     static func lanes(
-        _ connection: Connection, head: LogPosition, maxRows: Int
+        _ connection: Connection, head: LogPosition, maxRows: Int, _ damaged: DamagedRows
     ) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
         let settled = try connection.natural("SELECT settled FROM progress", "position")
         guard settled <= head else { throw .unreadable("position", "\(settled), behind the last event, \(head)") }
         recovery.settled = SettledPositions(settled)
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
-            .rows { LanePosition.recovered($0, head: head) }.compactMap { $0 }
+            .rows { LanePosition.recovered($0, head: head, damaged) }.compactMap { $0 }
         recovery.waiting = try Statement(connection, WaitingDelivery.recovered).bound(maxRows)
-            .readableRows { row throws(StoreError) in try WaitingDelivery(row) }
+            .readableRows(in: "waiting", key: 0...1, damaged) { row throws(StoreError) in
+                try WaitingDelivery.recovered(row, damaged)
+            }
         let crowded = try Statement(connection, WaitingDelivery.crowded).bound(maxRows)
-        for (delegate, count) in try crowded.readableRows({ row throws(StoreError) in
+        for (delegate, count) in try crowded.readableRows(in: "waiting", damaged, { row throws(StoreError) in
             (try row.natural(0, "delegate"), Int(row.figure(1)))
         }) {
             recovery.crowded[delegate] = LaneBacklog(count: count)
         }
-        recovery.decided = try decided(connection, settled, recovery.lanes)
+        recovery.decided = try decided(connection, settled, recovery.lanes, damaged)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
-            .readableRows { row throws(StoreError) in try Replay(row) }
-        recovery.unannounced = try UnannouncedTable.all(connection)
+            .readableRows(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
+        recovery.unannounced = try UnannouncedTable.all(connection, damaged)
         return recovery
     }
 
@@ -104,17 +110,21 @@ extension SQLiteStore {
     /// received what a replay delivered, and a waiting replay has a row. All are at or before the position of their
     /// lane, so without them the lane would only send them again.
     private static func decided(
-        _ connection: Connection, _ settled: LogPosition, _ lanes: [LanePosition]
+        _ connection: Connection, _ settled: LogPosition, _ lanes: [LanePosition], _ damaged: DamagedRows
     ) throws(StoreError) -> [DeliveryKey] {
         var decided = try Statement(connection, decidedAtCommonPosition).bound(settled)
-            .readableRows { row throws(StoreError) in try DeliveryKey(row) }
+            .readableRows(in: decidedTables, key: 0...1, damaged) { row throws(StoreError) in try DeliveryKey(row) }
         let own = try Statement(connection, decidedOfLane)
         for lane in lanes where lane.cursor < lane.position {
             decided += try own.bound(lane.delegate, lane.cursor, lane.position)
-                .readableRows { row throws(StoreError) in try DeliveryKey(row) }
+                .readableRows(in: decidedTables, key: 0...1, damaged) { row throws(StoreError) in
+                    try DeliveryKey(row)
+                }
         }
         return decided
     }
+
+    private static let decidedTables = "attempts or waiting"
 
     /// For lanes at the common position, ?1: everything after it.
     static let decidedAtCommonPosition = """

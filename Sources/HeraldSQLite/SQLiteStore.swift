@@ -29,6 +29,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let files: OpenFiles
     private var logWatch: LogWatch
     package let damagedEvents = DamagedEvents()
+    package let damagedRows = DamagedRows()
     /// `nil` once closed. The lock is released after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
@@ -63,12 +64,16 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last)
+        let recovery = try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last, damagedRows)
+        damagedRows.report()
+        return recovery
     }
 
     package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
-        let lanes = try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows).of(shards)
+        let lanes = try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows, damagedRows)
+            .of(shards)
+        damagedRows.report()
         // The pages of the delegates are not read again.
         try writer.connection.execute("PRAGMA shrink_memory")
         return lanes

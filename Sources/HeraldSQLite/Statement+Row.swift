@@ -2,10 +2,14 @@ import HeraldCore
 import HeraldStore
 
 extension Statement: ResultRow {
-    /// The rows that can be read.
-    func readableRows<Row>(_ make: (Statement) throws(StoreError) -> Row) throws(StoreError) -> [Row] {
+    /// The rows that can be read. The others are recorded.
+    /// - Parameter key: the columns that name a row.
+    func readableRows<Row>(
+        in table: String, key: ClosedRange<Int32> = 0...0, _ damaged: DamagedRows,
+        _ make: (Statement) throws(StoreError) -> Row
+    ) throws(StoreError) -> [Row] {
         try rows { row throws(StoreError) in
-            try unlessUnreadable { () throws(StoreError) in try make(row) }
+            try row.unlessUnreadable(in: table, key: key, damaged, make)
         }.compactMap { $0 }
     }
 }

@@ -15,10 +15,11 @@ struct UnannouncedTable {
         try (count > 0 ? insert.bound(delegate, count) : remove.bound(delegate)).run()
     }
 
-    static func all(_ connection: Connection) throws(StoreError) -> [DelegateKey: Int] {
-        let rows = try Statement(connection, "SELECT delegate, count FROM unannounced").readableRows {
-            row throws(StoreError) in (try row.natural(0, "delegate"), Int(row.figure(1)))
-        }
+    static func all(_ connection: Connection, _ damaged: DamagedRows) throws(StoreError) -> [DelegateKey: Int] {
+        let rows = try Statement(connection, "SELECT delegate, count FROM unannounced")
+            .readableRows(in: "unannounced", damaged) { row throws(StoreError) in
+                (try row.natural(0, "delegate"), Int(row.figure(1)))
+            }
         return Dictionary(rows) { $1 }
     }
 }

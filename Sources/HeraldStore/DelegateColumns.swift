@@ -122,19 +122,21 @@ private struct SettingColumn: Sendable {
 extension WebhookDelegate {
     package static let columns = DelegateColumns.table.list
 
-    /// - Parameter isForgiving: values that can't be read disable the delegate, whose reason names them. All but its key, by which
-    ///   other tables refer to it.
+    /// - Parameter damaged: with it, values that can't be read disable the delegate, whose reason names them, and the row is recorded.
+    ///   All but its key, by which other tables refer to it.
     package convenience init(
-        _ statement: some ResultRow, _ columnSealer: ColumnSealer, isForgiving: Bool = false
+        _ statement: some ResultRow, _ columnSealer: ColumnSealer, _ damaged: DamagedRows? = nil
     ) throws(StoreError) {
         typealias Columns = DelegateColumns
         let row = Columns.table.row(statement, columnSealer)
         var lost: [String] = []
+        var cause = ""
         func read(_ column: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
             do throws(StoreError) {
                 try body()
             } catch {
-                guard isForgiving, case .unreadable = error else { throw error }
+                guard damaged != nil, case .unreadable(let reason) = error else { throw error }
+                if lost.isEmpty { cause = reason }
                 lost.append(column)
             }
         }
@@ -172,6 +174,7 @@ extension WebhookDelegate {
             }
             status = .disabled
             reason = Reason.unreadable(lost.joined(separator: ", "))
+            damaged?.record("\(key), \(id)", in: Columns.table.name, cause)
         }
         let state = State(
             settings: settings, status: status, statusReason: reason, secrets: secrets, expiresAt: expiresAt,

@@ -169,13 +169,21 @@ extension LanePosition: RowConvertible {
 
     /// A lane at the start. One whose row can't be read begins again at its cursor, or at the beginning of the log: it sends events
     /// twice, and loses none.
+    /// - Parameter damaged: records a row that can't be read.
     /// - Returns: `nil` for an impossible delegate.
-    package static func recovered(_ row: some ResultRow, head: LogPosition) -> LanePosition? {
-        guard let delegate = try? row.natural(0, "delegate") else { return nil }
+    package static func recovered(_ row: some ResultRow, head: LogPosition, _ damaged: DamagedRows) -> LanePosition? {
+        guard let delegate = try? row.natural(0, "delegate") else {
+            damaged.record(row.name(0...0), in: "lanes", "it holds an impossible delegate, \(row.integer(0))")
+            return nil
+        }
         let (cursor, position) = (row.integer(1), row.integer(2))
         let log = 0...head
         let start = log.contains(cursor) ? cursor : 0
         let isReadable = log.contains(cursor) && log.contains(position)
+        if !isReadable {
+            let found = log.contains(cursor) ? position : cursor
+            damaged.record(row.name(0...0), in: "lanes", "it holds an impossible position, \(found)")
+        }
         return LanePosition(delegate: delegate, cursor: start, position: isReadable ? position : start)
     }
 }
@@ -274,24 +282,38 @@ package struct RecoveredBlocks {
     ///   - rows: rows of `AppBlock.columns`, in the order of the blocks.
     ///   - first: the first event of the log.
     ///   - head: the last event of the log.
-    package init(_ rows: [(block: Int64, part: AppBlock?)], first: LogPosition, head: LogPosition) {
+    ///   - damaged: records rows of blocks that the log does not have.
+    package init(
+        _ rows: [(block: Int64, part: AppBlock?)], first: LogPosition, head: LogPosition, _ damaged: DamagedRows
+    ) {
         let log = AppBlock.number(of: first)..<max(AppBlock.number(of: first), AppBlock.number(of: head + 1))
-        areDamaged = rows.contains { $0.block < 0 || $0.block > log.upperBound }
+        let foreign = rows.filter { $0.block < 0 || $0.block > log.upperBound }
+        areDamaged = !foreign.isEmpty
         if areDamaged {
+            for row in foreign.compactMap(\.part) {
+                damaged.record(
+                    "\(row.block), \(row.app.rawValue)", in: "app_blocks", "it is of a block that the log does not have")
+            }
             (counted, missing) = ([], Array(log))
             return
         }
-        let damaged = Set(rows.filter { $0.part == nil }.map(\.block))
-        counted = rows.compactMap(\.part).filter { $0.block < log.upperBound && !damaged.contains($0.block) }
+        let lost = Set(rows.filter { $0.part == nil }.map(\.block))
+        counted = rows.compactMap(\.part).filter { $0.block < log.upperBound && !lost.contains($0.block) }
         let next = min(counted.last.map { $0.block + 1 } ?? log.lowerBound, log.upperBound)
         missing =
-            damaged.filter { log.contains($0) && $0 < next }.sorted()
+            lost.filter { log.contains($0) && $0 < next }.sorted()
             + Array(max(next, log.lowerBound)..<log.upperBound)
     }
 
     /// A row of `AppBlock.columns` for `init`.
-    package static func row(_ row: some ResultRow) throws(StoreError) -> (block: Int64, part: AppBlock?) {
-        (row.integer(0), try unlessUnreadable { () throws(StoreError) in try AppBlock(row) })
+    /// - Parameter damaged: records a row that can't be read.
+    package static func row(
+        _ row: some ResultRow, _ damaged: DamagedRows
+    ) throws(StoreError) -> (block: Int64, part: AppBlock?) {
+        let part = try row.unlessUnreadable(in: "app_blocks", key: 0...1, damaged) { row throws(StoreError) in
+            try AppBlock(row)
+        }
+        return (row.integer(0), part)
     }
 }
 
@@ -308,17 +330,6 @@ extension Removal {
 /// A list of columns with the name of their table.
 private func qualified(_ columns: String, by table: String) -> String {
     columns.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
-}
-
-/// Reads a row of one tenant at the start. A row that can't be read does not stop the others.
-/// - Returns: `nil` for such a row.
-package func unlessUnreadable<Value>(_ read: () throws(StoreError) -> Value) throws(StoreError) -> Value? {
-    do throws(StoreError) {
-        return try read()
-    } catch {
-        guard case .unreadable = error else { throw error }
-        return nil
-    }
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.

@@ -380,6 +380,9 @@ public final class Hub: Sendable {
     /// The events that the store has found to be damaged.
     package var damagedEvents: DamagedEvents { store.damagedEvents }
 
+    /// The rows that the store has left out or replaced.
+    package var damagedRows: DamagedRows { store.damagedRows }
+
     /// The recent events after a position; `nil` if they are only in the store. Any thread.
     package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
         switch committed.recentEvents.slice(after: sequence, limit: limit) {

@@ -58,6 +58,9 @@ package protocol EventStore: AnyObject, Sendable {
     /// The events that were found to be damaged. A store returns `Event.damaged` in the place of such an event.
     var damagedEvents: DamagedEvents { get }
 
+    /// The rows of one tenant that could not be read, and were left out or replaced.
+    var damagedRows: DamagedRows { get }
+
     /// Closes the store cleanly. Must be the last call, after the end of all readers. The writer's thread.
     func close()
 }

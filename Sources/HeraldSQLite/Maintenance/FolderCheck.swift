@@ -7,6 +7,10 @@ import HeraldStore
 package struct FolderCheck: Sendable {
     /// `nil` if a start changes the database first: it is of an earlier version.
     package let keys: [APIKey]?
+    /// The delegates that a start disables, because stored values of them can't be read.
+    package let disabled: [WebhookDelegate]
+    /// The rows that a start leaves out or replaces, including those of `disabled`.
+    package let damagedRows: [DamagedRows.Finding]
 
     /// The most waiting deliveries of one delegate that are read.
     private static let maxRows = 1_000
@@ -27,21 +31,27 @@ package struct FolderCheck: Sendable {
             throw .notWritable(path: file, reason: "the file is read-only")
         }
         guard StoreFolder.holdsDatabase(path) else {
-            keys = []
+            (keys, disabled, damagedRows) = ([], [], [])
             return
         }
         // A cleanly closed database that is opened this way gets no files beside it.
         let hasLog = isInUse || (folder.size(folder.log) ?? 0) > 0
         let connection = try Connection(path: folder.database, hasLog ? .readOnly : .immutable)
         var found: [APIKey]?
+        var unreadable: [WebhookDelegate] = []
+        let damaged = DamagedRows()
         try connection.snapshot { () throws(StoreError) in
             let isSealed = try SQLiteStore.check(connection, folder, opens: ColumnSealer(sealer: sealer))
             guard try Schema.version(connection) == Schema.version() else { return }
             let columnSealer = ColumnSealer(sealer: isSealed ? sealer : nil)
             let head = try EventTable.last(connection)
-            found = try SQLiteStore.recovery(connection, columnSealer, head: head).keys
-            _ = try SQLiteStore.lanes(connection, head: head, maxRows: Self.maxRows)
+            let recovery = try SQLiteStore.recovery(connection, columnSealer, head: head, damaged)
+            found = recovery.keys
+            unreadable = recovery.delegates.filter(\.state.isUnreadable)
+            _ = try SQLiteStore.lanes(connection, head: head, maxRows: Self.maxRows, damaged)
         }
         keys = found
+        disabled = unreadable
+        damagedRows = damaged.findings
     }
 }

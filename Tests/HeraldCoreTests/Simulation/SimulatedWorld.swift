@@ -74,6 +74,7 @@ final class RefusingStore: EventStore {
     }
     func health() throws(StoreError) { if isRefusing { throw .full } }
     var damagedEvents: DamagedEvents { memory.damagedEvents }
+    var damagedRows: DamagedRows { memory.damagedRows }
     var isShared: Bool { true }
     func observe(_ notify: @escaping @Sendable () -> Bool) { memory.observe(notify) }
     func close() {}

@@ -16,6 +16,8 @@ package final class MemoryStore: EventStore {
 
     /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
+    /// A test may record rows.
+    package let damagedRows = DamagedRows()
 
     /// The number of searches for scheduled events that are due.
     package var dueSearches: Int { searches.load(ordering: .relaxed) }

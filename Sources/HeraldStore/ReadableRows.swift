@@ -1,0 +1,72 @@
+package import HeraldCore
+
+// Rows of one tenant that can't be read do not stop the others: they are left out or replaced, and recorded.
+
+extension ResultRow {
+    /// Reads a row of one tenant.
+    /// - Parameters:
+    ///   - key: the columns that name the row.
+    ///   - damaged: records the row if it can't be read.
+    /// - Returns: `nil` if it can't be read.
+    package func unlessUnreadable<Value>(
+        in table: String, key: ClosedRange<Int32> = 0...0, _ damaged: DamagedRows,
+        _ read: (Self) throws(StoreError) -> Value
+    ) throws(StoreError) -> Value? {
+        do throws(StoreError) {
+            return try read(self)
+        } catch {
+            guard case .unreadable(let reason) = error else { throw error }
+            damaged.record(name(key), in: table, reason)
+            return nil
+        }
+    }
+
+    /// The values of the key, for reports. Of bytes it has the first eight, in hexadecimal digits.
+    package func name(_ key: ClosedRange<Int32>) -> String {
+        key.map { column -> String in
+            let found = value(column)
+            guard let bytes = found.blob else { return found.shown }
+            return bytes.prefix(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        }.joined(separator: ", ")
+    }
+}
+
+extension WaitingDelivery {
+    /// A delivery at the start, or of another process. A time that can't be read is recorded.
+    /// - Parameter row: a row of `columnsWithSubject`.
+    package static func recovered(
+        _ row: some ResultRow, _ damaged: DamagedRows
+    ) throws(StoreError) -> WaitingDelivery {
+        let delivery = try WaitingDelivery(row)
+        do throws(StoreError) {
+            _ = try row.time(3)
+        } catch {
+            guard case .unreadable(let reason) = error else { throw error }
+            damaged.record(row.name(0...1), in: "waiting", reason)
+        }
+        return delivery
+    }
+}
+
+extension EventTypeSummary {
+    /// Never fails. An unknown check is recorded.
+    /// - Parameter row: a row of `columns`.
+    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
+        self.init(row)
+        if EventTypeRecord.Check(rawValue: row.text(2)) == nil {
+            damaged.record(row.name(0...1), in: "event_types", "it holds an unknown check_mode, \(row.text(2))")
+        }
+    }
+}
+
+extension PendingCount {
+    /// Never fails. A count that is brought into its range is recorded.
+    /// - Parameter row: a row of `columns`.
+    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
+        self.init(row)
+        if events != row.integer(1) || bytes != row.integer(2) {
+            let found = events == row.integer(1) ? row.integer(2) : row.integer(1)
+            damaged.record(row.name(0...0), in: "pending_counts", "it holds an impossible count, \(found)")
+        }
+    }
+}
