@@ -105,7 +105,11 @@ enum ChangeList {
         ]
     }
 
-    /// - Parameter rows: of `requests(reading:)`.
+    /// Rows that can't be read do not stop the others, as at a start. A damaged key or app stops a start; here the key opens nothing
+    /// any more, and the app keeps its settings in memory.
+    /// - Parameters:
+    ///   - rows: of `requests(reading:)`.
+    ///   - damaged: records the rows that are left out or replaced.
     static func changed(
         _ changes: Set<Change>, _ rows: [Rows], _ sealer: ColumnSealer, _ damaged: DamagedRows
     ) throws(StoreError) -> (rows: ChangedRows, ends: StoreEnds) {
@@ -114,15 +118,37 @@ enum ChangeList {
         found.delegates = try rows[2].map { row throws(StoreError) in
             try WebhookDelegate(row, sealer, damaged)
         }
-        found.keys = try rows[3].values()
-        found.sessions = try rows[4].values()
-        found.apps = try rows[5].values()
-        found.eventTypes = try rows[6].values()
-        found.deliveries = try rows[7].values()
-        found.replays = try rows[8].values()
-        found.blocks = try rows[9].values()
+        found.keys = try rows[3].map { row throws(StoreError) -> APIKey in
+            let key = try row.unlessUnreadable(in: "keys", key: 1...1, damaged) { row throws(StoreError) in
+                try APIKey(row)
+            }
+            return key ?? APIKey(unreadable: row)
+        }
+        found.sessions = try rows[4].readable(in: "passes", damaged) { row throws(StoreError) in try Session(row) }
+        var unreadable: Set<Change> = []
+        found.apps = try rows[5].map { row throws(StoreError) -> App? in
+            let app = try row.unlessUnreadable(in: "apps", damaged) { row throws(StoreError) in try App(row) }
+            if app == nil { unreadable.insert(.app(AppKey(rawValue: row.integer(0)))) }
+            return app
+        }.compactMap { $0 }
+        found.eventTypes = try rows[6].map { row throws(StoreError) -> EventTypeRecord in
+            let type = try row.unlessUnreadable(in: "event_types", key: 0...1, damaged) { row throws(StoreError) in
+                try EventTypeRecord(row)
+            }
+            return type ?? EventTypeRecord(unreadable: row)
+        }
+        found.deliveries = try rows[7].readable(in: "waiting", key: 0...1, damaged) { row throws(StoreError) in
+            try WaitingDelivery.recovered(row, damaged)
+        }
+        found.replays = try rows[8].readable(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
+        found.blocks = try rows[9].map { row throws(StoreError) -> AppBlock? in
+            let (block, part) = try RecoveredBlocks.row(row, damaged)
+            if part == nil { unreadable.insert(.block(block)) }
+            return part
+        }.compactMap { $0 }
+        found.unreadable = unreadable
         if changes.contains(.firstEvent) { found.first = try rows[10].first?.natural(0, "position") ?? ends.event + 1 }
-        found.pending = try rows[11].map { PendingCount($0) }
+        found.pending = try rows[11].map { PendingCount($0, damaged) }
         return (found, ends)
     }
 }

@@ -80,6 +80,15 @@ extension APIKey: RowConvertible {
             lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond),
             delegate: try row(Columns.delegate))
     }
+
+    /// Replaces a key whose row can't be read, while the process runs. It opens nothing. Without it, a server whose last key was
+    /// damaged would admit requests without a key.
+    /// - Parameter row: a row of `columns`.
+    package init(unreadable row: some ResultRow) {
+        self.init(
+            app: (try? row.app(0)) ?? AppKey(rawValue: 0), id: row.text(1), name: "", scopes: [], digest: [],
+            createdAt: 0, expiresAt: 0)
+    }
 }
 
 package enum SessionColumns {

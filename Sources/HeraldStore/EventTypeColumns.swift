@@ -32,6 +32,15 @@ extension EventTypeRecord: RowConvertible {
             assertsFormats: try row(Columns.assertsFormats), createdAt: try row(Columns.createdAt),
             updatedAt: try row(Columns.updatedAt), version: try row(Columns.version))
     }
+
+    /// Replaces a description that can't be read, as `EventTypeSummary` does at a start: events that need the schema are refused.
+    /// - Parameter row: a row of `columns`.
+    package init(unreadable row: some ResultRow) {
+        self.init(
+            app: AppKey(rawValue: row.integer(0)), type: row.text(1), description: "", example: nil,
+            schema: row.isNull(4) ? nil : row.bytes(4), check: .enforce, createdAt: row.figure(7),
+            updatedAt: row.figure(8), version: row.figure(9))
+    }
 }
 
 extension EventTypeSummary: RowConvertible {

@@ -292,7 +292,7 @@ package struct RecoveredBlocks {
         if areDamaged {
             for row in foreign.compactMap(\.part) {
                 damaged.record(
-                    "\(row.block), \(row.app.rawValue)", in: "app_blocks", "it is of a block that the log does not have")
+                    "\(row.block), \(row.app.rawValue)", in: "app_blocks", "the log does not have its block")
             }
             (counted, missing) = ([], Array(log))
             return

@@ -69,6 +69,9 @@ package struct ChangedRows: Sendable {
     package var pending: [PendingCount] = []
     /// The first remaining event, if that was requested.
     package var first: LogPosition?
+    /// The apps and blocks whose rows can't be read. Memory keeps the values that it has: without a row an app would be removed, and a
+    /// block would be empty.
+    package var unreadable: Set<Change> = []
     package init() {}
 }
 

@@ -42,7 +42,7 @@ extension LogWriter {
         let deliveries = Dictionary(rows.deliveries.map { (DeliveryKey(delegate: $0.delegate, event: $0.event), $0) }) {
             $1
         }
-        return changes.compactMap { change in
+        return changes.filter { !rows.unreadable.contains($0) }.compactMap { change in
             switch change {
             case .delegate(let key):
                 delegates[key].map { .set($0.repaired) } ?? committed.registry.delegate(key: key).map { .remove([$0]) }
