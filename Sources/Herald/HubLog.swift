@@ -19,6 +19,14 @@ final class HubLog: StopObserver, StorageObserver {
         hub.damagedEvents.observe { position in
             write(LogEntry(.error, "event damaged: it is not served or sent any more", ["position": String(position)]))
         }
+        hub.damagedRows.observe { found in
+            write(
+                LogEntry(
+                    .error, "rows that cannot be read are left out or replaced",
+                    [
+                        "table": found.table, "rows": String(found.count), "first": found.row, "reason": found.reason,
+                    ]))
+        }
     }
 
     func storageChanged(_ change: StorageHealth.Change) {

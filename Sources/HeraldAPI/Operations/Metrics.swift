@@ -39,6 +39,9 @@ struct Metrics: Sendable {
         page.counter(
             "herald_events_damaged_total", "Events whose bytes in the database are not those that were stored.",
             .init(value: hub.damagedEvents.count))
+        page.gauge(
+            "herald_damaged_rows", "Rows of the database that cannot be read, and were left out or replaced.",
+            .init(value: hub.damagedRows.count))
         writeCommits(&page)
         writeStorage(&page)
         writeQueues(&page)

@@ -131,6 +131,14 @@ struct Server {
                     ["position": String(position), "then": "stop the server and run `herald check`"]
                 }
             }
+            hub.damagedRows.observe { found in
+                log.write(.error, "rows that cannot be read are left out or replaced") {
+                    [
+                        "table": found.table, "rows": String(found.count), "first": found.row, "reason": found.reason,
+                        "to_do": "run `herald doctor`: it names the delegates to set again, and the tables",
+                    ]
+                }
+            }
             hub.committed.refused.observe { event in
                 log.write(.warning, "committed event refused: GET /v1/events?state=refused has it") {
                     ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]

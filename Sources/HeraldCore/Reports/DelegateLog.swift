@@ -19,9 +19,12 @@ package final class DelegateLog: EventDelegate, RegistryDelegate {
         self.write = write
     }
 
+    /// The maximum number of delegates that `started` names. The line about rows that can't be read has their number.
+    private static let maxNamed = 100
+
     /// Reports the delegates that are disabled, because stored values of them can't be read. Called once, after the start.
     package func started(_ registry: Registry) {
-        for delegate in registry.all where delegate.state.isUnreadable {
+        for delegate in registry.all.lazy.filter(\.state.isUnreadable).prefix(Self.maxNamed) {
             write(.error, "delegate disabled: stored values of it cannot be read") {
                 [
                     "delegate": delegate.id, "url": delegate.settings.shownURL,
