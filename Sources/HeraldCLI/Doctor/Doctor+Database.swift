@@ -10,8 +10,10 @@ extension Doctor {
 
     mutating func checkDatabase(in folder: String) {
         do throws(StoreError) {
-            keys = try FolderCheck(folder: folder, sealer: sealer).keys
+            let found = try FolderCheck(folder: folder, sealer: sealer)
+            keys = found.keys
             ok("database", "a server can start with \(folder)")
+            addDamage(found.disabled, found.damagedRows)
         } catch {
             add(error)
         }
@@ -22,11 +24,40 @@ extension Doctor {
             let found = try PostgresCheck(url: url, sealer: sealer)
             keys = found.keys
             ok("database", "a server can start with \(found.label)")
+            addDamage(found.disabled, found.damagedRows)
             let range = found.clockOffset
             let offset = range.contains(0) ? 0 : range.lowerBound > 0 ? range.lowerBound : range.upperBound
             addClock(offset: offset, comparedWith: "the clock of the database")
         } catch {
             add(error)
+        }
+    }
+
+    /// The maximum number of delegates that are named.
+    private static let maxNamed = 100
+
+    /// - Parameters:
+    ///   - disabled: delegates with stored values that can't be read.
+    ///   - rows: all rows that can't be read, with which a server can start.
+    private mutating func addDamage(_ disabled: [WebhookDelegate], _ rows: [DamagedRows.Finding]) {
+        for delegate in disabled.prefix(Self.maxNamed) {
+            let reason = delegate.state.statusReason ?? "stored values of it can't be read"
+            warn(
+                "delegates", "\(delegate.id) is disabled at a start: \(reason)",
+                "start the server, rotate the secret of the delegate or PATCH its settings, then POST "
+                    + "/v1/delegates/\(delegate.id)/resume; or restore a backup")
+        }
+        if disabled.count > Self.maxNamed {
+            warn(
+                "delegates", "\(disabled.count - Self.maxNamed) more are disabled at a start for this reason",
+                "restore a backup, or set them again")
+        }
+        for found in rows where found.table != "delegates" {
+            warn(
+                "rows",
+                "a start leaves out or replaces rows of \(found.table) that can't be read: \(found.count); "
+                    + "the first is \(found.row): \(found.reason)",
+                settings.store == nil ? "herald check \(settings.data)" : "restore a backup of the database")
         }
     }
 
