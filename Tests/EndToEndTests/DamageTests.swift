@@ -139,6 +139,42 @@ struct DamageTests {
         #expect(next.log("the storage has failed, and requests that write are refused with 503").isEmpty)
     }
 
+    @Test("herald doctor lists the delegates that a start disables, and a start says how many rows it replaces")
+    func disabledDelegates() async throws {
+        let herald = try await HeraldProcess.start()
+        let ids = [
+            try await herald.register("http://127.0.0.1:9/1").id, try await herald.register("http://127.0.0.1:9/2").id,
+        ]
+        #expect(try await herald.get("/metrics").text.contains("\nherald_damaged_rows 0\n"))
+        #expect(try await herald.stop() == .exited(0))
+        let data = herald.folder.path + "/data"
+        let code = """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1])
+            db.execute("UPDATE delegates SET expires_at = -1")
+            db.commit()
+            db.close()
+            """
+        let (end, text) = try await ChildProcess.run("python3", ["-c", code, data + "/herald.db"])
+        #expect(end == .exited(0), "\(text)")
+
+        let found = try await Findings(["--listen", "127.0.0.1:0", "--data", data])
+        #expect(found.state(of: "database") == "ok" && found.state(of: "delegates") == "warning")
+        let listed = found.checks.filter { $0["check"]?.string == "delegates" }.map { $0["text"]?.string ?? "" }
+        #expect(listed.count == 2)
+        for (line, id) in zip(listed, ids) {
+            #expect(line.hasPrefix("\(id) is disabled at a start: ") && line.hasSuffix(": expires_at"), "\(line)")
+        }
+
+        let next = try await herald.restart()
+        let lines = next.log("rows that cannot be read are left out or replaced")
+        #expect(lines.map { $0["table"]?.string } == ["delegates"] && lines.first?["rows"]?.string == "2")
+        #expect(lines.first?["first"]?.string?.hasSuffix(ids[0]) == true)
+        #expect(lines.first?["reason"]?.string?.contains("impossible expires_at, -1") == true)
+        #expect(next.log("delegate disabled: stored values of it cannot be read").count == 2)
+        #expect(try await next.get("/metrics").text.contains("\nherald_damaged_rows 2\n"))
+    }
+
     /// Changes a byte of the first occurrence of a text in the database of a server that has stopped.
     private func damage(_ herald: HeraldProcess, _ text: String, at offset: Int) throws {
         let database = herald.folder.path + "/data/herald.db"

@@ -82,6 +82,31 @@ final class SharingTests {
         for server in servers { #expect(try await server.stop() == .exited(0)) }
     }
 
+    @Test("a key that reaches the database damaged opens nothing at the other nodes, and they read all other changes")
+    func damagedKey() async throws {
+        let postgres = try PostgresServer.shared()
+        let (a, b) = (try await start(), try await start())
+        try postgres.sql(
+            """
+            CREATE FUNCTION public.spoil() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN NEW.scopes := ''x''; RETURN NEW; END'
+            """, url)
+        try postgres.sql(
+            "CREATE TRIGGER spoil BEFORE INSERT ON herald.keys FOR EACH ROW EXECUTE FUNCTION public.spoil()", url)
+        let bad = try await a.makeKey("publish")
+        try postgres.sql("DROP TRIGGER spoil ON herald.keys", url)
+        let good = try await a.makeKey("publish")
+        let event = #"{"type": "a.b"}"#
+        #expect(try await b.post("/v1/events", event, good.headers).status == 202)
+        #expect(try await b.post("/v1/events", event, bad.headers).status == 401)
+        let message = "rows that cannot be read are left out or replaced"
+        try await eventually("the log names the key") { !b.log(message).isEmpty }
+        let line = try #require(b.log(message).first)
+        #expect(line["table"]?.string == "keys" && line["first"]?.string == bad.id)
+        #expect(try await b.get("/metrics").text.contains("\nherald_damaged_rows 1\n"))
+        for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
+    }
+
     @Test("each node lists the pending deliveries to the delegates of all nodes")
     func pending() async throws {
         let servers = [try await start(), try await start()]

@@ -117,8 +117,63 @@ struct HostileDatabaseTests {
         #expect(delegates.allSatisfy { $0.state.isUnreadable == change.hasPrefix("delegates") })
         let lanes = try store.recover(.all).lanes
         #expect(lanes.map(\.cursor) == [change.hasPrefix("lanes SET cursor") ? 0 : 2])
-        _ = try PostgresCheck(url: database.url)
+        let table = String(change.prefix { $0 != " " })
+        #expect(store.damagedRows.findings.map(\.table) == [table])
+        let check = try PostgresCheck(url: database.url)
+        #expect(check.damagedRows == store.damagedRows.findings)
+        #expect(check.disabled.count == (table == "delegates" ? 2 : 0))
     }
+
+    @Test("a changed row that cannot be read does not hold up the other changes, and admits no more than before")
+    func changed() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        try store.transaction { (transaction) throws(StoreError) in
+            for number: Int64 in 2...3 {
+                try transaction.setApp(
+                    App(
+                        key: AppKey(rawValue: number), id: "app_\(number)", settings: App.Settings(name: "\(number)"),
+                        createdAt: 1, updatedAt: 2, version: 1))
+                try transaction.setKey(
+                    APIKey(
+                        id: "key_\(number)", name: "a", scopes: [.admin],
+                        digest: Array(repeating: UInt8(number), count: 32), createdAt: 1))
+                try transaction.setSession(
+                    Session(
+                        digest: Array(repeating: UInt8(number), count: 32), kind: .session, app: .default, key: "key_2",
+                        expiresAt: 4_000_000_000_000))
+                try transaction.setEventType(
+                    EventTypeRecord(
+                        app: .default, type: "a.b\(number)", description: "d", example: nil, schema: Array("{}".utf8),
+                        check: .off, createdAt: 1, updatedAt: 2, version: 1))
+            }
+        }
+        try database.sql("UPDATE herald.apps SET version = -1 WHERE key = 2")
+        try database.sql("UPDATE herald.keys SET scopes = 'x' WHERE id = 'key_2'")
+        try database.sql("UPDATE herald.passes SET expires_at = 9223372036854775807 WHERE digest = '\\x\(digest(2))'")
+        try database.sql("UPDATE herald.event_types SET check_mode = 'x' WHERE type = 'a.b2'")
+        var changes: Set<Change> = []
+        for number: Int64 in 2...3 {
+            changes.formUnion([
+                .app(AppKey(rawValue: number)), .key("key_\(number)"), .eventType("a.b\(number)", .default),
+                .session(Array(repeating: UInt8(number), count: 32)),
+            ])
+        }
+        let rows = try store.makeReader().rows(of: changes)
+        #expect(rows.apps.map(\.id) == ["app_3"] && rows.unreadable == [.app(AppKey(rawValue: 2))])
+        let keys = rows.keys.sorted { $0.id < $1.id }
+        #expect(keys.map(\.id) == ["key_2", "key_3"] && keys.map(\.scopes) == [[], [.admin]])
+        #expect(keys.map { $0.isValid(at: 5) } == [false, true] && keys.first?.digest == [])
+        #expect(rows.sessions.map(\.digest) == [Array(repeating: 3, count: 32)])
+        let types = rows.eventTypes.sorted { $0.type < $1.type }
+        #expect(types.map(\.check) == [.enforce, .off] && types.allSatisfy { $0.schema != nil })
+        let found = store.damagedRows.findings
+        #expect(found.map(\.table) == ["keys", "passes", "apps", "event_types"])
+        #expect(found.map(\.row) == ["key_2", "0202020202020202", "2", "1, a.b2"] && store.damagedRows.count == 4)
+    }
+
+    private func digest(_ byte: Int) -> String { String(repeating: "0\(byte)", count: 32) }
 
     @Test(
         "a check refuses what a start refuses, also in delegates and lanes",
