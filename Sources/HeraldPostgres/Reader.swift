@@ -321,10 +321,16 @@ extension Reader {
         for row in try run(Request(Self.progress)).map({ $0 }) {
             switch row.integer(6) {
             case 0: progress.settled.set(Shards(of: row.integer(0)), to: try row.natural(1, "position"))
-            case 1: progress.lanes.append(try LanePosition(row))
-            default: progress.replays.append(try Replay(row))
+            case 1:
+                if let lane = LanePosition.followed(row, damagedRows) { progress.lanes.append(lane) }
+            default:
+                let replay = try row.unlessUnreadable(in: "replays", damagedRows) { row throws(StoreError) in
+                    try Replay(row)
+                }
+                if let replay { progress.replays.append(replay) }
             }
         }
+        damagedRows.report()
         progress.lanes.sort { $0.delegate < $1.delegate }
         progress.replays.sort { $0.id < $1.id }
         return progress

@@ -83,9 +83,12 @@ extension Reader {
         try connection.snapshot { () throws(StoreError) in
             progress.settled = SettledPositions(
                 try deliveries.settled.row { row throws(StoreError) in try row.natural(0, "position") } ?? 0)
-            progress.lanes = try deliveries.lanes.rows()
-            progress.replays = try deliveries.allReplays.rows()
+            progress.lanes = try deliveries.lanes.rows { LanePosition.followed($0, damagedRows) }.compactMap { $0 }
+            progress.replays = try deliveries.allReplays.readableRows(in: "replays", damagedRows) {
+                row throws(StoreError) in try Replay(row)
+            }
         }
+        damagedRows.report()
         return progress
     }
 }

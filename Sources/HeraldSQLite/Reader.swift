@@ -9,19 +9,23 @@ final class Reader: StoreReader {
     let connection: Connection
     let heads: AttemptHeads
     private let reading: EventReading
+    let damagedRows: DamagedRows
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let eventType: Statement
     let shared: PreparedStatements
     let deliveries: DeliveryQueries
     let retention: RetentionQueries
 
-    init(path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents, cache: Int) throws(StoreError) {
+    init(
+        path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ damagedRows: DamagedRows, cache: Int
+    ) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
         try Pragmas.set(Pragmas.reader, cache: cache, on: connection)
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
         reading = EventReading(.hashed, damaged)
+        self.damagedRows = damagedRows
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
         eventsMatching = try prepare(Reader.eventsMatching)

@@ -106,7 +106,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        try Reader(path: folder.database, heads, damagedEvents, cache: caches.reader)
+        try Reader(path: folder.database, heads, damagedEvents, damagedRows, cache: caches.reader)
     }
 
     package func health() throws(StoreError) {

@@ -188,6 +188,14 @@ extension LanePosition: RowConvertible {
     }
 }
 
+extension LanePosition {
+    /// A lane while the process runs, for retention and reports. A position may be ahead of what this process has read of the log.
+    /// One that can't be read is where it begins again at the next start: so its events are kept, and other lanes are read.
+    package static func followed(_ row: some ResultRow, _ damaged: DamagedRows) -> LanePosition? {
+        recovered(row, head: StoredNumber.limit, damaged)
+    }
+}
+
 extension DeliveryKey: RowConvertible {
     package static let columns = "delegate, event"
 

@@ -118,6 +118,8 @@ struct HostileDatabaseTests {
         let lanes = try store.recover(.all).lanes
         #expect(lanes.map(\.cursor) == [change.hasPrefix("lanes SET cursor") ? 0 : 2])
         let table = String(change.prefix { $0 != " " })
+        // Retention and reports read the others, too.
+        #expect(try store.makeReader().progress().lanes.map(\.delegate) == [2])
         #expect(store.damagedRows.findings.map(\.table) == [table])
         let check = try PostgresCheck(url: database.url)
         #expect(check.damagedRows == store.damagedRows.findings)

@@ -353,6 +353,7 @@ struct HostileValueTests {
             _ = try store.recover()
             _ = try store.recover(.all)
         }
+        #expect(try store.makeReader().progress().lanes == [LanePosition(delegate: 3, cursor: 0, position: 0)])
         let found = store.damagedRows.findings
         #expect(found == check.damagedRows && store.damagedRows.count == 4)
         #expect(found.map(\.table) == ["delegates", "passes", "lanes"] && found.map(\.count) == [2, 1, 1])
