@@ -110,9 +110,7 @@ extension JSONObjectWriter {
         } else {
             object("portal") {
                 $0.members(of: app.settings.portal)
-                $0.array("frame_origins") { list in
-                    for origin in app.settings.portal.frameOrigins { list.element(origin) }
-                }
+                $0.member("frame_origins", app.settings.portal.frameOrigins)
             }
         }
         member("stored_bytes", stored.bytes + pending.bytes)

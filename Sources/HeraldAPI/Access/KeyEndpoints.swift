@@ -113,9 +113,7 @@ extension JSONObjectWriter {
         member("id", key.id)
         member("app", apps[key.app]?.id)
         member("name", key.name)
-        array("scopes") { list in
-            for scope in key.scopes { list.element(scope.rawValue) }
-        }
+        member("scopes", key.scopes.map(\.rawValue))
         member("requests_per_second", key.requestsPerSecond)
         member("delegate", key.delegate)
         member("created_at", .timestamp(key.createdAt))

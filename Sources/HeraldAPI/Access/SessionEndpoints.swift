@@ -57,11 +57,8 @@ struct SessionEndpoints: Sendable {
             } else {
                 answer.member("appearance", JSONNull())
             }
-            answer.array("scopes") { list in
-                for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
-                    list.element(scope.rawValue)
-                }
-            }
+            let scopes = Scope.allCases.filter { principal?.scopes.allow($0) == true }
+            answer.member("scopes", scopes.map(\.rawValue))
         }
         response.holdMilliseconds = milliseconds
         call.send(response)

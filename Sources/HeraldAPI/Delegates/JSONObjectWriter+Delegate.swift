@@ -100,15 +100,11 @@ extension JSONObjectWriter {
         member("concurrency", flow.concurrency)
         member("rate", flow.rate.map { ($0 * 100).rounded() / 100 })
         member("tolerated_rejections", (flow.toleratedRejections * 1000).rounded() / 1000)
-        array("refused_types") { types in
-            for refused in flow.refusedTypes {
-                types.object {
-                    $0.member("type", refused.type)
-                    $0.member("since", .timestamp(refused.since))
-                    $0.member("failures", refused.failures)
-                    $0.member("reason", refused.reason)
-                }
-            }
+        array("refused_types", of: flow.refusedTypes) { refused, entry in
+            entry.member("type", refused.type)
+            entry.member("since", .timestamp(refused.since))
+            entry.member("failures", refused.failures)
+            entry.member("reason", refused.reason)
         }
         member("blocked_subject", flow.blockedSubject)
     }

@@ -11,20 +11,12 @@ extension JSONObjectWriter {
         }
         object("last_hour") { $0.members(of: statistics.hour) }
         object("last_day") { $0.members(of: statistics.day) }
-        array("hours") { list in
-            for hour in statistics.hours {
-                list.object {
-                    $0.member("start", .timestamp(hour.start))
-                    $0.member("delivered", hour.delivered)
-                    $0.member("failed", hour.failed)
-                }
-            }
+        array("hours", of: statistics.hours) { hour, entry in
+            entry.member("start", .timestamp(hour.start))
+            entry.member("delivered", hour.delivered)
+            entry.member("failed", hour.failed)
         }
-        array("replays") { list in
-            for replay in statistics.replays {
-                list.object { $0.members(of: replay, seal, statistics.delegate.app) }
-            }
-        }
+        array("replays", of: statistics.replays) { $1.members(of: $0, seal, statistics.delegate.app) }
     }
 
     mutating func members(of point: Activity.Point) {

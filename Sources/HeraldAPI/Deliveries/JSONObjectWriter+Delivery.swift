@@ -28,18 +28,14 @@ extension JSONObjectWriter {
         member("state", state.rawValue)
         member("deliveries", counts.deliveries)
         member("delegates", counts.delegates)
-        array("data") { list in
-            for entry in counts.entries {
-                list.object {
-                    $0.member("delegate", entry.delegate.id)
-                    $0.member("url", entry.delegate.settings.url)
-                    $0.member("description", entry.delegate.settings.description)
-                    $0.member("deliveries", entry.deliveries)
-                    $0.member("event", entry.newest?.id)
-                    $0.member("type", entry.newest?.type)
-                    $0.members(ofLast: entry.lastAttempt)
-                }
-            }
+        array("data", of: counts.entries) { entry, json in
+            json.member("delegate", entry.delegate.id)
+            json.member("url", entry.delegate.settings.url)
+            json.member("description", entry.delegate.settings.description)
+            json.member("deliveries", entry.deliveries)
+            json.member("event", entry.newest?.id)
+            json.member("type", entry.newest?.type)
+            json.members(ofLast: entry.lastAttempt)
         }
         member("next_cursor", next)
     }
@@ -57,11 +53,8 @@ extension JSONObjectWriter {
         member("next_attempt_at", delivery.nextAttemptAt.map { Timestamp(milliseconds: $0) })
         member("status_code", last?.status)
         member("error", last?.failure?.rawValue)
-        array("history") { list in
-            for attempt in delivery.attempts {
-                let id = seal.id(of: attempt, app: event.app)
-                list.object { $0.members(of: attempt, id: id, eventID: event.id) }
-            }
+        array("history", of: delivery.attempts) { attempt, json in
+            json.members(of: attempt, id: seal.id(of: attempt, app: event.app), eventID: event.id)
         }
     }
 }

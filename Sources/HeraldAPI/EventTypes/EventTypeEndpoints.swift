@@ -110,13 +110,9 @@ struct EventTypeEndpoints: Sendable {
     ) -> Response {
         .resource(version: record.version, status: status, headers) { json in
             json.members(of: record)
-            json.array("unchecked") { json in
-                for part in unchecked {
-                    json.object {
-                        $0.member("pointer", part.pointer)
-                        $0.member("detail", part.detail)
-                    }
-                }
+            json.array("unchecked", of: unchecked) { part, entry in
+                entry.member("pointer", part.pointer)
+                entry.member("detail", part.detail)
             }
         }
     }

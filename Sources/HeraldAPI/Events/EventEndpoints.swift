@@ -83,11 +83,7 @@ struct EventEndpoints: Sendable {
             var json = JSONWriter(capacity: 1024)
             json.object { event in
                 event.members(of: logged.event)
-                event.array("deliveries") { list in
-                    for delivery in deliveries {
-                        list.object { $0.members(of: delivery, event: logged.event, call.seal) }
-                    }
-                }
+                event.array("deliveries", of: deliveries) { $1.members(of: $0, event: logged.event, call.seal) }
             }
             call.send(etaggedByContent: json.bytes)
         }
@@ -109,9 +105,7 @@ struct EventEndpoints: Sendable {
                 json.object("counts") { counts in
                     for state in DeliveryStory.Page.order { counts.member(state.rawValue, page.counts[state] ?? 0) }
                 }
-                json.array("data") { list in
-                    for story in page.stories { list.object { $0.members(of: story, event: logged.event, call.seal) } }
-                }
+                json.array("data", of: page.stories) { $1.members(of: $0, event: logged.event, call.seal) }
                 json.member("next_cursor", page.next.map { "\($0.rank).\(call.sealed($0.delegate, .delegate))" })
             }
         }

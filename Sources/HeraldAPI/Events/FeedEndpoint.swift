@@ -70,9 +70,7 @@ struct FeedEndpoint: Sendable {
         let next = call.seal.place(page.next, .event, of: call.app)
         var json = JSONWriter(capacity: 256 * (page.events.count + 1))
         json.object { feed in
-            feed.array("data") { data in
-                for logged in page.events { data.object { $0.members(of: logged.event) } }
-            }
+            feed.array("data", of: page.events) { $1.members(of: $0.event) }
             feed.member("next_cursor", JSONNull())
             feed.member("next", next)
             feed.member("more", page.hasMore)

@@ -112,11 +112,7 @@ final class PostEndpoint: Sendable {
             json.object("event") { $0.head(of: event) }
             json.member("matching", matching.count)
             json.member("not_matching", explanations.count - matching.count)
-            json.array("delegates") { list in
-                for explanation in shown.prefix(maxExplanations) {
-                    list.object { $0.members(of: explanation) }
-                }
-            }
+            json.array("delegates", of: shown.prefix(maxExplanations)) { $1.members(of: $0) }
             json.member(warnings: warnings)
         }
     }
@@ -288,15 +284,11 @@ private struct PostResponse: Sendable {
             if !posted.differences.isEmpty { json.member("differs", posted.differences) }
             if !warnings.isEmpty { json.member(warnings: warnings[index]) }
             guard let byEvent else { return }
-            json.array("deliveries") { list in
-                for report in byEvent[event.id] ?? [] { list.object { $0.members(of: report) } }
-            }
+            json.array("deliveries", of: byEvent[event.id] ?? []) { $1.members(of: $0) }
         }
         if isArray {
             json.object { answer in
-                answer.array("data") { data in
-                    for index in 0..<count { data.object { write(index, &$0) } }
-                }
+                answer.array("data", of: 0..<count) { write($0, &$1) }
             }
         } else {
             json.object { write(0, &$0) }
@@ -312,13 +304,9 @@ extension JSONObjectWriter {
     /// The violations of the schema of the event's type; omitted if there are none.
     fileprivate mutating func member(warnings: [FieldError]?) {
         guard let warnings, !warnings.isEmpty else { return }
-        array("warnings") { list in
-            for warning in warnings {
-                list.object {
-                    $0.member("pointer", warning.pointer)
-                    $0.member("detail", warning.detail)
-                }
-            }
+        array("warnings", of: warnings) { warning, entry in
+            entry.member("pointer", warning.pointer)
+            entry.member("detail", warning.detail)
         }
     }
 

@@ -22,9 +22,7 @@ struct ActivityEndpoints: Sendable {
             let activity = try Activity(scope, interval, slots, hub, reader)
             call.send { json in
                 json.member("interval", interval.rawValue)
-                json.array("data") { list in
-                    for point in activity.points { list.object { $0.members(of: point) } }
-                }
+                json.array("data", of: activity.points) { $1.members(of: $0) }
             }
         }
     }
@@ -37,15 +35,11 @@ struct ActivityEndpoints: Sendable {
             let types = try Activity.byType(call.app, slots, limit: limit, hub, reader)
             call.send { json in
                 json.member("since", .timestamp(slots.lowerBound))
-                json.array("data") { list in
-                    for volume in types {
-                        list.object {
-                            $0.member("type", volume.type.isEmpty ? nil : volume.type)
-                            $0.member("events", volume.events)
-                            $0.member("delivered", volume.delivered)
-                            $0.member("failed", volume.failed)
-                        }
-                    }
+                json.array("data", of: types) { volume, entry in
+                    entry.member("type", volume.type.isEmpty ? nil : volume.type)
+                    entry.member("events", volume.events)
+                    entry.member("delivered", volume.delivered)
+                    entry.member("failed", volume.failed)
                 }
             }
         }

@@ -78,10 +78,8 @@ struct SystemEndpoints: Sendable {
             let keys = secrets.compactMap(\.secret.verifyingKey).filter { seen.insert($0.bytes).inserted }
             var json = JSONWriter(capacity: 256 * keys.count + 16)
             json.object { set in
-                set.array("keys") { list in
-                    for key in keys {
-                        list.object { for (name, value) in JSONWebKey(key).members { $0.member(name, value) } }
-                    }
+                set.array("keys", of: keys) { key, entry in
+                    for (name, value) in JSONWebKey(key).members { entry.member(name, value) }
                 }
             }
             call.send(

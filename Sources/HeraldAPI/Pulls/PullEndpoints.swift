@@ -65,13 +65,9 @@ struct PullEndpoints: Sendable {
             $0.member("expires_at", run.lease.map { Timestamp(milliseconds: $0.expiresAt) })
             // For clients with another time.
             $0.member("ack_seconds", run.lease.map { ($0.expiresAt - $0.createdAt) / 1_000 })
-            $0.array("events") { events in
-                for (logged, attempt) in run.events {
-                    events.object {
-                        $0.members(of: logged.event)
-                        $0.member("attempt", attempt)
-                    }
-                }
+            $0.array("events", of: run.events) { pulled, entry in
+                entry.members(of: pulled.event.event)
+                entry.member("attempt", pulled.attempt)
             }
             $0.member("more", run.hasMore)
             $0.member("ordering", (run.ordering ?? delegate.settings.ordering).rawValue)

@@ -21,9 +21,7 @@ extension Call {
     ) {
         var json = JSONWriter(capacity: 256 * (items.count + 1))
         json.object { page in
-            page.array("data") { data in
-                for item in items { data.object { write(item, &$0) } }
-            }
+            page.array("data", of: items, write)
             page.member("next_cursor", next)
         }
         send(next.map { link(toNext: query.with("cursor", $0)) } ?? [], json.bytes)

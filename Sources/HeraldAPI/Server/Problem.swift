@@ -37,16 +37,12 @@ struct Problem: Error, Sendable {
             problem.member("detail", detail)
             problem.member("request_id", requestID)
             guard !items.isEmpty else { return }
-            problem.array("errors") { errors in
-                for item in items {
-                    errors.object {
-                        switch item.place {
-                        case .pointer(let pointer): $0.member("pointer", pointer)
-                        case .parameter(let name): $0.member("parameter", name)
-                        }
-                        $0.member("detail", item.detail)
-                    }
+            problem.array("errors", of: items) { item, error in
+                switch item.place {
+                case .pointer(let pointer): error.member("pointer", pointer)
+                case .parameter(let name): error.member("parameter", name)
                 }
+                error.member("detail", item.detail)
             }
         }
         let fields = [Response.Field("Content-Type", "application/problem+json")] + headers

@@ -28,9 +28,7 @@ enum SvixChannels {
     /// The filter of an endpoint with these channels, as JSON.
     static func filter(_ names: [String]) -> [UInt8] {
         var json = JSONWriter()
-        json.object { filter in
-            filter.array(EventChannels.attribute) { list in for name in names { list.element(name) } }
-        }
+        json.object { $0.member(EventChannels.attribute, names) }
         return json.bytes
     }
 

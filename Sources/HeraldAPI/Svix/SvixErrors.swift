@@ -33,14 +33,10 @@ extension Problem {
                 error.member("detail", detail)
                 return
             }
-            error.array("detail") { list in
-                for item in items {
-                    list.object {
-                        $0.member("loc", Self.location(item.place))
-                        $0.member("msg", item.detail)
-                        $0.member("type", "value_error")
-                    }
-                }
+            error.array("detail", of: items) { item, entry in
+                entry.member("loc", Self.location(item.place))
+                entry.member("msg", item.detail)
+                entry.member("type", "value_error")
             }
         }
         response.holdMilliseconds = holdMilliseconds

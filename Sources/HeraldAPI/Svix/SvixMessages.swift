@@ -196,9 +196,7 @@ extension Call {
         _ shown: [Element], next: String?, _ write: (Element, inout JSONObjectWriter) -> Void
     ) {
         send { page in
-            page.array("data") { list in
-                for element in shown { list.object { write(element, &$0) } }
-            }
+            page.array("data", of: shown, write)
             page.member("iterator", next)
             page.member("prevIterator", JSONNull())
             page.member("done", next == nil)

@@ -79,9 +79,7 @@ extension Call {
         _ shown: [Element], isDone: Bool, id: (Element) -> String, _ write: (Element, inout JSONObjectWriter) -> Void
     ) {
         send { page in
-            page.array("data") { list in
-                for element in shown { list.object { write(element, &$0) } }
-            }
+            page.array("data", of: shown, write)
             page.member("iterator", shown.last.map(id))
             page.member("prevIterator", shown.first.map { SvixPage.previous(id($0)) })
             page.member("done", isDone)

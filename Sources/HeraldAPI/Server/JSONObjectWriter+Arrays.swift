@@ -1,0 +1,13 @@
+import HeraldJSON
+
+extension JSONObjectWriter {
+    /// Writes a member that is an array of objects.
+    /// - Parameter write: writes the members of the object for an element.
+    mutating func array<Element>(
+        _ key: String, of elements: some Sequence<Element>, _ write: (Element, inout JSONObjectWriter) -> Void
+    ) {
+        array(key) { list in
+            for element in elements { list.object { write(element, &$0) } }
+        }
+    }
+}
