@@ -5,13 +5,12 @@ import HeraldJSON
 struct AppInput {
     static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes", "portal"]
 
-    private var reader = FieldReader()
+    private var reader: FieldReader
     private var portal: @Sendable (inout Portal) -> Void = { _ in }
 
     /// - Throws: 422 with all invalid fields.
     static func new(_ document: JSONDocument) throws(Problem) -> App.Settings {
-        var input = AppInput()
-        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        var input = AppInput(reader: FieldReader(document, fields: fields))
         if document["name"] == nil { input.reader.wrong("/name", "is required") }
         var settings = App.Settings(name: "")
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
@@ -24,8 +23,7 @@ struct AppInput {
     /// A merge patch (RFC 7396), applied to the current settings in the transaction.
     /// - Throws: 422 with all invalid fields.
     static func patch(_ document: JSONDocument) throws(Problem) -> @Sendable (inout App.Settings) -> Void {
-        var input = AppInput()
-        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        var input = AppInput(reader: FieldReader(document, fields: fields))
         var read = App.Settings(name: "")
         for (key, value) in document.root.members { input.read(key, value, into: &read) }
         let given = Set(document.root.members.map(\.key))

@@ -16,8 +16,7 @@ enum KeyInput {
     static func read(
         _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ registry: Registry, _ text: KeyText, now: Int64
     ) throws(Problem) -> APIKey {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: fields))
+        var reader = FieldReader(document, fields: fields)
         let name = document.nonNull("name").flatMap { reader.text($0, "/name") } ?? ""
         let app = document.nonNull("app").flatMap { reader.app($0, "/app", apps) } ?? app
         let scopes = reader.scopes(document["scopes"], "/scopes")
@@ -47,8 +46,7 @@ enum KeyInput {
 
     /// How long a replaced key stays valid, in milliseconds: `{"overlap_seconds"}`.
     static func overlap(_ document: JSONDocument) throws(Problem) -> Int64 {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["overlap_seconds"]))
+        var reader = FieldReader(document, fields: ["overlap_seconds"])
         let seconds = document.nonNull("overlap_seconds").map { reader.integer($0, "/overlap_seconds", 0...604_800) }
         try reader.check()
         return Int64(seconds ?? 86_400) * 1000

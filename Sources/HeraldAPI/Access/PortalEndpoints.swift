@@ -57,8 +57,7 @@ struct PortalEndpoints: Sendable {
 
     private func read(_ call: Call) throws(Problem) -> (app: AppKey, seconds: Int) {
         let document = try call.json()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["app", "expires_in"]))
+        var reader = FieldReader(document, fields: ["app", "expires_in"])
         let app = document.nonNull("app").flatMap { reader.app($0, "/app", hub.committed.apps) }
         let seconds = document.nonNull("expires_in").map { reader.integer($0, "/expires_in", Self.seconds) }
         try reader.check()

@@ -70,8 +70,7 @@ struct SessionEndpoints: Sendable {
         // Other sites must not sign the user in, not even with a key of their own or from an allowed origin.
         guard [.ownPage, .program].contains(RequestSource(call.request.head)) else { throw .foreignOrigin }
         let document = try call.json()
-        let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
-        guard errors.isEmpty else { throw .invalid(errors) }
+        try FieldReader(document, fields: ["key", "portal_link"]).check()
         let principal: Principal?
         switch (document["key"]?.string, document["portal_link"]?.string) {
         case (let key?, nil): principal = access.principal(Array(key.utf8)[...])

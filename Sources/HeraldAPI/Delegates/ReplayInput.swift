@@ -9,8 +9,7 @@ struct ReplayInput: Sendable {
     let plan: ReplayPlan
 
     init(_ document: JSONDocument) throws(Problem) {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var reader = FieldReader(document, fields: Self.fields)
         var from = PositionInput.earliest
         if let value = document.nonNull("from"), value.string != "now" {
             from = reader.place(value, "/from", words: "\"earliest\", \(PositionInput.words)")

@@ -49,8 +49,7 @@ extension SecretRotation {
 
     /// Parses a request for a rotation.
     init(_ document: JSONDocument) throws(Problem) {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var reader = FieldReader(document, fields: Self.fields)
         let overlap = document.nonNull("overlap_seconds").map {
             Int64(reader.integer($0, "/overlap_seconds", Self.overlaps))
         }

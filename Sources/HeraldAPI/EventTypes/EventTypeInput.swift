@@ -17,8 +17,7 @@ struct EventTypeInput: Sendable {
     static func read(
         _ document: JSONDocument, of type: String, within budget: inout WorkBudget
     ) throws(Problem) -> EventTypeInput {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: fields))
+        var reader = FieldReader(document, fields: fields)
         var description = EventTypeWrite.Description()
         if let value = document.nonNull("description") {
             description.text = reader.text(value, "/description") ?? ""

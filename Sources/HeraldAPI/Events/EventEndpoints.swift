@@ -138,8 +138,7 @@ struct EventEndpoints: Sendable {
     /// To all recipients, or to one delegate.
     private func redeliver(_ call: Call) throws(Problem) {
         let document = try call.optionalJSON()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["delegate"]))
+        var reader = FieldReader(document, fields: ["delegate"])
         var delegateID: String?
         if let value = document.nonNull("delegate") {
             delegateID = value.string

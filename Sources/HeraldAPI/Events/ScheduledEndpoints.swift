@@ -74,8 +74,7 @@ struct ScheduledEndpoints: Sendable {
 
     func move(_ call: Call) throws(Problem) {
         let document = try call.json()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["deliver_at"]))
+        var reader = FieldReader(document, fields: ["deliver_at"])
         var time: Int64?
         if let value = document["deliver_at"] {
             time = value.timestamp?.milliseconds

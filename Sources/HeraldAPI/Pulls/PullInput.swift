@@ -14,8 +14,7 @@ struct AcknowledgementInput {
 
     /// - Throws: 422 with all invalid fields.
     init(_ document: JSONDocument) throws(Problem) {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var reader = FieldReader(document, fields: Self.fields)
         lease = reader.lease(document.nonNull("lease"))
         var failed: [PullWrite.Failed] = []
         if let value = document.nonNull("failed") {
@@ -87,8 +86,7 @@ struct ExtensionInput {
 
     /// - Throws: 422 with all invalid fields.
     init(_ document: JSONDocument) throws(Problem) {
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["lease", "ack_seconds"]))
+        var reader = FieldReader(document, fields: ["lease", "ack_seconds"])
         lease = reader.lease(document.nonNull("lease"))
         let range = WebhookField.ackSecondsRange
         seconds = document.nonNull("ack_seconds").map {
@@ -105,8 +103,7 @@ struct SeekInput {
     /// - Throws: 422 with all invalid fields.
     init(_ document: JSONDocument) throws(Problem) {
         let words = "\"earliest\", \"now\", \(PositionInput.words)"
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["to"]))
+        var reader = FieldReader(document, fields: ["to"])
         if let value = document.nonNull("to") {
             target = reader.place(value, "/to", words: words)
         } else {

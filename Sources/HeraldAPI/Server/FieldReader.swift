@@ -110,6 +110,9 @@ extension CaseIterable where Self: RawRepresentable<String> {
 }
 
 extension FieldReader {
+    /// For a body that must be an object with only these fields.
+    init(_ document: JSONDocument, fields: [String]) { self.init(errors: document.errors(unlessObjectOf: fields)) }
+
     /// The valid words in a sentence: `none, subject or strict`.
     static func oneOf(_ words: [String]) -> String {
         words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")

@@ -36,8 +36,7 @@ struct SvixEndpointInput {
             names[own] = "/" + older
         }
         self.names = names
-        var reader = FieldReader()
-        reader.wrong(given.errors(unlessObjectOf: Self.fields + (isNew ? Self.firstFields : [])))
+        var reader = FieldReader(given, fields: Self.fields + (isNew ? Self.firstFields : []))
         if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
         isDisabled = given.nonNull("disabled").map { reader.flag($0, "/disabled") }
         uid = given.nonNull("uid").flatMap { reader.text($0, "/uid") } ?? path

@@ -174,8 +174,7 @@ extension SvixEndpoints {
 
     private func rotateSecret(_ call: Call) throws(Problem) {
         let document = try call.optionalJSON()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["key", "gracePeriodSeconds"]))
+        var reader = FieldReader(document, fields: ["key", "gracePeriodSeconds"])
         let overlap = document.nonNull("gracePeriodSeconds").map {
             Int64(reader.integer($0, "/gracePeriodSeconds", SecretRotation.overlaps))
         }
@@ -224,8 +223,7 @@ extension SvixEndpoints {
 
     private func setHeaders(_ call: Call, replaces: Bool) throws(Problem) {
         let document = try call.json()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["headers"]))
+        var reader = FieldReader(document, fields: ["headers"])
         if document["headers"]?.kind != .object { reader.wrong("/headers", "is required: an object of strings") }
         try reader.check()
         let patch = try DelegateInput.patch(document, hub.rules)
@@ -264,8 +262,7 @@ extension SvixEndpoints {
     /// Sends again what has failed.
     private func recover(_ call: Call) throws(Problem) {
         let document = try call.json()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: ["since", "until"]))
+        var reader = FieldReader(document, fields: ["since", "until"])
         func time(_ name: String) -> Int64? {
             guard let value = document.nonNull(name) else { return nil }
             if value.timestamp == nil { reader.wrong("/" + name, "must be an RFC 3339 time") }

@@ -92,8 +92,7 @@ extension SvixEndpoints {
         init(_ given: JSONDocument, _ purpose: Purpose) throws(Problem) {
             document = given
             self.purpose = purpose
-            var reader = FieldReader()
-            reader.wrong(given.errors(unlessObjectOf: Self.fields + (purpose == .post ? ["name"] : [])))
+            var reader = FieldReader(given, fields: Self.fields + (purpose == .post ? ["name"] : []))
             if given["description"] == nil, purpose != .patch { reader.wrong("/description", "is required") }
             for name in ["archived", "deprecated"] {
                 if let value = given.nonNull(name), reader.flag(value, "/" + name) {

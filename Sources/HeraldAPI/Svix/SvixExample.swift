@@ -7,8 +7,7 @@ import HeraldRuntime
 extension SvixEndpoints {
     func sendExample(_ call: Call) throws(Problem) {
         let given = try call.json()
-        var reader = FieldReader()
-        reader.wrong(given.errors(unlessObjectOf: ["eventType", "exampleIndex", "payload"]))
+        var reader = FieldReader(given, fields: ["eventType", "exampleIndex", "payload"])
         let type = given["eventType"].flatMap { reader.text($0, "/eventType") } ?? ""
         if !EventType.isValid(type) || EventType.Family(of: type) == .service {
             reader.wrong("/eventType", "must be \(EventType.words), and not begin with \"herald.\"")

@@ -71,8 +71,7 @@ extension SvixEndpoints {
     private func message(_ call: Call) throws(Problem) -> (input: PostInput, showsPayload: Bool) {
         let showsPayload = try call.query("with_content").showsContent()
         let given = try call.json()
-        var reader = FieldReader()
-        reader.wrong(given.errors(unlessObjectOf: Self.fields))
+        var reader = FieldReader(given, fields: Self.fields)
         if given["payload"]?.kind != .object { reader.wrong("/payload", "is required: an object") }
         let channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofMessage, &reader) }
         for (name, why) in [

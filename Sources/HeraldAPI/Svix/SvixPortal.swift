@@ -12,8 +12,7 @@ extension SvixEndpoints {
             throw .svixNotFound("application", call.parameters[0])
         }
         let document = try call.optionalJSON()
-        var reader = FieldReader()
-        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var reader = FieldReader(document, fields: Self.fields)
         var seconds = Int(Self.seconds.upperBound)
         if let value = document.nonNull("expiry") {
             seconds = reader.integer(value, "/expiry", Self.seconds)
