@@ -101,10 +101,8 @@ struct DelegateOrder {
     let last: (key: String, id: String)?
 
     init(_ query: Query) throws(Problem) {
-        guard let key = Key(rawValue: query["sort"] ?? Key.newest.rawValue) else {
-            throw .invalidParameter("sort", "must be " + Key.allCases.map(\.rawValue).joined(separator: " or "))
-        }
-        self.key = key
+        let words = Key.allCases.map(\.rawValue).joined(separator: " or ")
+        key = try query.value("sort", "must be " + words) { Key(rawValue: $0) } ?? .newest
         guard key != .newest, let cursor = query["cursor"] else {
             last = try query.cursor(ofIDs: "dlg_").map { ("", $0) }
             return

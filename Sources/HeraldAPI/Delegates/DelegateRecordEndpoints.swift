@@ -67,11 +67,6 @@ struct DelegateRecordEndpoints: Sendable {
 extension Query {
     /// The parameter `outcome`; `nil` for all attempts.
     func succeeded() throws(Problem) -> Bool? {
-        switch self["outcome"] {
-        case nil: return nil
-        case "succeeded": return true
-        case "failed": return false
-        default: throw .invalidParameter("outcome", "must be succeeded or failed")
-        }
+        try value("outcome", "must be succeeded or failed") { ["succeeded": true, "failed": false][$0] }
     }
 }

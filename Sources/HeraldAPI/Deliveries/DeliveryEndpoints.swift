@@ -83,7 +83,7 @@ struct DeliveryEndpoints: Sendable {
             throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)
         }
         let isDryRun = try query.flag("dry_run")
-        let limit = try query.limit(ofChanges: DeliveryWrite.maxDeliveries)
+        let limit = try query.number("limit", 1...DeliveryWrite.maxDeliveries) ?? DeliveryWrite.maxDeliveries
         let before = try call.deliveryCursor(query, in: filter.state)
         let answer = answer(to: call, in: filter.state)
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
@@ -114,20 +114,9 @@ struct DeliveryEndpoints: Sendable {
 extension Query {
     /// The parameter `state`, or another one with a state.
     func state(of states: [DeliveryState], in name: String = "state") throws(Problem) -> DeliveryState? {
-        guard let text = self[name] else { return nil }
-        guard let state = DeliveryState(rawValue: text), states.contains(state) else {
-            throw .invalidParameter(name, "must be " + states.map(\.rawValue).joined(separator: " or "))
+        try value(name, "must be " + states.map(\.rawValue).joined(separator: " or ")) { text in
+            states.first { $0.rawValue == text }
         }
-        return state
-    }
-
-    /// The parameter `limit` of a change of many deliveries.
-    fileprivate func limit(ofChanges most: Int) throws(Problem) -> Int {
-        guard let text = self["limit"] else { return most }
-        guard let limit = Int(text), (1...most).contains(limit) else {
-            throw .invalidParameter("limit", "must be a number from 1 to \(most)")
-        }
-        return limit
     }
 }
 

@@ -68,10 +68,7 @@ struct EventEndpoints: Sendable {
         let query = try call.query("source", "deliveries")
         let source = query["source"]
         let id = call.parameters[0]
-        guard ["all", "none"].contains(query["deliveries"] ?? "all") else {
-            throw .invalidParameter("deliveries", "must be all or none")
-        }
-        let isWhole = query["deliveries"] != "none"
+        let isWhole = try query.value("deliveries", "must be all or none") { ["all": true, "none": false][$0] } ?? true
         try call.answer(from: hub) { reader in
             // An event that is published between the two reads is in the log by now.
             if source == nil, let pending = try ScheduledEndpoints.pending(id, call.app, reader) {

@@ -62,9 +62,8 @@ struct ActivityEndpoints: Sendable {
     }
 
     private func slots(_ query: Query) throws(Problem) -> (Activity.Interval, ClosedRange<Int64>) {
-        guard let interval = Activity.Interval(rawValue: query["interval"] ?? "hour") else {
-            throw .invalidParameter("interval", "must be 5min, hour or day")
-        }
+        let given = try query.value("interval", "must be 5min, hour or day") { Activity.Interval(rawValue: $0) }
+        let interval = given ?? .hour
         let (since, until) = (try query.time("since"), try query.time("until"))
         do throws(HubError) {
             return (interval, try Activity.slots(interval, since: since, until: until, now: hub.clock.wall()))

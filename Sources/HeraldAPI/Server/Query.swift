@@ -40,13 +40,7 @@ struct Query {
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     /// `limit`: 1 to 200, by default 50.
-    func limit() throws(Problem) -> Int {
-        guard let text = self["limit"] else { return 50 }
-        guard let limit = Int(text), (1...200).contains(limit) else {
-            throw .invalidParameter("limit", "must be a number from 1 to 200")
-        }
-        return limit
-    }
+    func limit() throws(Problem) -> Int { try number("limit", 1...200) ?? 50 }
 
     /// `type`: a pattern or several, with commas; empty for all types.
     func types() throws(Problem) -> [EventPattern] {
@@ -87,38 +81,37 @@ struct Query {
 
     /// `wait`: at most 60 seconds; `nil` without it, and for 0.
     func wait() throws(Problem) -> Int? {
-        guard let text = self["wait"] else { return nil }
-        guard let seconds = Int(text), (0...60).contains(seconds) else {
-            throw .invalidParameter("wait", "must be a number of seconds from 0 to 60")
+        let seconds = try value("wait", "must be a number of seconds from 0 to 60") { text in
+            Int(text).flatMap { (0...60).contains($0) ? $0 : nil }
         }
         return seconds == 0 ? nil : seconds
     }
 
     /// A number in a range, if it is given.
     func number(_ name: String, _ range: ClosedRange<Int>) throws(Problem) -> Int? {
-        guard let text = self[name] else { return nil }
-        guard let number = Int(text), range.contains(number) else {
-            throw .invalidParameter(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
+        try value(name, "must be a number from \(range.lowerBound) to \(range.upperBound)") { text in
+            Int(text).flatMap { range.contains($0) ? $0 : nil }
         }
-        return number
     }
 
     /// `true` or `false`; nothing else.
-    func flag(_ name: String) throws(Problem) -> Bool {
-        switch self[name] {
-        case nil, "false": return false
-        case "true": return true
-        default: throw .invalidParameter(name, "must be true or false")
-        }
-    }
+    func flag(_ name: String) throws(Problem) -> Bool { try value(name, "must be true or false") { Bool($0) } ?? false }
 
     /// An RFC 3339 time in milliseconds.
     func time(_ name: String) throws(Problem) -> Int64? {
-        guard let text = self[name] else { return nil }
-        guard let time = Timestamp(rfc3339: text) else {
-            throw .invalidParameter(name, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
+        try value(name, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z") { text in
+            Timestamp(rfc3339: text)?.milliseconds
         }
-        return time.milliseconds
+    }
+
+    /// The value of a parameter; `nil` without the parameter.
+    /// - Parameter detail: of the problem if `make` returns `nil`.
+    func value<Value>(
+        _ name: String, _ detail: @autoclosure () -> String, _ make: (String) -> Value?
+    ) throws(Problem) -> Value? {
+        guard let text = self[name] else { return nil }
+        guard let value = make(text) else { throw .invalidParameter(name, detail()) }
+        return value
     }
 
     /// The query with another position, for the link to the next page.

@@ -153,13 +153,8 @@ struct StreamEndpoints: Sendable {
     private func start(
         _ call: Call, _ query: Query, mustBe words: String, _ find: (String, Call) -> Beginning?
     ) throws(Problem) -> EventStreams.Start? {
-        var start: EventStreams.Start?
-        if let text = query["last_event_id"] {
-            guard let given = find(text, call) else {
-                throw .invalidParameter("last_event_id", "must be \(words), \"earliest\" or \"now\"")
-            }
-            start = given.start
-        }
+        let given = try query.value("last_event_id", "must be \(words), \"earliest\" or \"now\"") { find($0, call) }
+        var start = given?.start
         // An invalid id is treated like an id that is not in the log.
         if let text = call.lastEventID { start = (find(text, call) ?? Self.unknown).start }
         return start

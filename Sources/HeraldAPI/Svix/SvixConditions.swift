@@ -28,14 +28,10 @@ struct SvixConditions: Sendable {
         until = try query.time("before")
         types = try query.svixTypes()
         channel = try query.svixChannel()
-        guard let text = query["status_code_class"] else {
-            codes = nil
-            return
+        let first = try query.value("status_code_class", "must be one of 0, 100, 200, 300, 400 and 500") { text in
+            Int(text).flatMap { Self.classes.contains($0) ? $0 : nil }
         }
-        guard let first = Int(text), Self.classes.contains(first) else {
-            throw .invalidParameter("status_code_class", "must be one of 0, 100, 200, 300, 400 and 500")
-        }
-        codes = first...first + 99
+        codes = first.map { first in first...first + 99 }
     }
 
     private static let classes: Set = [0, 100, 200, 300, 400, 500]
@@ -89,19 +85,12 @@ extension Query {
     }
 
     func svixChannel() throws(Problem) -> String? {
-        guard let name = self["channel"] else { return nil }
-        guard EventChannels.isName(name) else {
-            throw .invalidParameter("channel", "must be 1 to 128 of A-Z, a-z, 0-9, -, _ and .")
-        }
-        return name
+        try value("channel", "must be 1 to 128 of A-Z, a-z, 0-9, -, _ and .") { EventChannels.isName($0) ? $0 : nil }
     }
 
     fileprivate func svixStatus() throws(Problem) -> SvixStatus? {
-        guard let text = self["status"] else { return nil }
-        guard let status = Int(text).flatMap(SvixStatus.init(rawValue:)) else {
-            throw .invalidParameter(
-                "status", "must be 0 (success), 1 (pending), 2 (fail), 3 (sending) or 4 (canceled)")
+        try value("status", "must be 0 (success), 1 (pending), 2 (fail), 3 (sending) or 4 (canceled)") { text in
+            Int(text).flatMap(SvixStatus.init(rawValue:))
         }
-        return status
     }
 }

@@ -4,6 +4,8 @@ import HeraldJSON
 
 /// The parameters of a list: `limit`, `iterator`, `order`.
 struct SvixPage {
+    private enum Order: String { case ascending, descending }
+
     let limit: Int
     /// The position of the last element of the page before, without the sign of the direction.
     let after: String?
@@ -14,17 +16,12 @@ struct SvixPage {
     /// Lists of what is stored have one order.
     static let positions = ["limit", "iterator"]
     static let names = positions + ["order"]
-    private static let limits = 1...250
     private static let backward: Character = "-"
 
     init(_ query: Query, isAscending standard: Bool) throws(Problem) {
-        limit = try Self.limit(query)
-        switch query["order"] {
-        case nil: isAscending = standard
-        case "ascending": isAscending = true
-        case "descending": isAscending = false
-        default: throw .invalidParameter("order", "must be ascending or descending")
-        }
+        limit = try query.number("limit", 1...250) ?? 50
+        let order = try query.value("order", "must be ascending or descending") { Order(rawValue: $0) }
+        isAscending = order.map { $0 == .ascending } ?? standard
         let iterator = query["iterator"] ?? ""
         isBackward = iterator.first == Self.backward
         after = iterator.isEmpty ? nil : String(isBackward ? iterator.dropFirst() : iterator[...])
@@ -36,14 +33,6 @@ struct SvixPage {
     /// An iterator of a list in memory is a text of this form.
     func check(_ isPosition: (String) -> Bool) throws(Problem) {
         if let after, !isPosition(after) { throw Self.badIterator }
-    }
-
-    private static func limit(_ query: Query) throws(Problem) -> Int {
-        guard let text = query["limit"] else { return 50 }
-        guard let limit = Int(text), limits.contains(limit) else {
-            throw .invalidParameter("limit", "must be a number from 1 to 250")
-        }
-        return limit
     }
 
     /// The page of elements that are sorted by their ids, ascending.
