@@ -80,22 +80,14 @@ struct PullEndpoints: Sendable {
     private func acknowledge(_ call: Call) throws(Problem) {
         let input = try AcknowledgementInput(call.json())
         let delegate = try call.webhook(in: hub, for: .pull)
-        settle(call, delegate, input.action, input.lease) { settled in
+        submit(call, delegate, input.action, input.lease) { outcome in
+            guard case .settled(let settled) = outcome else { return }
             call.send {
                 $0.member("acked", settled.acknowledged)
                 $0.member("retrying", settled.retrying)
                 $0.member("exhausted", settled.exhausted)
                 $0.member("returned", settled.returned)
             }
-        }
-    }
-
-    private func settle(
-        _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, _ lease: String,
-        _ settled: @escaping @Sendable (PullWrite.Settled) -> Void
-    ) {
-        submit(call, delegate, action, lease) { outcome in
-            if case .settled(let counts) = outcome { settled(counts) }
         }
     }
 
