@@ -62,13 +62,10 @@ final class WorkPool: Sendable {
     func run(
         _ app: AppKey, bytes: Int, refuse: @escaping @Sendable (Problem) -> Void, _ read: @escaping @Sendable () -> Void
     ) throws(Problem) {
-        try add(
-            WorkLine.Entry(
-                app: app, bytes: bytes,
-                attempt: { _ in
-                    read()
-                    return true
-                }, refuse: refuse), to: \.bodies)
+        try add(to: \.bodies, app, bytes: bytes, refuse: refuse) { _ in
+            read()
+            return true
+        }
     }
 
     /// - Parameters:
@@ -79,7 +76,7 @@ final class WorkPool: Sendable {
         _ call: Call, _ work: @escaping @Sendable (inout WorkBudget) throws(Problem) -> Outcome,
         then finish: @escaping @Sendable (Outcome) throws(Problem) -> Void
     ) throws(Problem) {
-        try add(call, to: \.first) { budget in
+        try add(to: \.first, call.app, bytes: call.request.body.count, refuse: { call.send($0) }) { budget in
             do throws(Problem) {
                 let outcome = try work(&budget)
                 if budget.isSpent { return false }
@@ -93,14 +90,10 @@ final class WorkPool: Sendable {
     }
 
     private func add(
-        _ call: Call, to line: KeyPath<Lines, WorkLine>, _ attempt: @escaping @Sendable (inout WorkBudget) -> Bool
+        to line: KeyPath<Lines, WorkLine>, _ app: AppKey, bytes: Int, refuse: @escaping @Sendable (Problem) -> Void,
+        _ attempt: @escaping @Sendable (inout WorkBudget) -> Bool
     ) throws(Problem) {
-        try add(
-            WorkLine.Entry(
-                app: call.app, bytes: call.request.body.count, attempt: attempt, refuse: { call.send($0) }), to: line)
-    }
-
-    private func add(_ entry: WorkLine.Entry, to line: KeyPath<Lines, WorkLine>) throws(Problem) {
+        let entry = WorkLine.Entry(app: app, bytes: bytes, attempt: attempt, refuse: refuse)
         if let problem = lines.map({ $0[keyPath: line].add(entry) }) ?? .tooManyChecks { throw problem }
     }
 }
