@@ -74,13 +74,13 @@ extension AccessControl {
 
     /// Creates a session for an authenticated principal.
     /// - Returns: the text for the cookie, and the session.
-    func newSession(_ principal: Principal) throws(CryptoError) -> (text: String, session: Session) {
+    func newSession(_ principal: Principal) throws(Problem) -> (text: String, session: Session) {
         let end = min(hub.clock.wall() + SessionCookie.lifetime, principal.expiresAt ?? .max)
         return try new(principal.identity == .portalLink ? .portalSession : .session, principal.app, principal, end)
     }
 
     /// - Parameter end: milliseconds since 1970 UTC.
-    func newLink(to app: AppKey, by principal: Principal, until end: Int64) throws(CryptoError) -> (
+    func newLink(to app: AppKey, by principal: Principal, until end: Int64) throws(Problem) -> (
         text: String, session: Session
     ) {
         try new(.link, app, principal, end)
@@ -88,8 +88,9 @@ extension AccessControl {
 
     private func new(
         _ kind: Session.Kind, _ app: AppKey, _ principal: Principal, _ end: Int64
-    ) throws(CryptoError) -> (text: String, session: Session) {
-        let text = Base64.encodeURLSafe(try randomBytes(32))
+    ) throws(Problem) -> (text: String, session: Session) {
+        guard let bytes = try? randomBytes(32) else { throw .noRandomness }
+        let text = Base64.encodeURLSafe(bytes)
         let digest = SHA256.hash(Array(text.utf8))
         return (text, Session(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
     }

@@ -62,11 +62,8 @@ struct KeyEndpoints: Sendable {
     private func owner(_ call: Call) -> AppKey { hub.committed.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
 
     private func newText(_ now: Int64) throws(Problem) -> KeyText {
-        do throws(CryptoError) {
-            return try KeyText(id: hub.ids.next("key_", time: now))
-        } catch {
-            throw .noRandomness
-        }
+        guard let text = try? KeyText(id: hub.ids.next("key_", time: now)) else { throw .noRandomness }
+        return text
     }
 
     /// - Parameter text: the text of the new key; the response stored for an idempotency key omits it, because texts

@@ -1,5 +1,4 @@
 import HeraldCore
-import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
@@ -36,12 +35,7 @@ struct PortalEndpoints: Sendable {
     ) throws(Problem) {
         // At most until the key of the request expires.
         let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
-        let (token, session): (String, Session)
-        do throws(CryptoError) {
-            (token, session) = try access.newLink(to: app, by: call.principal, until: end)
-        } catch {
-            throw .noRandomness
-        }
+        let (token, session) = try access.newLink(to: app, by: call.principal, until: end)
         hub.submit(
             AccessWrite(app: app, action: .open(session), provenance: call.provenance) { result in
                 switch result {

@@ -1,5 +1,4 @@
 import HeraldCore
-import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
@@ -85,12 +84,7 @@ struct SessionEndpoints: Sendable {
     }
 
     private func start(_ principal: Principal, _ call: Call) throws(Problem) {
-        let (text, session): (String, Session)
-        do throws(CryptoError) {
-            (text, session) = try access.newSession(principal)
-        } catch {
-            throw .noRandomness
-        }
+        let (text, session) = try access.newSession(principal)
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
             status: 204, headers: [cookie(text, seconds: seconds, isFramed: isFramed(principal), call)])
