@@ -59,10 +59,8 @@ struct AppEndpoints: Sendable {
         _ call: Call, _ action: AppWrite.Action, _ hub: Hub, _ access: AccessControl,
         _ answer: @escaping @Sendable (AppWrite.Outcome) -> Response
     ) throws(Problem) {
-        let idempotency: Idempotency<AppWrite.Outcome>? =
-            call.request.head.method == .post ? try call.idempotency(answer) : nil
         hub.submit(
-            AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
+            AppWrite(action: action, provenance: call.provenance, idempotency: try call.idempotency(answer)) { result in
                 if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
                 call.send(result, answer)
             })

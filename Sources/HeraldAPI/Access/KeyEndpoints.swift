@@ -71,8 +71,7 @@ struct KeyEndpoints: Sendable {
     private func write(
         _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText? = nil
     ) throws(Problem) {
-        let idempotency: Idempotency<AccessWrite.Outcome>? =
-            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
+        let idempotency: Idempotency<AccessWrite.Outcome>? = try call.idempotency { answer(to: call, $0, nil) }
         hub.submit(
             AccessWrite(
                 app: app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,

@@ -21,9 +21,7 @@ struct RegistryChange: Sendable {
         _ call: Call, _ action: RegistryWrite.Action,
         _ response: @escaping @Sendable (RegistryWrite.Outcome) -> Response
     ) throws(Problem) {
-        let isPost = call.request.head.method == .post
-        let idempotency: Idempotency<RegistryWrite.Outcome>? =
-            isPost ? try call.idempotency(hasSecret: true, response) : nil
+        let idempotency: Idempotency<RegistryWrite.Outcome>? = try call.idempotency(hasSecret: true, response)
         hub.submit(
             RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
                 result in

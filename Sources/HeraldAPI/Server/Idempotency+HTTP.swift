@@ -3,7 +3,7 @@ import HeraldCrypto
 import HeraldHTTP
 
 extension Call {
-    /// The idempotency of a POST with `Idempotency-Key`.
+    /// The idempotency of a POST with `Idempotency-Key`; `nil` for other requests.
     /// - Parameters:
     ///   - body: what identifies the request; `nil` for its body.
     ///   - hasSecret: the response contains a secret, so that it is never returned to another key of the app: for another
@@ -12,7 +12,7 @@ extension Call {
     func idempotency<Outcome>(
         of body: [UInt8]? = nil, hasSecret: Bool = false, _ answer: @escaping @Sendable (Outcome) -> Response?
     ) throws(Problem) -> Idempotency<Outcome>? {
-        guard let key = try idempotencyKey() else { return nil }
+        guard request.head.method == .post, let key = try idempotencyKey() else { return nil }
         var head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
         if hasSecret { head += principal.owner + "\n" }
         let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
