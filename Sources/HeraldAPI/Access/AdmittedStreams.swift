@@ -78,31 +78,6 @@ extension AccessControl {
     func endExpired() { streams.end { !isValid($0) } }
 }
 
-/// Registers a stream from its start to its end. All calls are forwarded, on the streams' thread.
-final class AdmittedStream: ResponseStreamDelegate {
-    private let access: AccessControl
-    private let principal: Principal
-    private let inner: any ResponseStreamDelegate
-
-    init(_ access: AccessControl, _ principal: Principal, _ inner: any ResponseStreamDelegate) {
-        self.access = access
-        self.principal = principal
-        self.inner = inner
-    }
-
-    func opened(_ output: ResponseStream) {
-        inner.opened(output)
-        access.admitted(output, principal)
-    }
-
-    func drained(_ output: ResponseStream) { inner.drained(output) }
-
-    func closed(_ output: ResponseStream) {
-        access.ended(output)
-        inner.closed(output)
-    }
-}
-
 extension ResponseStream: AdmittedStreams.Output {
     var thread: any StreamThread { loop }
 }

@@ -169,9 +169,9 @@ struct StreamEndpoints: Sendable {
         let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
         var rules = StreamRules()
         rules.heartbeat = ServerSentEvents.heartbeat
-        let listener = Listener(streams, interest, start, agent: call.request.head.value(of: "User-Agent"))
-        let stream = AdmittedStream(access, call.principal, listener)
-        if !call.responder.stream(head.headers, rules, group: call.app.rawValue, to: stream) { throw .tooManyStreams }
+        let listener = Listener(
+            streams, interest, start, agent: call.request.head.value(of: "User-Agent"), access, call.principal)
+        if !call.responder.stream(head.headers, rules, group: call.app.rawValue, to: listener) { throw .tooManyStreams }
     }
 }
 
@@ -185,32 +185,41 @@ extension Call {
 extension ResponseStream: StreamOutput {}
 extension StreamLoop: StreamThread {}
 
-/// Connects a client's connection and its stream. All mutable state belongs to the streams' thread and is used only
-/// there, which is why `@unchecked Sendable` is correct.
+/// Connects a client's connection, its stream, and its authorization. All mutable state belongs to the streams' thread
+/// and is used only there, which is why `@unchecked Sendable` is correct.
 private final class Listener<Log: StreamLog>: ResponseStreamDelegate, @unchecked Sendable {
     private let streams: LiveStreams<Log>
     private let interest: Log.Interest
     private let start: LiveStreams<Log>.Start?
     private let agent: String?
+    private let access: AccessControl
+    private let principal: Principal
     /// From `opened` to `closed`.
     private var stream: LiveStreams<Log>.Stream?
 
-    init(_ streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?, agent: String?) {
+    init(
+        _ streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?, agent: String?,
+        _ access: AccessControl, _ principal: Principal
+    ) {
         self.streams = streams
         self.interest = interest
         self.start = start
         self.agent = agent
+        self.access = access
+        self.principal = principal
     }
 
     func opened(_ output: ResponseStream) {
         let description = (agent.map { $0.prefix(80) + " at " } ?? "") + output.peer.description
         stream = streams.open(
             interest, description: description, on: output.loop, to: output, start: start)
+        access.admitted(output, principal)
     }
 
     func drained(_ output: ResponseStream) { if let stream { streams.drained(stream) } }
 
     func closed(_ output: ResponseStream) {
+        access.ended(output)
         if let stream { streams.close(stream) }
         stream = nil
     }
