@@ -71,14 +71,13 @@ struct AppEndpoints: Sendable {
         case .added(let app): resource(app, status: 201, [.init("Location", "/v1/apps/\(app.id)")])
         case .updated(let app): resource(app)
         case .removed: Response(status: 204)
-        case .notFound: Problem.noApp(call.parameters.first ?? "").response(requestID: call.requestID)
-        case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
-        case .nameTaken(let app): Problem.nameTaken(app).response(requestID: call.requestID)
-        case .invalid(let errors): Problem.invalid(errors).response(requestID: call.requestID)
-        case .isDefault: Problem.defaultApp.response(requestID: call.requestID)
+        case .notFound: call.response(to: .noApp(call.parameters.first ?? ""))
+        case .versionMismatch: call.response(to: .preconditionFailed)
+        case .nameTaken(let app): call.response(to: .nameTaken(app))
+        case .invalid(let errors): call.response(to: .invalid(errors))
+        case .isDefault: call.response(to: .defaultApp)
         case .tooMany:
-            Problem.tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first.")
-                .response(requestID: call.requestID)
+            call.response(to: .tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first."))
         }
     }
 

@@ -90,12 +90,10 @@ struct KeyEndpoints: Sendable {
                 $0.member("key", ifPresent: text?.text)
             }
         case .revoked, .noted: return Response(status: 204)
-        case .notFound, .tooManyLinks:
-            return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
-        case .lastAdminKey: return Problem.lastAdminKey.response(requestID: call.requestID)
+        case .notFound, .tooManyLinks: return call.response(to: .noKey(call.parameters.first ?? ""))
+        case .lastAdminKey: return call.response(to: .lastAdminKey)
         case .tooManyKeys:
-            return Problem.tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first.")
-                .response(requestID: call.requestID)
+            return call.response(to: .tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first."))
         }
     }
 }

@@ -31,7 +31,7 @@ struct DelegateActionEndpoints: Sendable {
     private func renew(_ call: Call) throws(Problem) {
         try apply(.leaseRenewed, call) { delegate in
             delegate.settings.leaseSeconds == nil
-                ? Problem.noLease(delegate.id).response(requestID: call.requestID) : registry.resource(delegate)
+                ? call.response(to: .noLease(delegate.id)) : registry.resource(delegate)
         }
     }
 

@@ -56,7 +56,7 @@ struct RegistryChange: Sendable {
             default: return resource(delegate)
             }
         } catch {
-            return Problem(error).response(requestID: call.requestID)
+            return call.response(to: Problem(error))
         }
     }
 

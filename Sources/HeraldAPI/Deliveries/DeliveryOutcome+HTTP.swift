@@ -5,7 +5,7 @@ extension Call {
     /// The response to a change of deliveries.
     /// - Parameter count: the response for the number of changed deliveries.
     func response(to outcome: DeliveryWrite.Outcome, count: (Int) -> Response) -> Response {
-        if let error = outcome.error { return Problem(error).response(requestID: requestID) }
+        if let error = outcome.error { return response(to: Problem(error)) }
         return switch outcome {
         case .count(let changed), .part(let changed, _): count(changed)
         case .replay(let replay): count(Int(replay.until - replay.cursor))

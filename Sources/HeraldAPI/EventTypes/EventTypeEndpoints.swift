@@ -97,11 +97,11 @@ struct EventTypeEndpoints: Sendable {
             resource(record, unchecked, status: 201, [.init("Location", "/v1/event-types/\(type)")])
         case .replaced(let record): resource(record, unchecked, status: 200)
         case .removed: Response(status: 204)
-        case .notFound: Self.notFound(type).response(requestID: call.requestID)
-        case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
+        case .notFound: call.response(to: Self.notFound(type))
+        case .versionMismatch: call.response(to: .preconditionFailed)
         case .tooMany:
-            Problem.tooMany("\(EventTypeWrite.maxTypes) event types have a description. Delete one that is not used.")
-                .response(requestID: call.requestID)
+            call.response(
+                to: .tooMany("\(EventTypeWrite.maxTypes) event types have a description. Delete one that is not used."))
         }
     }
 
