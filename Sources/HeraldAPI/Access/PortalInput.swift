@@ -63,7 +63,8 @@ enum PortalInput {
         return text
     }
 
-    private static func title(_ text: String) -> String? {
+    /// Why a title is refused; `nil` if it is valid.
+    static func title(_ text: String) -> String? {
         (1...maxTitle).contains(text.count) && text.utf8.count <= 4 * maxTitle
             && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
             ? nil : "must be 1 to \(maxTitle) characters without control characters"

@@ -108,11 +108,8 @@ struct SvixApplicationInput {
             settings.eventsPerSecond = reader.integer(value, "/" + name, 1...65_535)
         }
         if let title, title != settings.name {
-            guard let fake = try? JSONDocument(parsing: Self.portal(title)) else { throw .invalid([]) }
-            var portal = FieldReader()
-            let change = PortalInput.read(fake.root, &portal)
-            reader.wrong(portal.errors.map(Self.renamed))
-            change(&settings.portal)
+            if let mistake = PortalInput.title(title) { reader.wrong("/name", mistake) }
+            settings.portal.title = title
         }
         try check()
     }
@@ -135,12 +132,6 @@ struct SvixApplicationInput {
             }
             throw problem
         }
-    }
-
-    private static func portal(_ title: String) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { $0.member("title", title) }
-        return json.bytes
     }
 
     mutating func check() throws(Problem) {
