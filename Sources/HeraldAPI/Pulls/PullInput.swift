@@ -17,24 +17,11 @@ struct AcknowledgementInput {
         var reader = FieldReader(document, fields: Self.fields)
         lease = reader.lease(document.nonNull("lease"))
         var failed: [PullWrite.Failed] = []
-        if let value = document.nonNull("failed") {
-            if value.kind == .array, value.count <= PullLease.maxEvents {
-                for (index, element) in value.elements.enumerated() {
-                    failed.append(Self.failure(element, "/failed/\(index)", &reader))
-                }
-            } else {
-                reader.wrong("/failed", "must be an array of at most \(PullLease.maxEvents) objects with an id")
-            }
+        for (pointer, element) in reader.elements(document, "failed", "objects with an id") {
+            failed.append(Self.failure(element, pointer, &reader))
         }
-        if let value = document.nonNull("returned") {
-            if value.kind == .array, value.count <= PullLease.maxEvents {
-                for (index, element) in value.elements.enumerated() {
-                    failed.append(
-                        PullWrite.Failed(id: reader.text(element, "/returned/\(index)") ?? "", isReturned: true))
-                }
-            } else {
-                reader.wrong("/returned", "must be an array of at most \(PullLease.maxEvents) ids of events")
-            }
+        for (pointer, element) in reader.elements(document, "returned", "ids of events") {
+            failed.append(PullWrite.Failed(id: reader.text(element, pointer) ?? "", isReturned: true))
         }
         let releases = document.nonNull("release").map { reader.flag($0, "/release") } ?? false
         if releases, !failed.isEmpty {
@@ -121,5 +108,17 @@ extension FieldReader {
             return ""
         }
         return text(value, "/lease") ?? ""
+    }
+
+    /// The elements of an array about events, with their pointers.
+    fileprivate mutating func elements(
+        _ document: JSONDocument, _ name: String, _ words: String
+    ) -> [(pointer: String, value: JSONValue)] {
+        guard let value = document.nonNull(name) else { return [] }
+        guard value.kind == .array, value.count <= PullLease.maxEvents else {
+            wrong("/" + name, "must be an array of at most \(PullLease.maxEvents) \(words)")
+            return []
+        }
+        return value.elements.enumerated().map { ("/\(name)/\($0)", $1) }
     }
 }
