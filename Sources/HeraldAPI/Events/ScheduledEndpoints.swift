@@ -23,8 +23,7 @@ struct ScheduledEndpoints: Sendable {
         }
         let others = query.names.filter { !Self.parameters.contains($0) }
         guard others.isEmpty else {
-            throw .validation(
-                others.map { .init(place: .parameter($0), detail: "can't be combined with state") })
+            throw .invalidParameters(others, "can't be combined with state")
         }
         let limit = try query.limit()
         var wanted = PendingQuery(app: call.app, limit: limit + 1, maxBytes: hub.maxListBytes)
@@ -57,8 +56,7 @@ struct ScheduledEndpoints: Sendable {
     private func listRefused(_ call: Call, _ query: Query) throws(Problem) {
         let others = query.names.filter { !["state", "limit", "cursor"].contains($0) }
         guard others.isEmpty else {
-            throw .validation(
-                others.map { .init(place: .parameter($0), detail: "can't be combined with state=refused") })
+            throw .invalidParameters(others, "can't be combined with state=refused")
         }
         let limit = try query.limit()
         let before = try call.cursor(query, .refusedEvent)

@@ -83,25 +83,17 @@ extension Problem {
 
     /// An unknown, revoked or expired key, without a difference between them. They are counted, because they may be
     /// guesses.
-    static let wrongKey = {
-        var problem = Problem(
-            status: 401, name: "unauthorized", title: "The access key is not valid",
-            detail: "The server does not accept this access key: it is wrong, revoked or expired.",
-            headers: [.init("WWW-Authenticate", "Bearer error=\"invalid_token\"")])
-        problem.isWrongKey = true
-        return problem
-    }()
+    static let wrongKey = Problem(
+        status: 401, name: "unauthorized", title: "The access key is not valid",
+        detail: "The server does not accept this access key: it is wrong, revoked or expired.",
+        headers: [.init("WWW-Authenticate", "Bearer error=\"invalid_token\"")], isWrongKey: true)
 
     /// Credentials of another scheme. They are counted as wrong keys, because they may have a key.
-    static let notBearer = {
-        var problem = Problem(
-            status: 401, name: "unauthorized", title: "An access key is required",
-            detail:
-                "The header Authorization has no access key. Send one with the scheme Bearer: Authorization: Bearer hrld_…",
-            headers: [.init("WWW-Authenticate", "Bearer")])
-        problem.isWrongKey = true
-        return problem
-    }()
+    static let notBearer = Problem(
+        status: 401, name: "unauthorized", title: "An access key is required",
+        detail:
+            "The header Authorization has no access key. Send one with the scheme Bearer: Authorization: Bearer hrld_…",
+        headers: [.init("WWW-Authenticate", "Bearer")], isWrongKey: true)
 
     static func forbidden(_ scope: Scope) -> Problem {
         Problem(
@@ -154,10 +146,7 @@ extension Problem {
             + "The operator can allow its origin with --cors-origins. Signing in is possible from the dashboard only."
     )
 
-    static func notFound(_ what: String) -> Problem {
-        Problem(
-            .notFound, status: 404, detail: what)
-    }
+    static func notFound(_ what: String) -> Problem { Problem(.notFound, status: 404, detail: what) }
 
     /// For good: what the publisher said is lost.
     static func eventDamaged(_ id: String) -> Problem {
@@ -212,19 +201,14 @@ extension Problem {
     }
 
     /// - Parameter why: which limit is reached, and what to do.
-    static func tooMany(_ why: String) -> Problem {
-        Problem(
-            .tooMany, status: 409, detail: why)
-    }
+    static func tooMany(_ why: String) -> Problem { Problem(.tooMany, status: 409, detail: why) }
 
     static let preconditionFailed = Problem(
         .preconditionFailed, status: 412,
         detail: "If-Match does not name the current version. Read the resource again, and repeat the change.")
 
     static func bodyTooLarge(limit: Int) -> Problem {
-        Problem(
-            .bodyTooLarge, status: 413,
-            detail: "A body may have at most \(limit) bytes.")
+        Problem(.bodyTooLarge, status: 413, detail: "A body may have at most \(limit) bytes.")
     }
 
     /// - Parameters:
@@ -343,9 +327,7 @@ extension Problem {
         case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
         case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
-        case .upgradeUnfinished: self = .init(.upgradeUnfinished, status: 409, detail: error.description)
-        case .alreadyPublished: self = .init(.alreadyPublished, status: 409, detail: error.description)
-        case .leaseEnded, .delegatePaused, .wrongKind:
+        case .upgradeUnfinished, .alreadyPublished, .leaseEnded, .delegatePaused, .wrongKind:
             self = .init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }
