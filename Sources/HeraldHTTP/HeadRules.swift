@@ -89,7 +89,7 @@ extension HeadRules {
             for index in name where !isTokenByte(bytes[index]) { throw .malformed(.fieldName) }
             if !areValueBytes(bytes.extracting(value)) { throw .malformed(.fieldValue) }
             guard let unique = Self.unique(bytes, name) else {
-                let isExpectation = version == .http11 && Self.equals(bytes, name, "expect")
+                let isExpectation = version == .http11 && RawHead.holds(bytes, name, "expect")
                 if isExpectation, !Self.spells(bytes, value, "100-continue") { throw .unknownExpectation }
                 continue
             }
@@ -110,21 +110,14 @@ extension HeadRules {
     /// By length first: most names differ in length.
     private static func unique(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Unique? {
         switch name.count {
-        case 4: equals(bytes, name, "host") ? .host : nil
-        case 12: equals(bytes, name, "content-type") ? .contentType : nil
-        case 13: equals(bytes, name, "authorization") ? .authorization : nil
-        case 14: equals(bytes, name, "content-length") ? .contentLength : nil
-        case 15: equals(bytes, name, "idempotency-key") ? .idempotencyKey : nil
-        case 17: equals(bytes, name, "transfer-encoding") ? .transferEncoding : nil
+        case 4: RawHead.holds(bytes, name, "host") ? .host : nil
+        case 12: RawHead.holds(bytes, name, "content-type") ? .contentType : nil
+        case 13: RawHead.holds(bytes, name, "authorization") ? .authorization : nil
+        case 14: RawHead.holds(bytes, name, "content-length") ? .contentLength : nil
+        case 15: RawHead.holds(bytes, name, "idempotency-key") ? .idempotencyKey : nil
+        case 17: RawHead.holds(bytes, name, "transfer-encoding") ? .transferEncoding : nil
         default: nil
         }
-    }
-
-    /// Byte by byte.
-    private static func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
-        guard range.count == text.utf8CodeUnitCount else { return false }
-        for offset in 0..<range.count where bytes[range.lowerBound &+ offset] != text.utf8Start[offset] { return false }
-        return true
     }
 
     /// The name in `name`, `name:port`, `[address]` or `[address]:port`. A port is a number up to 65535, or empty.

@@ -85,10 +85,11 @@ package final class RequestHead: Sendable {
 }
 
 extension RawHead {
-    func value(of name: StaticString) -> Range<Int>? {
+    /// - Parameter start: the end of a field; `nil` for the first field of this name.
+    func value(of name: StaticString, after start: Int? = nil) -> Range<Int>? {
         if nameLengths & Self.bit(ofLength: name.utf8CodeUnitCount) == 0 { return nil }
         let bytes = bytes.span
-        var position = versionEnd
+        var position = start ?? versionEnd
         while position < bytes.count {
             let field = Self.field(in: bytes, at: position)
             if Self.holds(bytes, field.name, name) { return field.value }
@@ -98,15 +99,8 @@ extension RawHead {
     }
 
     func values(of name: StaticString) -> [Range<Int>] {
-        if nameLengths & Self.bit(ofLength: name.utf8CodeUnitCount) == 0 { return [] }
-        let bytes = bytes.span
         var values: [Range<Int>] = []
-        var position = versionEnd
-        while position < bytes.count {
-            let field = Self.field(in: bytes, at: position)
-            if Self.holds(bytes, field.name, name) { values.append(field.value) }
-            position = field.value.upperBound
-        }
+        while let next = value(of: name, after: values.last?.upperBound) { values.append(next) }
         return values
     }
 
