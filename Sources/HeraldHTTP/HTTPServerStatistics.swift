@@ -9,8 +9,7 @@ package struct HTTPServerStatistics: Sendable, Hashable {
     package var cutStreams = 0
     /// Requests that wait for their response.
     package var waitingRequests = 0
-    /// Responses by the first digit of their status, from 1 to 5.
-    package var answers1xx = 0
+    /// Responses by the first digit of their status, from 2 to 5.
     package var answers2xx = 0
     package var answers3xx = 0
     package var answers4xx = 0
@@ -30,7 +29,6 @@ final class LoopCounters: Sendable {
     let waitingRequests = Atomic(0)
     let expiredConnections = Atomic(0)
     let withheldResponses = Atomic(0)
-    private let answers1xx = Atomic(0)
     private let answers2xx = Atomic(0)
     private let answers3xx = Atomic(0)
     private let answers4xx = Atomic(0)
@@ -38,7 +36,6 @@ final class LoopCounters: Sendable {
 
     func countAnswer(_ status: Int) {
         switch status / 100 {
-        case 1: answers1xx.addFromOneThread(1)
         case 2: answers2xx.addFromOneThread(1)
         case 3: answers3xx.addFromOneThread(1)
         case 4: answers4xx.addFromOneThread(1)
@@ -51,7 +48,6 @@ final class LoopCounters: Sendable {
         statistics.waitingRequests += waitingRequests.load(ordering: .relaxed)
         statistics.expiredConnections += expiredConnections.load(ordering: .relaxed)
         statistics.withheldResponses += withheldResponses.load(ordering: .relaxed)
-        statistics.answers1xx += answers1xx.load(ordering: .relaxed)
         statistics.answers2xx += answers2xx.load(ordering: .relaxed)
         statistics.answers3xx += answers3xx.load(ordering: .relaxed)
         statistics.answers4xx += answers4xx.load(ordering: .relaxed)
