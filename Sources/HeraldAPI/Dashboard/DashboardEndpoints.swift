@@ -47,11 +47,8 @@ struct DashboardFile: Sendable {
         "access.js", "activity.js", "api.js", "app.js", "appearance.js", "attempt.js", "attempts.js", "bulk.js",
         "charts.js", "delegates.js", "deliveries.js", "dom.js", "drawer.js", "events.js", "explained.js", "fanout.js",
         "fields.js", "filters.js", "form.js", "format.js", "german.js", "history.js", "icon.svg", "json.js", "live.js",
-        "nodes.js",
-        "overview.js", "pages.js", "post.js", "recipe.js", "replay.js", "scheduled.js", "secret.js", "server.js",
-        "signin.js",
-        "state.js",
-        "story.js", "style.css", "svg.js", "texts.js", "times.js", "types.js",
+        "nodes.js", "overview.js", "pages.js", "post.js", "recipe.js", "replay.js", "scheduled.js", "secret.js",
+        "server.js", "signin.js", "state.js", "story.js", "style.css", "svg.js", "texts.js", "times.js", "types.js",
     ]
 
     private static let types = [

@@ -25,8 +25,7 @@ final class WorkPool: Sendable {
         init(maxBytes: Int) throws(SystemError) {
             let long = try WorkLine(
                 name: "checks-long", bounds: .init(requests: 256, bytes: maxBytes / 6),
-                steps: WorkBudget.stepsPerRequest,
-                priority: .low, spent: { $0.refuse(.budgetExceeded) })
+                steps: WorkBudget.stepsPerRequest, priority: .low, spent: { $0.refuse(.budgetExceeded) })
             self.long = long
             first = try WorkLine(
                 name: "checks", bounds: .init(requests: 256, bytes: maxBytes / 6), steps: WorkPool.firstSteps,

@@ -18,8 +18,7 @@ extension SvixEndpoints {
     // MARK: Messages
 
     private static let fields = [
-        "eventType", "eventId", "payload", "channels", "payloadRetentionPeriod", "tags",
-        "application",
+        "eventType", "eventId", "payload", "channels", "payloadRetentionPeriod", "tags", "application",
     ]
     private static let names = ["/type": "/eventType", "/id": "/eventId", "/data": "/payload"]
 
