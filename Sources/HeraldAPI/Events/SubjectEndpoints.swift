@@ -93,10 +93,8 @@ private struct Erasing: Sendable {
 
     /// The writer's thread.
     private func readOn(after sequence: LogPosition, _ erased: Erasure) {
-        do throws(Problem) {
+        call.attempt { () throws(Problem) in
             try call.answer(from: hub) { try read($0, after: sequence, erased) }
-        } catch {
-            call.send(error)
         }
     }
 

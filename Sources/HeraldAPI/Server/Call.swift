@@ -96,6 +96,15 @@ final class Call: Sendable {
 
     func send(_ problem: Problem) { send(response(to: problem)) }
 
+    /// Runs the body, and sends the problem that it throws.
+    func attempt(_ body: () throws(Problem) -> Void) {
+        do throws(Problem) {
+            try body()
+        } catch {
+            send(error)
+        }
+    }
+
     func response(to problem: Problem) -> Response {
         admission.route.errors(admission.services.counted(problem, from: request.peer), requestID)
     }

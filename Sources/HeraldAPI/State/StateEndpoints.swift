@@ -65,17 +65,13 @@ struct StateEndpoints: Sendable {
                 guard let status = hub.committed.auth.status(call.app, userID: userID) else { return nil }
                 return (status.version, { $0.members(of: status) })
             } otherwise: { () throws(Problem) in
-                try showAuthFromStore(call, userID)
+                try call.answer(from: hub) { reader in
+                    guard let status = try reader.authStatus(app: call.app, userID: userID) else {
+                        throw Problem.notFound("There is no status of the user \(userID).")
+                    }
+                    send(call, status)
+                }
             }
-        }
-    }
-
-    private func showAuthFromStore(_ call: Call, _ userID: String) throws(Problem) {
-        try call.answer(from: hub) { reader in
-            guard let status = try reader.authStatus(app: call.app, userID: userID) else {
-                throw Problem.notFound("There is no status of the user \(userID).")
-            }
-            send(call, status)
         }
     }
 
@@ -100,11 +96,7 @@ struct StateEndpoints: Sendable {
         }
         guard let seconds = try query.wait() else { return try sendAppState(call, unless: known) }
         watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
-            do throws(Problem) {
-                try sendAppState(call, unless: known)
-            } catch {
-                call.send(error)
-            }
+            call.attempt { () throws(Problem) in try sendAppState(call, unless: known) }
         }
     }
 
@@ -212,11 +204,7 @@ struct StateEndpoints: Sendable {
                 // A refused request has another span.
                 trace?.end(200, posted.contains { $0.disposition == .accepted } ? [draft] : [], call)
                 if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
-                do throws(Problem) {
-                    try otherwise()
-                } catch {
-                    call.send(error)
-                }
+                call.attempt(otherwise)
             })
     }
 }

@@ -55,11 +55,7 @@ extension SvixEndpoints {
             ) { result in
                 switch result {
                 case .done(.added), .done(.nameTaken):
-                    do throws(Problem) {
-                        try createMessage(acting(call))
-                    } catch {
-                        call.send(error)
-                    }
+                    call.attempt { () throws(Problem) in try createMessage(acting(call)) }
                     hub.flush()
                 default: call.send(result) { self.answer(to: call, $0) }
                 }
