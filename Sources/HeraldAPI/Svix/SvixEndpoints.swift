@@ -59,16 +59,12 @@ struct SvixEndpoints: Sendable {
     /// The longest path of Svix's API has nine parts below the root.
     private static let maxParts = 9
 
+    private static let erasure = "Herald erases by subject: DELETE /v1/subjects/{subject}."
+
     private static let unsupported: [(method: RequestMethod, path: String, why: String)] = [
         (.post, "/auth/logout", "Keys of Herald are revoked with DELETE /v1/keys/{id}."),
-        (
-            .delete, "/app/{app_id}/msg/{msg_id}/content",
-            "Herald erases by subject: DELETE /v1/subjects/{subject}."
-        ),
-        (
-            .delete, "/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content",
-            "Herald erases by subject: DELETE /v1/subjects/{subject}."
-        ),
+        (.delete, "/app/{app_id}/msg/{msg_id}/content", erasure),
+        (.delete, "/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", erasure),
         (.get, "/background-task", "Herald has no background tasks: GET /v1/delegates/{id}/replays lists replays."),
         (.get, "/operational-webhook/endpoint", "Receive the events herald.* with a delegate instead."),
         (.post, "/operational-webhook/endpoint", "Receive the events herald.* with a delegate instead."),

@@ -156,11 +156,9 @@ extension SvixEndpoints {
     private func describe(
         _ call: Call, _ given: Given, of type: String, over old: EventTypeRecord? = nil
     ) throws(Problem) {
-        var reader = FieldReader()
-        if !EventType.isValid(type) || EventType.Family(of: type) == .service {
-            reader.wrong("/name", "must be \(EventType.words), and not begin with \"herald.\"")
+        guard EventType.isValid(type), EventType.Family(of: type) != .service else {
+            throw .invalid([FieldError("/name", "must be \(EventType.words), and not begin with \"herald.\"")])
         }
-        try reader.check()
         let own = try given.own(over: old)
         let version = given.purpose == .post ? 0 : old?.version
         try checks.pool.run(call) { (budget: inout WorkBudget) throws(Problem) -> EventTypeInput in
