@@ -151,7 +151,7 @@ package final class StreamLoop: @unchecked Sendable {
         stream.index = streams.count
         streams.append(stream)
         byDescriptor[descriptor] = stream
-        if writesHead { stream.write(start.headBytes(wall: clock.wall())) }
+        if writesHead { stream.write(Response.streamHead(start.headers, wall: clock.wall())) }
         stream.delegate.opened(stream)
     }
 

@@ -39,7 +39,4 @@ final class StreamStart: Sendable {
 
     /// From here on the place belongs to the stream.
     func open() { isOpened.store(true, ordering: .relaxed) }
-
-    /// The bytes of the header section.
-    func headBytes(wall: Int64) -> [UInt8] { Response.streamHead(headers, wall: wall) }
 }

@@ -93,7 +93,6 @@ final class WorkLine: Sendable {
 
     /// Refuses queued work; the thread ends soon.
     /// - Returns: the thread, once.
-    @discardableResult
     private func close() -> Thread? {
         let (refused, thread) = state.withLock { state in
             let refused = state.waiting.elements

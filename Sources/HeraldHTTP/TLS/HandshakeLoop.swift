@@ -265,15 +265,14 @@ final class HandshakeLoop: @unchecked Sendable {
         close(descriptor)
     }
 
-    /// A proxy is itself: other addresses of its network are not trusted.
-    private func key(of peer: PeerAddress) -> PeerAddress { addresses.proxies.contains(peer) ? peer : peer.client }
-
     private func client(_ peer: PeerAddress) -> HandshakeClient {
-        let key = key(of: peer)
+        let isTrusted = addresses.proxies.contains(peer)
+        // A proxy is itself: other addresses of its network are not trusted.
+        let key = isTrusted ? peer : peer.client
         if let client = clients[key] { return client }
         if clients.count >= Self.maxClients { clients = clients.filter { $0.value.count > 0 } }
         let client = HandshakeClient(
-            limit: limitsHandshakes ? addresses.limit : 0, isTrusted: addresses.proxies.contains(peer), now: now)
+            limit: limitsHandshakes ? addresses.limit : 0, isTrusted: isTrusted, now: now)
         clients[key] = client
         return client
     }
