@@ -5,7 +5,6 @@ import HeraldHTTP
 final class AdmittedCall: AdmittedRequest, Admission {
     private let service: HeraldService
     let route: Route
-    /// The decoded path parameters, in order.
     let parameters: [String]
     let principal: Principal
     var app: AppKey { principal.app }

@@ -34,11 +34,10 @@ package final class RequestHead: Sendable {
     package var path: String { String(decoding: pathBytes, as: UTF8.self) }
 
     /// The text after the first question mark, exactly as sent; `nil` without one.
-    package var queryBytes: ArraySlice<UInt8>? {
+    package var query: String? {
         let end = target.path.upperBound
-        return end < raw.targetEnd ? raw.bytes[(end + 1)..<raw.targetEnd] : nil
+        return end < raw.targetEnd ? String(decoding: raw.bytes[(end + 1)..<raw.targetEnd], as: UTF8.self) : nil
     }
-    package var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
 
     /// The host that the request is for, with its port if it names one: of the target in absolute form, else of `Host`.
     package var host: String? {

@@ -19,17 +19,16 @@ package struct Response: Sendable {
     package var headers: [Field]
     package var body: [UInt8]
     /// Closes the connection after this response.
-    package var closesConnection: Bool
+    package var closesConnection = false
     /// How long the response is delayed, in milliseconds; then the connection is closed. For clients that guess keys.
     /// During the delay the connection costs no more than an idle one. Applies to refusals by `authorize`, and to responses
     /// within `handle`; other responses are late already, and are sent at once.
     package var holdMilliseconds = 0
 
-    package init(status: Int, headers: [Field] = [], body: [UInt8] = [], closesConnection: Bool = false) {
+    package init(status: Int, headers: [Field] = [], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
-        self.closesConnection = closesConnection
     }
 }
 

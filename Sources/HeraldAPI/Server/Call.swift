@@ -45,12 +45,10 @@ final class Call: Sendable {
         self.requestID = requestID
     }
 
-    /// The decoded path parameters, in order.
     var parameters: [String] { admission.parameters }
     var principal: Principal { admission.principal }
     /// The path of the route: `/v1/delegates/{id}`.
     var template: String { admission.route.template }
-    /// Hides numbers that depend on other apps.
     var seal: NumberSeal { admission.services.seal }
     var app: AppKey { admission.app }
     var publicURL: PublicURL { admission.services.publicURL }
