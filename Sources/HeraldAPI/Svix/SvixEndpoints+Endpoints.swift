@@ -277,12 +277,13 @@ extension SvixEndpoints {
         let now = hub.clock.wall()
         let id = hub.ids.next("qtask_", time: now)
         let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
-            if let error = outcome.error { return call.response(to: Problem(error)) }
-            return .json(status: 202) {
-                $0.member("id", id)
-                $0.member("status", "running")
-                $0.member("task", "endpoint.recover")
-                $0.member("updatedAt", .timestamp(now))
+            call.response(to: outcome) { _ in
+                .json(status: 202) {
+                    $0.member("id", id)
+                    $0.member("status", "running")
+                    $0.member("task", "endpoint.recover")
+                    $0.member("updatedAt", .timestamp(now))
+                }
             }
         }
         try call.answer(from: hub) { reader in

@@ -151,8 +151,7 @@ extension SvixEndpoints {
     private func resend(_ call: Call) throws(Problem) {
         let delegate = try endpoint(call, at: 1)
         let done: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
-            if let error = outcome.error { return call.response(to: Problem(error)) }
-            return .json(status: 202) { _ in }
+            call.response(to: outcome) { _ in .json(status: 202) { _ in } }
         }
         call.submit(
             .redeliverEvent(id: call.parameters[0], delegateID: delegate.id), to: hub,
