@@ -48,21 +48,15 @@ struct DelegateInput {
             }
         }
         input.reader.add(rules.problems(of: &settings))
-        let registration = Registration(
-            settings: settings, secret: SecretInput(document, &input.reader),
-            start: input.start(document.nonNull("start")),
-            replaysCurrentState: input.replaysCurrentState(document.nonNull("replay_current_state")))
-        if let problem = registration.secret.brought?.problem(for: settings) { input.reader.wrong("/secret", problem) }
+        let secret = SecretInput(document, &input.reader)
+        let start = document.nonNull("start").map {
+            input.reader.place($0, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)")
+        }
+        let replays = document.nonNull("replay_current_state").map { input.reader.flag($0, "/replay_current_state") }
+        if let problem = secret.brought?.problem(for: settings) { input.reader.wrong("/secret", problem) }
         try input.reader.check()
-        return registration
-    }
-
-    private mutating func start(_ value: JSONValue?) -> PositionInput {
-        value.map { reader.place($0, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)") } ?? .now
-    }
-
-    private mutating func replaysCurrentState(_ value: JSONValue?) -> Bool {
-        value.map { reader.flag($0, "/replay_current_state") } ?? false
+        return Registration(
+            settings: settings, secret: secret, start: start ?? .now, replaysCurrentState: replays ?? false)
     }
 
     // MARK: Patches
