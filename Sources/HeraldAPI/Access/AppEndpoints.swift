@@ -102,13 +102,9 @@ extension JSONObjectWriter {
         member("max_delegates", app.settings.maxDelegates)
         member("events_per_second", app.settings.eventsPerSecond)
         member("max_stored_bytes", app.settings.maxStoredBytes)
-        if app.settings.portal == Portal() {
-            member("portal", JSONNull())
-        } else {
-            object("portal") {
-                $0.members(of: app.settings.portal)
-                $0.member("frame_origins", app.settings.portal.frameOrigins)
-            }
+        object("portal", of: app.settings.portal == Portal() ? nil : app.settings.portal) { portal, json in
+            json.members(of: portal)
+            json.member("frame_origins", portal.frameOrigins)
         }
         member("stored_bytes", stored.bytes + pending.bytes)
         member("stored_events", stored.events)

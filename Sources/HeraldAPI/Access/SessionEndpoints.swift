@@ -51,11 +51,8 @@ struct SessionEndpoints: Sendable {
             answer.member("app", principal.flatMap { hub.committed.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
             answer.member("portal", principal?.identity == .portalLink)
-            if let app = principal?.identity == .portalLink ? principal.flatMap({ hub.committed.apps[$0.app] }) : nil {
-                answer.object("appearance") { $0.members(of: app.settings.portal) }
-            } else {
-                answer.member("appearance", JSONNull())
-            }
+            let app = principal.flatMap { $0.identity == .portalLink ? hub.committed.apps[$0.app] : nil }
+            answer.object("appearance", of: app?.settings.portal) { $1.members(of: $0) }
             let scopes = Scope.allCases.filter { principal?.scopes.allow($0) == true }
             answer.member("scopes", scopes.map(\.rawValue))
         }

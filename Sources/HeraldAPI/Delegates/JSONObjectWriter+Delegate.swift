@@ -63,16 +63,10 @@ extension JSONObjectWriter {
         case .headers: member("header_names", settings.headers.map(\.key))
         case .retrySchedule: member("retry_schedule", settings.retrySchedule)
         case .tls:
-            if settings.tls.isEmpty {
-                member("tls", JSONNull())
-            } else {
-                object("tls") { $0.members(of: settings.tls) }
-            }
+            object("tls", of: settings.tls.isEmpty ? nil : settings.tls) { $1.members(of: $0) }
         case .request:
-            if let recipe = settings.request {
-                object("request") { for (name, value) in recipe.shown { $0.member(name, value) } }
-            } else {
-                member("request", JSONNull())
+            object("request", of: settings.request) { recipe, json in
+                for (name, value) in recipe.shown { json.member(name, value) }
             }
         }
     }

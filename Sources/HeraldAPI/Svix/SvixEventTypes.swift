@@ -208,11 +208,7 @@ extension JSONObjectWriter {
         member("archived", false)
         member("deprecated", false)
         member("featureFlag", JSONNull())
-        if showsSchema, let schema = record.schema {
-            object("schemas") { $0.member("1", RawJSON(schema[...])) }
-        } else {
-            member("schemas", JSONNull())
-        }
+        object("schemas", of: showsSchema ? record.schema : nil) { $1.member("1", .raw($0)) }
         member("createdAt", .timestamp(record.createdAt))
         member("updatedAt", .timestamp(record.updatedAt))
     }

@@ -10,4 +10,13 @@ extension JSONObjectWriter {
             for element in elements { list.object { write(element, &$0) } }
         }
     }
+
+    /// Writes a member that is an object, or `null` without a value.
+    /// - Parameter write: writes the members of the object.
+    mutating func object<Value>(
+        _ key: String, of value: Value?, _ write: (Value, inout JSONObjectWriter) -> Void
+    ) {
+        guard let value else { return member(key, JSONNull()) }
+        object(key) { write(value, &$0) }
+    }
 }
