@@ -30,10 +30,7 @@ extension JSONObjectWriter {
             member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
             member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
         case .pull:
-            object("lag") { lane in
-                lane.member("events", lag.events)
-                lane.member("estimated", lag.isEstimate)
-            }
+            object("lag") { $0.members(of: lag) }
         }
         member("created_at", .timestamp(delegate.createdAt))
         member("updated_at", .timestamp(delegate.updatedAt))
@@ -78,10 +75,14 @@ extension JSONObjectWriter {
         member("client_certificate", tls.clientCertificate)
     }
 
-    /// The lag of a lane.
-    mutating func lag(_ backlog: Backlog, _ lane: LaneSnapshots.Entry?) {
+    mutating func members(of backlog: Backlog) {
         member("events", backlog.events)
         member("estimated", backlog.isEstimate)
+    }
+
+    /// The lag of a lane.
+    mutating func lag(_ backlog: Backlog, _ lane: LaneSnapshots.Entry?) {
+        members(of: backlog)
         member("in_flight", lane?.inFlight ?? 0)
         member("retrying", lane?.retrying ?? 0)
     }

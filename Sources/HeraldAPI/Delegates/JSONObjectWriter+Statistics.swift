@@ -38,8 +38,7 @@ extension JSONObjectWriter {
 
     mutating func members(of replay: ReplayProgress, _ seal: NumberSeal, _ app: AppKey) {
         member("id", seal.id(of: replay.replay, app: app))
-        member("events", replay.backlog.events)
-        member("estimated", replay.backlog.isEstimate)
+        members(of: replay.backlog)
         member("progress", replay.progress)
         member("created_at", .timestamp(replay.replay.createdAt))
     }

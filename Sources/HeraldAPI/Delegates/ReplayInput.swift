@@ -47,8 +47,7 @@ struct ReplayInput: Sendable {
         .json(status: isDryRun ? 200 : 202) {
             $0.member("id", id)
             $0.member("only", plan.only.rawValue)
-            $0.member("events", backlog.events)
-            $0.member("estimated", backlog.isEstimate)
+            $0.members(of: backlog)
             $0.member("dry_run", isDryRun)
         }
     }

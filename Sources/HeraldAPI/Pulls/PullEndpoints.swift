@@ -126,10 +126,7 @@ struct PullEndpoints: Sendable {
             let backlog = try BacklogCounter(hub, reader).count(delegate, movedTo: position)
             submit(call, delegate, .seek(to: position), provenance: provenance) { outcome in
                 guard case .sought = outcome else { return }
-                call.send {
-                    $0.member("events", backlog.events)
-                    $0.member("estimated", backlog.isEstimate)
-                }
+                call.send { $0.members(of: backlog) }
             }
         }
     }
