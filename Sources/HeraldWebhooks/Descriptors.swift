@@ -31,100 +31,89 @@ final class Descriptors {
         epoll = try Epoll()
     }
 
+    /// An entry that has never been set is empty. Negative descriptors have none.
+    private subscript(descriptor: Int32) -> Entry {
+        get { entries.indices.contains(Int(descriptor)) ? entries[Int(descriptor)] : Entry() }
+        set {
+            let index = Int(descriptor)
+            guard index >= 0 else { return }
+            if index >= entries.count {
+                entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
+            }
+            entries[index] = newValue
+        }
+    }
+
     /// Called when a socket was opened: the one that had its number before is closed.
     func begin(_ descriptor: Int32, isSecure: Bool) {
-        let index = Int(descriptor)
-        guard index >= 0 else { return }
-        reserve(index)
-        entries[index] = Entry()
-        entries[index].isInHandshake = isSecure
+        self[descriptor] = Entry(isInHandshake: isSecure)
         boundReads(descriptor)
     }
 
     /// The connection is ready for its first request.
     func isReady(_ descriptor: Int32, _ multi: Multi.Kind) {
-        let index = Int(descriptor)
-        if entries.indices.contains(index) { entries[index].isInHandshake = false }
+        self[descriptor].isInHandshake = false
         allowResponse(descriptor, multi)
     }
 
     /// Whether a step of the connection may cost much more than a usual response: a step of a TLS handshake, or the
     /// bytes of a receiver that has sent more than that.
     func isExpensive(_ descriptor: Int32) -> Bool {
-        let index = Int(descriptor)
-        guard entries.indices.contains(index), entries[index].isWanted else { return false }
-        return entries[index].isInHandshake || herald_reads_are_many(descriptor) != 0
-    }
-
-    private func reserve(_ index: Int) {
-        guard index >= entries.count else { return }
-        entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
+        let entry = self[descriptor]
+        return entry.isWanted && (entry.isInHandshake || herald_reads_are_many(descriptor) != 0)
     }
 
     /// Sets what libcurl waits for on a socket; `nothing` if the transfer that used it has ended.
     func want(_ descriptor: Int32, read: Bool, write: Bool, nothing: Bool, _ multi: Multi.Kind) {
-        let index = Int(descriptor)
-        guard index >= 0 else { return }
-        reserve(index)
-        if nothing {
-            return end(descriptor)
-        }
-        entries[index].isWanted = true
-        entries[index].multi = multi
+        guard descriptor >= 0 else { return }
+        if nothing { return end(descriptor) }
+        self[descriptor].isWanted = true
+        self[descriptor].multi = multi
         var interest: Epoll.Interest = []
         if read { interest.insert(.read) }
         if write { interest.insert(.write) }
-        if interest != entries[index].registered, !interest.isEmpty { watch(descriptor, interest) }
+        if interest != self[descriptor].registered, !interest.isEmpty { watch(descriptor, interest) }
     }
 
     /// The transfer has ended. An idle connection may be writable, which means nothing; it ends with an event to read.
     private func end(_ descriptor: Int32) {
-        let index = Int(descriptor)
-        entries[index].isWanted = false
-        guard entries[index].registered.contains(.write) else { return }
+        self[descriptor].isWanted = false
+        guard self[descriptor].registered.contains(.write) else { return }
         if epoll.modifyIfOpen(descriptor, .read) {
-            entries[index].registered = .read
+            self[descriptor].registered = .read
         } else {
-            entries[index] = Entry()
+            self[descriptor] = Entry()
         }
     }
 
     /// If a socket cannot be registered, which is counted, its transfer ends with a timeout.
     private func watch(_ descriptor: Int32, _ interest: Epoll.Interest) {
-        let index = Int(descriptor)
-        let isKnown = !entries[index].registered.isEmpty
-        if isKnown && epoll.modifyIfOpen(descriptor, interest) || (try? epoll.add(descriptor, interest)) != nil {
-            entries[index].registered = interest
-        } else {
-            entries[index].registered = []
-        }
+        let isKnown = !self[descriptor].registered.isEmpty
+        let isWatched =
+            isKnown && epoll.modifyIfOpen(descriptor, interest) || (try? epoll.add(descriptor, interest)) != nil
+        self[descriptor].registered = isWatched ? interest : []
     }
 
     /// Called before the socket is closed, which removes it from epoll.
     func forget(_ descriptor: Int32) {
         herald_reads_end(descriptor)
-        let index = Int(descriptor)
-        if entries.indices.contains(index) { entries[index] = Entry() }
+        self[descriptor] = Entry()
     }
 
     /// Records that the connection uses HTTP/2.
-    func carriesFrames(_ descriptor: Int32) {
-        let index = Int(descriptor)
-        if entries.indices.contains(index) { entries[index].carriesFrames = true }
-    }
+    func carriesFrames(_ descriptor: Int32) { self[descriptor].carriesFrames = true }
 
     /// The multi handle that uses a ready socket. If none does, the receiver has closed the connection or sent
     /// unrequested bytes. An HTTP/1.1 connection is then made unusable, so that libcurl finds it dead and never takes
     /// those bytes for the response to the next request. On HTTP/2 the bytes wait for libcurl, which reads them before
     /// it uses the connection again.
     func waiting(for descriptor: Int32) -> Multi.Kind? {
-        let index = Int(descriptor)
-        guard entries.indices.contains(index) else { return nil }
-        if entries[index].isWanted { return entries[index].multi }
-        guard !entries[index].registered.isEmpty else { return nil }
-        entries[index].registered = []
+        let entry = self[descriptor]
+        if entry.isWanted { return entry.multi }
+        guard !entry.registered.isEmpty else { return nil }
+        self[descriptor].registered = []
         try? epoll.remove(descriptor)
-        if entries[index].carriesFrames { return nil }
+        if entry.carriesFrames { return nil }
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             // Bounded: if the receiver keeps sending, the connection is already shut down.
             var reads = 0
