@@ -34,28 +34,12 @@ func unescape(_ text: UnsafeBufferPointer<UInt8>, into buffer: UnsafeMutableBuff
                 scalar = 0x10000 + (scalar & 0x3ff) << 10 + unit(at: read + 2) & 0x3ff
                 read += 6
             }
-            putUTF8(scalar, put)
+            // The scanner has refused lone surrogates, so it is a scalar.
+            if let scalar = Unicode.Scalar(scalar), let bytes = UTF8.encode(scalar) {
+                for byte in bytes { put(byte) }
+            }
         default: put(kind)
         }
     }
     return written
-}
-
-private func putUTF8(_ scalar: UInt32, _ put: (UInt8) -> Void) {
-    func tail(_ shift: UInt32) -> UInt8 { UInt8(truncatingIfNeeded: 0x80 | (scalar >> shift) & 0x3f) }
-    switch scalar {
-    case 0..<0x80: put(UInt8(truncatingIfNeeded: scalar))
-    case 0x80..<0x800:
-        put(UInt8(truncatingIfNeeded: 0xc0 | scalar >> 6))
-        put(tail(0))
-    case 0x800..<0x10000:
-        put(UInt8(truncatingIfNeeded: 0xe0 | scalar >> 12))
-        put(tail(6))
-        put(tail(0))
-    default:
-        put(UInt8(truncatingIfNeeded: 0xf0 | scalar >> 18))
-        put(tail(12))
-        put(tail(6))
-        put(tail(0))
-    }
 }
