@@ -22,21 +22,6 @@ struct Scanner {
     var keyEnd = 0
     var keyEscaped = false
 
-    init(
-        bytes: UnsafePointer<UInt8>, end: Int, nodes: UnsafeMutablePointer<Node>, nodeLimit: Int,
-        keys: UnsafeMutablePointer<KeyEntry>, frames: UnsafeMutablePointer<Frame>, limits: JSONLimits,
-        keyTable: KeyTable
-    ) {
-        self.bytes = bytes
-        self.end = end
-        self.nodes = nodes
-        self.nodeLimit = nodeLimit
-        self.keys = keys
-        self.frames = frames
-        self.limits = limits
-        self.keyTable = keyTable
-    }
-
     /// The whole text: one value surrounded by white space.
     mutating func scan() throws(JSONError) {
         skipWhitespace()

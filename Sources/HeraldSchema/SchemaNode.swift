@@ -6,8 +6,6 @@ struct SchemaNode: Sendable {
     /// Index of the schema with an `$id` that contains it.
     let resource: Int
 
-    init(resource: Int) { self.resource = resource }
-
     /// All subschemas.
     var subschemas: [Int] {
         assertions.flatMap { assertion -> [Int] in
