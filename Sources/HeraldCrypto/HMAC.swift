@@ -63,14 +63,9 @@ package final class HMAC {
     /// The code of the message; starts again with the same key.
     package func finish() throws(CryptoError) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: hash.byteCount)
-        let result: Result<Void, CryptoError> = code.withUnsafeMutableBytes { bytes in
-            do throws(CryptoError) {
-                return .success(try finish(into: bytes))
-            } catch {
-                return .failure(error)
-            }
+        try code.withUnsafeMutableBufferPointer { bytes throws(CryptoError) in
+            try finish(into: UnsafeMutableRawBufferPointer(bytes))
         }
-        try result.get()
         return code
     }
 }

@@ -132,18 +132,12 @@ package final class Receiver: Sendable {
 
     /// Listens on the same port again after `refuseConnections`. Returns afterwards.
     package func acceptConnections() throws(ReceiverError) {
-        let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
-            guard isRefusing else { return .success(()) }
-            do throws(ReceiverError) {
-                let socket = try ReceiverSocket(address: address, port: port)
-                perform { .listen(socket, done: $0) }
-                isRefusing = false
-                return .success(())
-            } catch {
-                return .failure(error)
-            }
+        try isRefusing.withLock { isRefusing throws(ReceiverError) in
+            guard isRefusing else { return }
+            let socket = try ReceiverSocket(address: address, port: port)
+            perform { .listen(socket, done: $0) }
+            isRefusing = false
         }
-        try result.get()
     }
 
     /// Runs work on the thread, and waits for it.

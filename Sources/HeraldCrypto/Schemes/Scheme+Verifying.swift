@@ -20,9 +20,10 @@ extension Scheme {
     ) throws(CryptoError) -> SchemeVerdict {
         let check = try SchemeCheck(self)
         let received: SchemeCheck.Received
-        switch check.read(header) {
-        case .success(let value): received = value
-        case .failure(let failure): return failure.verdict
+        do throws(SchemeCheck.Failure) {
+            received = try check.read(header)
+        } catch {
+            return error.verdict
         }
         let content = SchemeContent(
             id: received.id, timestamp: received.timestamp, body: body, url: url, form: form)
@@ -62,15 +63,7 @@ struct SchemeCheck {
         let verdict: SchemeVerdict
     }
 
-    func read(_ header: (String) -> String?) -> Result<Received, Failure> {
-        do throws(Failure) {
-            return .success(try received(header))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func received(_ header: (String) -> String?) throws(Failure) -> Received {
+    func read(_ header: (String) -> String?) throws(Failure) -> Received {
         func required(_ name: String) throws(Failure) -> String {
             guard let value = header(name.lowercased()), !value.isEmpty else {
                 throw Failure(verdict: .missing(header: name))

@@ -35,19 +35,13 @@ final class ReceiverSocket: Sendable {
         var one: Int32 = 1
         _ = try systemCall("setsockopt") { Int(setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)) }
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound: Result<Void, SystemError> = withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                do throws(SystemError) {
-                    _ = try systemCall("bind") { Int(bind(descriptor, pointer, length)) }
-                    _ = try systemCall("listen") { Int(Glibc.listen(descriptor, backlog)) }
-                    _ = try systemCall("getsockname") { Int(getsockname(descriptor, pointer, &length)) }
-                    return .success(())
-                } catch {
-                    return .failure(error)
-                }
+        try withUnsafeMutablePointer(to: &name) { pointer throws(SystemError) in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer throws(SystemError) in
+                _ = try systemCall("bind") { Int(bind(descriptor, pointer, length)) }
+                _ = try systemCall("listen") { Int(Glibc.listen(descriptor, backlog)) }
+                _ = try systemCall("getsockname") { Int(getsockname(descriptor, pointer, &length)) }
             }
         }
-        try bound.get()
         return UInt16(bigEndian: name.sin_port)
     }
 }
