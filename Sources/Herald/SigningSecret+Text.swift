@@ -21,7 +21,7 @@ extension SigningSecret {
     /// - Parameter text: for `v1` `whsec_` and the base64 of 24 to 64 bytes; for `v1a` `whsk_` and the base64 of a key pair.
     /// - Throws: `HubError.invalid`, which says what is wrong, without the text.
     public init(text: String) throws(HubError) {
-        do throws(SigningKeyTextError) {
+        do throws(KeyTextError) {
             try self.init(standard: text)
         } catch {
             throw .invalid([FieldError("/secret", error.description)])

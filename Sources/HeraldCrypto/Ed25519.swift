@@ -53,7 +53,8 @@ package enum Ed25519 {
             self.bytes = bytes
         }
 
-        fileprivate init(checked bytes: [UInt8]) { self.bytes = bytes }
+        /// - Parameter bytes: 32 bytes.
+        init(checked bytes: [UInt8]) { self.bytes = bytes }
 
         /// Whether the signature of exactly this message was made with the private key. Any thread.
         package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {

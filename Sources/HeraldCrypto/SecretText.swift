@@ -11,24 +11,9 @@ package enum SecretText {
     package static func print(_ bytes: [UInt8]) -> String { prefix + Base64.encode(bytes) }
 
     /// Parses the text of a secret. The error never quotes the text.
-    package static func parse(_ text: String) throws(SecretTextError) -> [UInt8] {
-        guard text.hasPrefix(prefix) else { throw .noPrefix }
-        guard let bytes = Base64.decode(text.dropFirst(prefix.count)) else { throw .notBase64 }
-        guard byteCounts.contains(bytes.count) else { throw .wrongLength(bytes.count) }
+    package static func parse(_ text: String) throws(KeyTextError) -> [UInt8] {
+        let bytes = try KeyTextError.decode(text, after: prefix)
+        guard byteCounts.contains(bytes.count) else { throw .wrongLength(bytes.count, expected: "24 to 64") }
         return bytes
-    }
-}
-
-package enum SecretTextError: Error, Equatable, Sendable, CustomStringConvertible {
-    case noPrefix
-    case notBase64
-    case wrongLength(Int)
-
-    package var description: String {
-        switch self {
-        case .noPrefix: "must begin with \"\(SecretText.prefix)\""
-        case .notBase64: "must be \"\(SecretText.prefix)\" followed by base64 with the standard alphabet and padding"
-        case .wrongLength(let count): "must hold 24 to 64 bytes, but holds \(count)"
-        }
     }
 }

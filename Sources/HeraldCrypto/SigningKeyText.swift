@@ -6,22 +6,13 @@ package enum SigningKeyText: Sendable {
     case pair(seed: [UInt8])
 
     /// Parses the text of a key. The error never quotes the text.
-    package init(parsing text: String) throws(SigningKeyTextError) {
+    package init(parsing text: String) throws(KeyTextError) {
         if text.hasPrefix(SecretText.prefix) {
-            do throws(SecretTextError) {
-                self = .shared(try SecretText.parse(text))
-            } catch {
-                throw SigningKeyTextError(description: error.description)
-            }
+            self = .shared(try SecretText.parse(text))
         } else if text.hasPrefix(Ed25519.PrivateKey.prefix) {
-            do throws(Ed25519TextError) {
-                self = .pair(seed: try Ed25519.PrivateKey(text: text).seed)
-            } catch {
-                throw SigningKeyTextError(description: error.description)
-            }
+            self = .pair(seed: try Ed25519.PrivateKey(text: text).seed)
         } else {
-            throw SigningKeyTextError(
-                description: "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a)")
+            throw .noKnownPrefix
         }
     }
 
@@ -38,9 +29,4 @@ package enum SigningKeyText: Sendable {
         if case .pair(let seed) = self { return try? Ed25519.PrivateKey(seed: seed).publicKey }
         return nil
     }
-}
-
-/// Why the text of a key is invalid, for the user.
-package struct SigningKeyTextError: Error, Equatable, Sendable, CustomStringConvertible {
-    package let description: String
 }

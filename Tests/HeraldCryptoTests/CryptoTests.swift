@@ -39,10 +39,10 @@ import Testing
 
     @Test("secrets in any other form are refused with a reason that doesn't repeat them")
     func notASecret() {
-        #expect(throws: SecretTextError.noPrefix) { try SecretText.parse("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") }
-        #expect(throws: SecretTextError.notBase64) { try SecretText.parse("whsec_%%%%") }
-        #expect(throws: SecretTextError.wrongLength(3)) { try SecretText.parse("whsec_Zm9v") }
+        #expect(throws: KeyTextError.noPrefix("whsec_")) { try SecretText.parse("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") }
+        #expect(throws: KeyTextError.notBase64(prefix: "whsec_")) { try SecretText.parse("whsec_%%%%") }
+        #expect(throws: KeyTextError.wrongLength(3, expected: "24 to 64")) { try SecretText.parse("whsec_Zm9v") }
         let long = SecretText.print([UInt8](repeating: 0, count: 65))
-        #expect(throws: SecretTextError.wrongLength(65)) { try SecretText.parse(long) }
+        #expect(throws: KeyTextError.wrongLength(65, expected: "24 to 64")) { try SecretText.parse(long) }
     }
 }

@@ -59,12 +59,12 @@ import Testing
 
     @Test("texts in any other form are refused with a reason that doesn't repeat them")
     func notAKey() throws {
-        #expect(throws: Ed25519TextError.noPrefix("whsk_")) { try Ed25519.PrivateKey(text: "whpk_AAAA") }
-        #expect(throws: Ed25519TextError.notBase64(prefix: "whpk_")) { try Ed25519.PublicKey(text: "whpk_%%%%") }
-        #expect(throws: Ed25519TextError.wrongLength(3, expected: 64)) { try Ed25519.PrivateKey(text: "whsk_Zm9v") }
-        #expect(throws: Ed25519TextError.wrongLength(3, expected: 32)) { try Ed25519.PublicKey(text: "whpk_Zm9v") }
+        #expect(throws: KeyTextError.noPrefix("whsk_")) { try Ed25519.PrivateKey(text: "whpk_AAAA") }
+        #expect(throws: KeyTextError.notBase64(prefix: "whpk_")) { try Ed25519.PublicKey(text: "whpk_%%%%") }
+        #expect(throws: KeyTextError.wrongLength(3, expected: "64")) { try Ed25519.PrivateKey(text: "whsk_Zm9v") }
+        #expect(throws: KeyTextError.wrongLength(3, expected: "32")) { try Ed25519.PublicKey(text: "whpk_Zm9v") }
         let unpaired = Ed25519.PrivateKey.prefix + Base64.encode([UInt8](repeating: 1, count: 64))
-        #expect(throws: Ed25519TextError.notAPair) { try Ed25519.PrivateKey(text: unpaired) }
+        #expect(throws: KeyTextError.notAPair) { try Ed25519.PrivateKey(text: unpaired) }
         #expect(throws: Ed25519Error.seedLength(31)) { try Ed25519.PrivateKey(seed: .init(repeating: 0, count: 31)) }
         #expect(throws: Ed25519Error.publicKeyLength(0)) { try Ed25519.PublicKey(bytes: []) }
     }

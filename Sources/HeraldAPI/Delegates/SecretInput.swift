@@ -26,7 +26,7 @@ struct SecretInput: Sendable {
         if !text.isEmpty, !["whsec_", "whsk_"].contains(where: text.hasPrefix) {
             return SigningSecret(.text, bytes: Array(text.utf8))
         }
-        do throws(SigningKeyTextError) {
+        do throws(KeyTextError) {
             return try SigningSecret(standard: text)
         } catch {
             reader.wrong("/secret", error.description)

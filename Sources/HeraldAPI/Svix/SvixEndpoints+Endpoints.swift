@@ -180,7 +180,7 @@ extension SvixEndpoints {
         }
         var brought: SigningSecret?
         if let value = document.nonNull("key"), let text = reader.text(value, "/key") {
-            do throws(SigningKeyTextError) {
+            do throws(KeyTextError) {
                 brought = try SigningSecret(standard: text.hasPrefix("wh") ? text : "whsec_" + text)
             } catch {
                 reader.wrong("/key", error.description)

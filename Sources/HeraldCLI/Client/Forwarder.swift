@@ -65,7 +65,7 @@ final class Forwarder {
         do {
             guard let given else { return try SecretText.newSecret() }
             return try SecretText.parse(given)
-        } catch let error as SecretTextError {
+        } catch let error as KeyTextError {
             throw CommandError("The secret \(error).")
         } catch {
             throw CommandError("The secret can't be created: \(error).", exitCode: ExitCode.software)

@@ -20,7 +20,7 @@ extension SigningSecret {
 
     /// Parses the form of Standard Webhooks.
     /// - Throws: why it is none, without the text.
-    package init(standard text: String) throws(SigningKeyTextError) {
+    package init(standard text: String) throws(KeyTextError) {
         switch try SigningKeyText(parsing: text) {
         case .shared(let bytes): self.init(.v1, bytes: bytes)
         case .pair(let seed): self.init(.v1a, bytes: seed)

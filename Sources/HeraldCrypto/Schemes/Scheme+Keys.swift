@@ -21,7 +21,7 @@ extension Scheme {
             guard !text.isEmpty else { throw SchemeKeyError("must not be empty") }
             return Array(text.utf8)
         case (_, .whsec):
-            do throws(SecretTextError) {
+            do throws(KeyTextError) {
                 return try SecretText.parse(text)
             } catch {
                 throw SchemeKeyError(error.description)
@@ -34,7 +34,7 @@ extension Scheme {
 
     private static func ed25519Key(_ text: String, _ use: KeyUse) throws(SchemeKeyError) -> [UInt8] {
         if let bytes = Hex.decode(text), bytes.count == Ed25519.seedByteCount { return bytes }
-        do throws(Ed25519TextError) {
+        do throws(KeyTextError) {
             return switch use {
             case .signing: try Ed25519.PrivateKey(text: text).seed
             case .verifying: try Ed25519.PublicKey(text: text).bytes
