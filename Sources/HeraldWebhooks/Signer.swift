@@ -19,14 +19,14 @@ struct Signer {
             do {
                 key = .hmac(try HMAC(key: entry.secret.bytes))
             } catch {
-                throw .crypto(error)
+                throw SignerError(detail: error.description)
             }
-        case .text: throw .notStandard
+        case .text: throw SignerError(detail: "The secret is a text, which can't sign by Standard Webhooks.")
         case .v1a:
             do {
                 key = .ed25519(try Ed25519.PrivateKey(seed: entry.secret.bytes))
             } catch {
-                throw .key(error)
+                throw SignerError(detail: error.description)
             }
         }
     }
@@ -65,17 +65,6 @@ struct Signer {
 }
 
 /// Why a key cannot sign.
-enum SignerError: Error {
-    case crypto(CryptoError)
-    case key(Ed25519Error)
-    /// Its key is for a scheme of a recipe.
-    case notStandard
-
-    var detail: String {
-        switch self {
-        case .crypto(let error): error.description
-        case .key(let error): error.description
-        case .notStandard: "The secret is a text, which can't sign by Standard Webhooks."
-        }
-    }
+struct SignerError: Error {
+    let detail: String
 }
