@@ -182,15 +182,13 @@ struct NameTable {
         var record = records[host] ?? Record()
         record.lastUsed = now
         defer { records[host] = record }
-        let reason: String
+        let answer = answer == .addresses([]) ? .failed("the name has no address") : answer
         switch answer {
-        case .addresses(let addresses) where !addresses.isEmpty:
+        case .addresses(let addresses):
             record = Record(addresses: Array(addresses.prefix(Self.maxAddresses)), foundAt: now, lastUsed: now)
             return Resolver.Entry(answer: .addresses(record.addresses), expiresAt: now + Self.freshTime)
-        case .addresses: reason = "the name has no address"
-        case .failed(let text), .unavailable(let text): reason = text
+        case .failed(let reason), .unavailable(let reason): record.failure = reason
         }
-        record.failure = reason
         record.retryAt =
             now + min(Self.failureTimes.first << Int64(min(record.failures, 8)), Self.failureTimes.longest)
         record.failures += 1
@@ -198,7 +196,7 @@ struct NameTable {
             return Self.borrowed(record, now)
         }
         record.addresses = []
-        return Resolver.Entry(answer: answer.orFailure(reason), expiresAt: record.retryAt)
+        return Resolver.Entry(answer: answer, expiresAt: record.retryAt)
     }
 
     /// Removes the least recently used quarter.
@@ -242,13 +240,5 @@ struct NameTable {
             searches[first.host] = search
         }
         return deliveries
-    }
-}
-
-extension Resolver.Answer {
-    /// This failure, or one with this reason.
-    fileprivate func orFailure(_ reason: String) -> Resolver.Answer {
-        if case .addresses = self { return .failed(reason) }
-        return self
     }
 }
