@@ -21,7 +21,7 @@ extension IPAddress {
     }
 
     /// `nil` for other address families.
-    init?(socketAddress: UnsafePointer<sockaddr>) {
+    init?(socketAddress: UnsafeMutablePointer<sockaddr>) {
         let raw = UnsafeRawPointer(socketAddress)
         switch Int32(socketAddress.pointee.sa_family) {
         case AF_INET:
@@ -30,9 +30,5 @@ extension IPAddress {
             self.init(bytes: withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) })
         default: return nil
         }
-    }
-
-    init?(socketAddress: UnsafeMutablePointer<sockaddr>) {
-        self.init(socketAddress: UnsafePointer(socketAddress))
     }
 }
