@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// The responses whose header section is complete, and whose body is not.
 ///
 /// The status decides the outcome of these, so a body has half a second to end, and is cut off then. Owned by one sender and
@@ -16,9 +18,8 @@ final class OpenBodies {
 
     /// The bodies of this turn. Most bodies arrive with the header section.
     private var recent: [Entry] = []
-    /// Oldest first; those before `first` have ended.
-    private var entries: [Entry] = []
-    private var first = 0
+    /// Oldest first.
+    private var entries = FIFO<Entry>()
 
     /// Called from within libcurl when the header section of a response is complete.
     func insert(_ transfer: Transfer) {
@@ -26,7 +27,7 @@ final class OpenBodies {
     }
 
     /// When the next body is cut off, unless it ends before: nanoseconds of the monotonic clock; `max` for never.
-    var nextDeadline: Int64 { first < entries.count ? entries[first].decidedAt + Self.time : .max }
+    var nextDeadline: Int64 { entries.first.map { $0.decidedAt + Self.time } ?? .max }
 
     /// The transfers whose time is over. Called after those that libcurl has finished were reported.
     func takeOverdue(_ now: Int64) -> [Transfer] {
@@ -35,20 +36,15 @@ final class OpenBodies {
             recent.removeAll(keepingCapacity: true)
         }
         var overdue: [Transfer] = []
-        while first < entries.count, !entries[first].isOpen || nextDeadline <= now {
-            if entries[first].isOpen { overdue.append(entries[first].transfer) }
-            first += 1
-        }
-        if first > 64, first * 2 > entries.count || first == entries.count {
-            entries.removeFirst(first)
-            first = 0
+        while let first = entries.first, !first.isOpen || nextDeadline <= now {
+            if first.isOpen { overdue.append(first.transfer) }
+            entries.removeFirst()
         }
         return overdue
     }
 
     func removeAll() {
         recent = []
-        entries = []
-        first = 0
+        entries = FIFO()
     }
 }
