@@ -68,8 +68,8 @@ func civilDate(fromDays days: Int64) -> (year: Int64, month: Int64, day: Int64) 
     return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
 }
 
-/// The inverse.
-func days(fromCivilYear year: Int64, month: Int64, day: Int64) -> Int64 {
+/// The number of days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+package func days(fromCivilYear year: Int64, month: Int64, day: Int64) -> Int64 {
     let shifted = month <= 2 ? year - 1 : year
     let era = shifted.dividedFlooring(by: 400)
     let yearOfEra = shifted - era * 400

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// The value of a `Retry-After` header.
 package enum RetryAfter {
     static let most = 86_400
@@ -29,14 +31,7 @@ package enum RetryAfter {
             let hour = number(17..<19), hour < 24, let minute = number(20..<22), minute < 60,
             let second = number(23..<25), second <= 60
         else { return nil }
-        let days = daysSince1970(year: year, month: month + 1, day: day)
+        let days = days(fromCivilYear: Int64(year), month: Int64(month + 1), day: Int64(day))
         return days * 86_400 + Int64(hour * 3600 + minute * 60 + second)
-    }
-
-    /// In the Gregorian calendar, with years that begin in March, so that the leap day is the last day.
-    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return Int64(365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468)
     }
 }
