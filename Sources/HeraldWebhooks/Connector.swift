@@ -111,22 +111,26 @@ final class Connector {
                 race.failure = .refused(rule: rule)
                 continue
             }
-            switch Self.connect(pin) {
-            case .established(let socket):
+            let address = pin.address.bytes
+            var code: Int32 = 0
+            let socket = herald_connect(address, Int32(address.count), pin.port, &code)
+            if socket < 0 {
+                race.failure = .system(code)
+                continue
+            }
+            if code == 0 {
                 close(socket)
                 return end(race, .reachable(pin))
-            case .begun(let socket):
-                guard (try? epoll.add(socket, .write)) != nil else {
-                    close(socket)
-                    continue
-                }
-                bySocket[socket] = race
-                race.attempts.append((pin, socket))
-                // When there are many, each gets more time, since another one replaces it.
-                race.nextAt = now + (isFull(race) ? 4 : 1) * Self.attemptDelay
-                return
-            case .failed(let code): race.failure = .system(code)
             }
+            guard (try? epoll.add(socket, .write)) != nil else {
+                close(socket)
+                continue
+            }
+            bySocket[socket] = race
+            race.attempts.append((pin, socket))
+            // When there are many, each gets more time, since another one replaces it.
+            race.nextAt = now + (isFull(race) ? 4 : 1) * Self.attemptDelay
+            return
         }
         race.nextAt = .max
         if race.attempts.isEmpty { end(race, .failed(race.failure)) }
@@ -134,20 +138,6 @@ final class Connector {
 
     private func isFull(_ race: Race) -> Bool {
         race.attempts.count >= Self.maxAttemptsOfRace || !race.attempts.isEmpty && bySocket.count >= Self.maxAttempts
-    }
-
-    private enum Attempt {
-        case established(Int32)
-        case begun(Int32)
-        case failed(Int32)
-    }
-
-    private static func connect(_ pin: Pin) -> Attempt {
-        let bytes = pin.address.bytes
-        var result: Int32 = 0
-        let socket = herald_connect(bytes, Int32(bytes.count), pin.port, &result)
-        if socket < 0 { return .failed(result) }
-        return result == 0 ? .established(socket) : .begun(socket)
     }
 
     private func handle(_ socket: Int32, _ race: Race, _ now: Int64) {
