@@ -115,15 +115,10 @@ package struct CallbackURL: Equatable, Sendable {
 }
 
 extension CallbackURL {
-    private struct Parts {
-        var text: String
-        var scheme: String
-        var host: String
-        var port: String
-    }
-
     /// Parses `text` with libcurl, and changes the host to lower case without one trailing dot.
-    private static func parse(_ text: String) throws(CallbackURLError) -> Parts {
+    private static func parse(
+        _ text: String
+    ) throws(CallbackURLError) -> (text: String, scheme: String, host: String, port: String) {
         guard let url = curl_url() else { throw .malformed("no memory") }
         defer { curl_url_cleanup(url) }
         let code = herald_url_parse(url, text)
@@ -138,11 +133,11 @@ extension CallbackURL {
         if herald_url_has_fragment(url) != 0 { throw .fragment }
         guard let printed = take(herald_url_text(url)) else { throw .malformed("libcurl can't print it") }
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        return Parts(text: printed, scheme: scheme, host: host, port: port)
+        return (printed, scheme, host, port)
     }
 
     /// Copies the text and frees it.
-    static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+    private static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
         guard let text else { return nil }
         defer { curl_free(text) }
         return String(cString: text)
