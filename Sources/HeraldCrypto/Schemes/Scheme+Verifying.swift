@@ -1,10 +1,11 @@
 extension Scheme {
-    /// The maximum age of a signature in seconds, by default: that of Standard Webhooks, Stripe and Slack.
-    package static let maxAge: Int64 = 300
+    /// The maximum age of a signature in seconds: that of Standard Webhooks, Stripe and Slack.
+    private static let maxAge: Int64 = 300
 
     /// Whether a received message was signed with one of the keys.
     ///
-    /// Signatures are compared in constant time. The time is examined only if it is signed.
+    /// Signatures are compared in constant time. The time is examined only if it is signed. The search for the reason why no
+    /// signature matches costs as much as verifying the body about forty times for each key.
     /// - Parameters:
     ///   - body: byte for byte as received.
     ///   - url: the URL that the sender has, for schemes that sign it.
@@ -12,11 +13,9 @@ extension Scheme {
     ///   - header: the value of the header with this name, in lower case.
     ///   - keys: one that matches is enough; for Ed25519 the public keys.
     ///   - now: seconds since 1970.
-    ///   - explains: whether to search for the reason if no signature matches, which costs as much as verifying the body
-    ///     about forty times for each key.
     package func verify(
         body: [UInt8], url: String = "", form: [(name: String, value: String)] = [], header: (String) -> String?,
-        keys: [[UInt8]], now: Int64, maxAge: Int64 = Scheme.maxAge, explains: Bool = true
+        keys: [[UInt8]], now: Int64
     ) throws(CryptoError) -> SchemeVerdict {
         let check = try SchemeCheck(self)
         let received: SchemeCheck.Received
@@ -30,9 +29,9 @@ extension Scheme {
         for key in keys where try check.isRight(received.signatures, content, key) {
             guard let sentAt = received.sentAt else { return .verified }
             let age = now - sentAt
-            return abs(age) <= maxAge ? .verified : .stale(seconds: age, limit: maxAge)
+            return abs(age) <= Self.maxAge ? .verified : .stale(seconds: age, limit: Self.maxAge)
         }
-        return .forged(explains ? try check.explanation(received.signatures, content, keys) : .unknown)
+        return .forged(try check.explanation(received.signatures, content, keys))
     }
 }
 
