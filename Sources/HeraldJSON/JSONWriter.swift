@@ -12,7 +12,7 @@
 /// ```
 ///
 /// Commas are added automatically; members can be written only to objects, elements only to arrays. Strings are escaped
-/// only where necessary. Only `bytes` is allocated; ``removeAll()`` keeps its memory.
+/// only where necessary. Only `bytes` is allocated.
 @usableFromInline package struct JSONWriter: Sendable {
     /// The written text.
     package private(set) var bytes: [UInt8]
@@ -27,12 +27,6 @@
 
     /// Continues after these bytes, which are not validated.
     @usableFromInline package init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
-
-    /// Starts again with the same memory.
-    @usableFromInline package mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
-        needsComma = false
-    }
 
     /// Writes any value.
     @inlinable
