@@ -326,21 +326,9 @@ extension Callback {
 enum TransferError: Error {
     /// libcurl has no memory, or lacks one of the options.
     case handle
-    /// libcurl did not accept a URL that it had parsed itself.
-    case url
-    /// libcurl did not accept the TLS requirements of the delegate.
-    case tls
-    /// libcurl did not accept the proxy.
-    case proxy
-    case eventID
-    /// libcurl did not accept the region, the service or the credentials.
-    case aws
-    /// Too many large bodies of recipes are open.
-    case noRoom
+    case url, tls, proxy, aws, noRoom, eventID, noSecret
     /// The recipe of the delegate makes no request of the event.
     case notMade(TemplateFailure)
-    /// All secrets of the delegate have expired.
-    case noSecret
     case signing(CryptoError)
 
     var detail: String {
