@@ -88,18 +88,12 @@ struct SchemeCheck {
     }
 
     private func readValue(_ text: String, _ received: inout Received) throws(Failure) {
-        if let list = value.list {
-            for piece in text.split(separator: Character(Unicode.Scalar(list.separator))) {
-                for entry in list.entries {
-                    guard let found = entry.match(Self.trimmed(piece)) else { continue }
-                    if let signature = found[.signature] { received.signatures.append(String(signature)) }
-                    if let time = found[.timestamp], received.timestamp.isEmpty { received.timestamp = String(time) }
-                    if let id = found[.id], received.id.isEmpty { received.id = String(id) }
-                    break
-                }
-            }
-        } else if let found = value.match(Self.trimmed(text[...])) {
-            received.signatures = found[.signature].map { [String($0)] } ?? []
+        let list = value.list
+        let patterns = list?.entries ?? [value]
+        let pieces = list.map { text.split(separator: Character(Unicode.Scalar($0.separator))) } ?? [text[...]]
+        for piece in pieces.map(Self.trimmed) {
+            guard let found = patterns.lazy.compactMap({ $0.match(piece) }).first else { continue }
+            if let signature = found[.signature] { received.signatures.append(String(signature)) }
             if let time = found[.timestamp], received.timestamp.isEmpty { received.timestamp = String(time) }
             if let id = found[.id], received.id.isEmpty { received.id = String(id) }
         }
