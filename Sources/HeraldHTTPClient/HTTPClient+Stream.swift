@@ -1,5 +1,5 @@
 extension HTTPClient {
-    /// Sends a request, and passes on the body of a success as it arrives, without the request's `timeoutSeconds`. The
+    /// Sends a request, and passes on the body of a success as it arrives, without the request's timeout. The
     /// body of any other response is collected.
     /// - Parameters:
     ///   - silenceSeconds: the longest time without data before the connection counts as lost.
@@ -11,7 +11,7 @@ extension HTTPClient {
         _ request: HTTPRequest, silenceSeconds: Int, shouldContinue: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTPClientError) -> HTTPResponse {
         var request = request
-        request.timeoutSeconds = 0
+        request.timeoutMilliseconds = 0
         let result: Result<HTTPResponse, HTTPClientError> = withoutActuallyEscaping(shouldContinue) { shouldContinue in
             withoutActuallyEscaping(take) { take in
                 let stream = Exchange.Stream(silenceSeconds: silenceSeconds, take: take, shouldContinue: shouldContinue)

@@ -92,7 +92,7 @@ final class BenchLoad: Sendable {
         do throws(CommandError) {
             let client = try APIClient(call)
             var request = client.request("POST", ["v1", "events"], body: plan.event.body)
-            request.timeoutSeconds = Self.requestSeconds
+            request.timeoutMilliseconds = 1000 * Self.requestSeconds
             while let start = nextStart() {
                 if let rest = post(client, &request, start, &result) { sleep(until: Clock.system.monotonic() + rest) }
             }

@@ -50,7 +50,7 @@ enum HealthCheck {
 
     private static func ask(_ client: APIClient) throws(CommandError) {
         var request = client.request("GET", ["healthz"])
-        request.timeoutSeconds = timeoutSeconds
+        request.timeoutMilliseconds = 1000 * timeoutSeconds
         let answer: HTTPResponse
         do throws(HTTPClientError) {
             answer = try client.perform(request)
@@ -95,7 +95,7 @@ enum HealthCheck {
         var request = HTTPRequest("GET", "\(scheme)://\(target)/healthz")
         // A server with allowed hosts refuses requests for its address.
         if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
-        request.timeoutSeconds = timeoutSeconds
+        request.timeoutMilliseconds = 1000 * timeoutSeconds
         request.sendsProxyHeader = settings.expectsHeader(from: host)
         return (
             target,

@@ -106,7 +106,7 @@ extension Doctor {
         for address in addresses.prefix(Self.maxAddresses) {
             var request = HTTPRequest("OPTIONS", url.text)
             request.address = address.description
-            request.timeoutSeconds = Self.requestSeconds
+            request.timeoutMilliseconds = 1000 * Self.requestSeconds
             let clock = Clock.system
             let (begin, sent) = (clock.monotonic(), clock.wall())
             do throws(HTTPClientError) {
