@@ -17,14 +17,12 @@
         if let value { member(key, value) }
     }
 
-    /// Writes a member that is an object.
     @inlinable
     package mutating func object(_ key: String, _ body: (inout JSONObjectWriter) -> Void) {
         json.key(key)
         json.object(body)
     }
 
-    /// Writes a member that is an array.
     @inlinable
     package mutating func array(_ key: String, _ body: (inout JSONArrayWriter) -> Void) {
         json.key(key)
@@ -38,15 +36,12 @@
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
-    /// An element.
     @inlinable
     package mutating func element(_ value: some JSONWritable) { value.write(to: &json) }
 
-    /// Writes an element that is an object.
     @inlinable
     package mutating func object(_ body: (inout JSONObjectWriter) -> Void) { json.object(body) }
 
-    /// Writes an element that is an array.
     @inlinable
     package mutating func array(_ body: (inout JSONArrayWriter) -> Void) { json.array(body) }
 }

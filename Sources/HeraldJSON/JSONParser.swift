@@ -34,8 +34,6 @@ package struct JSONParser: Sendable {
         return JSONValue(tape: tape, index: 0)
     }
 
-    /// Parses one text.
-    /// - Returns: the outermost value.
     @discardableResult
     package mutating func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
         try text.withUnsafeBufferPointer { buffer throws(JSONError) in try parse(buffer) }

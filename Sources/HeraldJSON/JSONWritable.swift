@@ -83,7 +83,6 @@ extension JSONWritable where Self == RawJSON {
     @inlinable
     package static func raw(_ bytes: ArraySlice<UInt8>) -> RawJSON { RawJSON(bytes) }
 
-    /// Bytes that are already one JSON value. They are not validated.
     @inlinable
     package static func raw(_ bytes: [UInt8]) -> RawJSON { RawJSON(bytes[...]) }
 }
@@ -100,6 +99,5 @@ extension JSONWritable where Self == Timestamp {
 }
 
 extension JSONWritable where Self == JSONNull {
-    /// The literal `null`.
     @usableFromInline package static var null: JSONNull { JSONNull() }
 }

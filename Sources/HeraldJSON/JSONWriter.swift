@@ -28,7 +28,6 @@
     /// Continues after these bytes, which are not validated.
     @usableFromInline package init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
 
-    /// Writes any value.
     @inlinable
     package mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
@@ -137,7 +136,6 @@ extension JSONWriter {
         bytes.append(contentsOf: json)
     }
 
-    /// Writes one value that is already JSON. It is not validated.
     @usableFromInline package mutating func raw(_ json: UnsafeBufferPointer<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
