@@ -14,7 +14,7 @@ extension ReceiverReply: CustomStringConvertible {
         }
         let ending =
             switch end {
-            case .keepOpen: content.isNothing ? "no response" : ""
+            case .keepOpen: text.isEmpty ? "no response" : ""
             case .close: "close"
             case .reset: "reset"
             case .refuse: "refuse the stream"
@@ -33,13 +33,6 @@ extension ReceiverReply {
     var isSuccess: Bool {
         if case .forever = hold { return false }
         if case .answer(let answer) = content { return (200...299).contains(answer.status) }
-        return false
-    }
-}
-
-extension ReceiverReply.Content {
-    fileprivate var isNothing: Bool {
-        if case .nothing = self { return true }
         return false
     }
 }
