@@ -36,26 +36,10 @@ struct ReplyStep: Sendable {
     /// Whether it is for selected requests, rather than for a number of consecutive ones.
     var isConditional: Bool { share != nil || seconds != nil }
 
-    private func applies(after elapsed: Double, _ random: inout SeededRandom) -> Bool {
+    fileprivate func applies(after elapsed: Double, _ random: inout SeededRandom) -> Bool {
         if let seconds, elapsed.truncatingRemainder(dividingBy: every) < every - seconds { return false }
         guard let share else { return true }
         return Double.random(in: 0..<1, using: &random) < share
-    }
-
-    /// The step for a request: the first whose condition holds, or whose turn it is.
-    fileprivate static func chosen(
-        of steps: [ReplyStep], for number: Int, seconds: Double, _ random: inout SeededRandom
-    ) -> ReplyStep {
-        var last = 0
-        for step in steps {
-            if step.isConditional {
-                if step.applies(after: seconds, &random) { return step }
-            } else {
-                last += step.times
-                if number <= last { return step }
-            }
-        }
-        return steps.last { !$0.isConditional } ?? ReplyStep()
     }
 
     func reply(to request: ReceivedRequest) -> ReceiverReply {
@@ -126,10 +110,20 @@ struct ReplyScript: Sendable {
         steps.count == 1 && !lastStep.isConditional && rate.perSecond == nil && work.workers == nil
     }
 
+    /// The step for a request: the first whose condition holds, or whose turn it is.
     /// - Parameters:
     ///   - number: the number of the request, from 1.
     ///   - seconds: since the first request.
     func step(for number: Int, seconds: Double, _ random: inout SeededRandom) -> ReplyStep {
-        ReplyStep.chosen(of: steps, for: number, seconds: seconds, &random)
+        var last = 0
+        for step in steps {
+            if step.isConditional {
+                if step.applies(after: seconds, &random) { return step }
+            } else {
+                last += step.times
+                if number <= last { return step }
+            }
+        }
+        return steps.last { !$0.isConditional } ?? ReplyStep()
     }
 }
