@@ -30,12 +30,12 @@ private enum ActivityCommand {
         let answer = try APIClient(call).send("GET", ["v1", "stats"] + (byType ? ["types"] : []), query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
         var table = Table(byType ? .text("TYPE") : "SINCE", "EVENTS", "DELIVERED", "FAILED")
-        let rows = answer.json["data"].map { Array($0.elements) } ?? []
+        let rows = answer.json.list("data")
         if rows.isEmpty { return Output.message("No events.\n") }
         try table.print(
             rows.map { row in
                 let name = byType ? row["type"]?.string ?? "others" : row.text("start")
-                return [.init(name)] + ["events", "delivered", "failed"].map { .init(row.text($0)) }
+                return [Table.Cell(name)] + row.cells("events", "delivered", "failed")
             })
     }
 }

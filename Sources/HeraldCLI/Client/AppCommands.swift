@@ -83,12 +83,9 @@ private enum AppCommands {
         try Listing.print(
             call, ["v1", "apps"], none: "No apps.",
             Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", .time("CREATED"))
-        ) { app in
-            [
-                .init(app.text("id")), .init(app.text("name")), .init(app.text("max_delegates")),
-                .init(app.text("events_per_second")), .init(app.text("stored_bytes")),
-                .init(app.text("max_stored_bytes")), .init(app.text("created_at"), .faint),
-            ]
+        ) {
+            $0.cells(
+                "id", "name", "max_delegates", "events_per_second", "stored_bytes", "max_stored_bytes", "created_at")
         }
     }
 
@@ -104,11 +101,6 @@ private enum AppCommands {
         try Listing.print(
             call, ["v1", "audit"], none: "Nothing was changed.",
             Table(.time("TIME"), .text("ACTOR"), "ADDRESS", .text("ACTION"), .id("TARGET"), "APP")
-        ) { entry in
-            [
-                .init(entry.text("time"), .faint), .init(entry.text("actor")), .init(entry.text("address")),
-                .init(entry.text("action")), .init(entry.text("target")), .init(entry.text("app")),
-            ]
-        }
+        ) { $0.cells("time", "actor", "address", "action", "target", "app") }
     }
 }

@@ -144,11 +144,9 @@ enum DelegateCommands {
             query: [("kind", call["kind"]), ("status", call["status"]), ("event", call["event"])],
             none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL"))
         ) { delegate in
-            [
-                .init(delegate.text("id")), .init(delegate.text("kind")), .init(state: delegate.text("status")),
-                .init(delegate["lag"].map(events) ?? ""), .init(delegate.text("events")),
-                .init(delegate["url"] == nil ? delegate.text("description") : delegate.text("url")),
-            ]
+            let lag = Table.Cell(delegate["lag"].map(events) ?? "")
+            return delegate.cells("id", "kind", "status") + [lag]
+                + delegate.cells("events", delegate["url"] == nil ? "description" : "url")
         }
     }
 
@@ -242,10 +240,7 @@ enum DelegateCommands {
             call, path(call, "replays"), none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS")
         ) { replay in
             let percent = Int(((replay["progress"]?.double ?? 0) * 100).rounded(.down))
-            return [
-                .init(replay.text("id")), .init(replay.text("created_at"), .faint), .init("\(percent) %"),
-                .init(events(replay)),
-            ]
+            return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(events(replay))]
         }
     }
 
@@ -344,14 +339,10 @@ enum AttemptRow {
         let time = attempt.text("started_at")
         // Of a failure, the receiver's own words say most.
         let excerpt = attempt.text("outcome") == "failed" ? attempt.text("response_excerpt") : ""
-        let detail = [attempt.text("error"), excerpt, attempt.text("detail")]
-        return [
-            .init(isLive ? EventRow.clock(time) : time, .faint), .init(about),
-        ] + (isLive ? [.init(attempt.text("delegate"))] : []) + [
-            .init(attempt.text("attempt")),
-            .init(state: attempt.text("outcome")), .init(attempt.text("status_code")),
-            .init(attempt.text("duration_ms")),
-            .init(detail.filter { !$0.isEmpty }.joined(separator: ": ")),
-        ]
+        let detail = [attempt.text("error"), excerpt, attempt.text("detail")].filter { !$0.isEmpty }
+        let start = Table.Cell(isLive ? EventRow.clock(time) : time, .faint)
+        var cells = [start, Table.Cell(about)] + (isLive ? attempt.cells("delegate") : [])
+        cells += attempt.cells("attempt", "outcome", "status_code", "duration_ms")
+        return cells + [Table.Cell(detail.joined(separator: ": "))]
     }
 }

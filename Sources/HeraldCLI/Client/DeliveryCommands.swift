@@ -68,11 +68,8 @@ private enum DeliveryCommands {
                 .time("NEXT"),
                 .url("URL"), .text("REASON").detail)
         ) { delivery in
-            [
-                .init(delivery.text("event")), .init(delivery.text("type")), .init(delivery.text("delegate")),
-                .init(state: delivery.text("state")), .init(delivery.text("attempts")), .init(lastError(delivery)),
-                .init(delivery.text("next_attempt_at")), .init(delivery.text("url")), .init(delivery.text("reason")),
-            ]
+            delivery.cells("event", "type", "delegate", "state", "attempts") + [Table.Cell(lastError(delivery))]
+                + delivery.cells("next_attempt_at", "url", "reason")
         }
     }
 
@@ -88,10 +85,10 @@ private enum DeliveryCommands {
         try each("GET", "counts", call, [("limit", "200")]) { answer throws(CommandError) in
             if call.has("json") { return try Output.line(json: answer.body) }
             total += answer.json["deliveries"]?.integer ?? 0
-            for entry in answer.json["data"]?.elements.map({ $0 }) ?? [] {
+            for entry in answer.json.list("data") {
                 let id = entry.text("delegate")
                 // The newest come first: the last error is that of the first part.
-                let row = sums[id]?.row ?? [.init(lastError(entry)), .init(entry.text("url"))]
+                let row = sums[id]?.row ?? [Table.Cell(lastError(entry))] + entry.cells("url")
                 sums[id] = ((sums[id]?.deliveries ?? 0) + (entry["deliveries"]?.integer ?? 0), row)
             }
         }

@@ -76,7 +76,7 @@ private enum EventCommands {
         query.append(("after", call["after"] ?? "now"))
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
-        let events = answer.json["data"].map { Array($0.elements) } ?? []
+        let events = answer.json.list("data")
         var table = EventRow.table.formed(call)
         if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
         if answer.json["truncated"]?.bool == true { Output.message("Events after the position were removed.\n") }
@@ -90,21 +90,15 @@ private enum EventCommands {
         guard !listing.isJSON else { return try listing.print(answer) }
         try listing.print(fields: answer.json, without: ["deliveries", "data"])
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
-        let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
+        let deliveries = answer.json.list("deliveries")
         guard !deliveries.isEmpty else { return try Output.line(whyNoDelivery(answer.json)) }
         var shown = Table(
             .id("DELEGATE"), "STATE", "TRIES", .time("NEXT"), .url("URL"), .text("REASON")
         ).formed(call)
         try shown.print(
-            deliveries.map { delivery in
-                [
-                    .init(delivery.text("delegate")), .init(state: delivery.text("state")),
-                    .init(delivery.text("attempts")), .init(delivery.text("next_attempt_at")),
-                    .init(delivery.text("url")), .init(delivery.text("reason")),
-                ]
-            })
+            deliveries.map { $0.cells("delegate", "state", "attempts", "next_attempt_at", "url", "reason") })
         let attempts = deliveries.flatMap { delivery in
-            (delivery["history"].map { Array($0.elements) } ?? []).map { (delivery.text("delegate"), $0) }
+            delivery.list("history").map { (delivery.text("delegate"), $0) }
         }
         guard !attempts.isEmpty else { return }
         try Output.line("")
@@ -146,9 +140,7 @@ enum EventRow {
     static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
 
     static func cells(_ event: JSONValue, time: String) -> [Table.Cell] {
-        [
-            .init(time, .faint), .init(event.text("id")), .init(event.text("type")),
-            .init(event.text("subject")), .init(event["data"]?.compactText ?? ""),
-        ]
+        let data = Table.Cell(event["data"]?.compactText ?? "")
+        return [Table.Cell(time, .faint)] + event.cells("id", "type", "subject") + [data]
     }
 }

@@ -12,11 +12,8 @@ extension Command {
                         call, ["v1", "event-types"], none: "No types have a description.",
                         Table(.text("TYPE"), "CHECK", "SCHEMA", .time("UPDATED"), .text("DESCRIPTION"))
                     ) { type in
-                        [
-                            .init(type.text("type")), .init(type.text("check")),
-                            .init(type["schema"]?.isNull == false ? "yes" : "no"),
-                            .init(type.text("updated_at"), .faint), .init(type.text("description")),
-                        ]
+                        let schema = Table.Cell(type["schema"]?.isNull == false ? "yes" : "no")
+                        return type.cells("type", "check") + [schema] + type.cells("updated_at", "description")
                     }
                 }),
             Command(

@@ -63,12 +63,7 @@ private enum KeyCommands {
         try Listing.print(
             call, ["v1", "keys"], none: "No keys.",
             Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED"))
-        ) { key in
-            [
-                .init(key.text("id")), .init(key.text("name")), .init(key.text("scopes")),
-                .init(key.text("created_at"), .faint), .init(key.text("expires_at")), .init(key.text("last_used_at")),
-            ]
-        }
+        ) { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }
     }
 
     static func rotate(_ call: Invocation) throws(CommandError) {

@@ -31,12 +31,7 @@ private enum LeaseCommands {
         try Listing.print(
             call, DelegateCommands.path(call, "leases"), none: "No leases.",
             Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS")
-        ) { lease in
-            [
-                .init(lease.text("lease")), .init(lease.text("created_at"), .faint), .init(lease.text("expires_at")),
-                .init(lease.text("events")),
-            ]
-        }
+        ) { $0.cells("lease", "created_at", "expires_at", "events") }
     }
 
     static func end(_ call: Invocation) throws(CommandError) {

@@ -116,4 +116,18 @@ extension JSONValue {
 
     /// A member as short text; empty if there is none.
     func text(_ key: String) -> String { self[key]?.plainText ?? "" }
+
+    /// The elements of a member; none if it is not an array.
+    func list(_ key: String) -> [JSONValue] { self[key].map { Array($0.elements) } ?? [] }
+
+    /// These members as cells of a table: states in their color, and past times faint.
+    func cells(_ keys: String...) -> [Table.Cell] {
+        keys.map { key in
+            switch key {
+            case "state", "status", "outcome": Table.Cell(state: text(key))
+            case "time", "created_at", "updated_at", "seen_at", "moved_at": Table.Cell(text(key), .faint)
+            default: Table.Cell(text(key))
+            }
+        }
+    }
 }

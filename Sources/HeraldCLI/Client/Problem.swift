@@ -27,7 +27,7 @@ struct Problem {
         name = json?["type"]?.string?.split(separator: "/").last.map(String.init)
         title = json?["title"]?.string ?? ""
         detail = json?["detail"]?.string
-        errors = (json?["errors"].map { Array($0.elements) } ?? []).map {
+        errors = (json?.root.list("errors") ?? []).map {
             ($0["pointer"]?.string ?? $0["parameter"]?.string ?? "", $0["detail"]?.string ?? "")
         }
     }

@@ -122,22 +122,17 @@ private enum PublishCommand {
         }
         var table = Table(.id("DELEGATE"), "STATE", "STATUS", "MS", .text("ERROR"))
         try table.print(
-            deliveries.elements.map {
-                [
-                    .init($0.text("delegate")), .init(state: $0.text("state")), .init($0.text("status_code")),
-                    .init($0.text("latency_ms")), .init($0.text("error")),
-                ]
-            })
+            deliveries.elements.map { $0.cells("delegate", "state", "status_code", "latency_ms", "error") })
     }
 
     private static func warn(_ answer: JSONValue) throws(CommandError) {
-        let differences = answer["differs"].map { $0.elements.compactMap(\.string) } ?? []
+        let differences = answer.list("differs").compactMap(\.string)
         if !differences.isEmpty {
             Output.message(
                 "warning: the event on disk has other values, which count: \(differences.joined(separator: ", "))"
                     .printable() + "\n")
         }
-        for warning in answer["warnings"].map({ Array($0.elements) }) ?? [] {
+        for warning in answer.list("warnings") {
             Output.message("warning: \(warning.text("pointer")) \(warning.text("detail"))".printable() + "\n")
         }
     }
@@ -145,13 +140,11 @@ private enum PublishCommand {
     private static func explain(_ answer: JSONValue) throws(CommandError) {
         var table = Table(.id("DELEGATE"), "MATCHES", .url("URL"), .text("REASON"))
         try table.print(
-            (answer["delegates"].map { Array($0.elements) } ?? []).map {
+            answer.list("delegates").map {
                 let isMatching = $0["matches"]?.bool == true
-                return [
-                    .init($0.text("delegate")), .init(isMatching ? "yes" : "no", isMatching ? .good : .faint),
-                    .init($0.text("url")),
-                    .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
-                ]
+                let matches = Table.Cell(isMatching ? "yes" : "no", isMatching ? .good : .faint)
+                let reason = [$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")
+                return $0.cells("delegate") + [matches] + $0.cells("url") + [Table.Cell(reason)]
             })
         let (matching, others) = (answer.text("matching"), answer.text("not_matching"))
         try Output.line("\(matching) would receive it, \(others) would not.".printable())

@@ -22,9 +22,7 @@ extension Command {
             try Listing.print(
                 call, ["v1", "events"], query: [("state", "refused")], none: "No events.",
                 Table(.time("REFUSED"), "ID", .text("TYPE"), .text("SUBJECT"), .text("REASON"))
-            ) { event in
-                ["refused_at", "id", "type", "subject", "reason"].map { Table.Cell(event.text($0)) }
-            }
+            ) { $0.cells("refused_at", "id", "type", "subject", "reason") }
         })
 
     static let reschedule = Command(

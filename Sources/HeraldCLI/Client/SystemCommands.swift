@@ -27,11 +27,10 @@ extension Command {
                         Table("ID", "PRESENT", "SHARDS", "LAG", .time("SEEN"), "VERSION", .text("NAME"))
                     ) { node in
                         let isPresent = node["present"]?.bool == true
-                        return [
-                            .init(node.text("id")), .init(isPresent ? "yes" : "no", isPresent ? .good : .faint),
-                            .init("\(node["shards"]?.count ?? 0)"), .init(node.text("lag_events")),
-                            .init(node.text("seen_at"), .faint), .init(node.text("version")), .init(node.text("name")),
-                        ]
+                        let present = Table.Cell(isPresent ? "yes" : "no", isPresent ? .good : .faint)
+                        let shards = Table.Cell("\(node["shards"]?.count ?? 0)")
+                        return node.cells("id") + [present, shards]
+                            + node.cells("lag_events", "seen_at", "version", "name")
                     }
                 }),
             Command(
@@ -41,12 +40,7 @@ extension Command {
                     try SystemCommands.list(
                         call, ["v1", "nodes", "moves"],
                         Table(.time("TIME"), .id("FROM"), .id("TO"), "REASON", .text("SHARDS"))
-                    ) { move in
-                        [
-                            .init(move.text("moved_at"), .faint), .init(move.text("from")), .init(move.text("to")),
-                            .init(move.text("reason")), .init(move.text("shards")),
-                        ]
-                    }
+                    ) { $0.cells("moved_at", "from", "to", "reason", "shards") }
                 }),
         ]))
 }

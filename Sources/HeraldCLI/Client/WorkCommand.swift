@@ -130,7 +130,7 @@ private final class Work {
     private func handle(_ run: JSONValue) throws(CommandError) {
         let lease = run.text("lease")
         let isStrict = run.text("ordering") == "strict"
-        var waiting = Array(run["events"].map { Array($0.elements) } ?? [])[...]
+        var waiting = run.list("events")[...]
         var handled: [HandledEvent] = []
         var running = 0
         // The clock of the server may be another one: only the length counts.

@@ -24,7 +24,7 @@ struct ConvoyServer: ForeignService {
     ) throws(CommandError) -> [(key: String, value: JSONValue)] {
         var found: [(key: String, value: JSONValue)] = []
         // "*" stands for all.
-        for type in try server.get(path + ["event-types"])["data"].map({ Array($0.elements) }) ?? []
+        for type in try server.get(path + ["event-types"]).list("data")
         where !type.text("name").contains("*") && type["deprecated_at"]?.string == nil {
             let described = try JSONValue.made { object in
                 object.member("type", type.text("name"))
@@ -82,7 +82,7 @@ struct ConvoyServer: ForeignService {
     private func settings(_ endpoint: JSONValue, _ subscription: JSONValue) throws(CommandError) -> JSONValue {
         let types = subscription["filter_config"]?["event_types"]
         // The last one signs. Those that were replaced expire.
-        let secret = endpoint["secrets"].map { Array($0.elements) }?.last {
+        let secret = endpoint.list("secrets").last {
             $0["expires_at"]?.string == nil && $0["deleted_at"]?.string == nil
         }
         let authentication = endpoint["authentication"]
@@ -124,7 +124,7 @@ struct ConvoyServer: ForeignService {
     /// How the project signs: its header, and the last of its versions.
     private func scheme(isAdvanced: Bool) -> RawJSON {
         let signature = project["config"]?["signature"]
-        let version = signature?["versions"].map { Array($0.elements) }?.last
+        let version = signature?.list("versions").last
         let header = signature?.text("header") ?? ""
         return .object { object in
             object.member("header", header.isEmpty ? "X-Convoy-Signature" : header)

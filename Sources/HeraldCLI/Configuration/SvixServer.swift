@@ -70,7 +70,7 @@ struct SvixServer: ForeignService {
             let path = ["app", app.id, "endpoint", id]
             let secret = try server.get(path + ["secret"]).text("key")
             let headers = try server.get(path + ["headers"])
-            for name in headers["sensitive"].map({ Array($0.elements) }) ?? [] {
+            for name in headers.list("sensitive") {
                 try report(
                     "endpoint \(url): header \(name.string ?? ""): Svix does not show its value; add it to the delegate"
                 )

@@ -109,7 +109,7 @@ struct OutboxPublisher {
         }
         for (part, event) in zip(batch, data.elements) {
             if event["duplicate"]?.bool == true { duplicates += 1 }
-            let pointers = event["differs"].map { $0.elements.compactMap(\.string) } ?? []
+            let pointers = event.list("differs").compactMap(\.string)
             guard !pointers.isEmpty else { continue }
             found[part.index] = Refusal(
                 id: part.id,
