@@ -74,21 +74,12 @@ enum TerminalText {
     /// JSON with escapes for these characters, which occur in strings only. Invalid UTF-8 is replaced.
     /// - Parameter keepsLines: whether line breaks and tabs stay.
     static func escaped(_ json: [UInt8], keepsLines: Bool = false) -> [UInt8] {
-        func isKept(_ scalar: Unicode.Scalar) -> Bool {
-            !isControl(scalar) || keepsLines && (scalar == "\n" || scalar == "\t")
-        }
         let text = String(decoding: json, as: UTF8.self)
-        if text.unicodeScalars.allSatisfy(isKept) { return json }
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            if isKept(scalar) {
-                escaped.unicodeScalars.append(scalar)
-            } else {
-                let digits = String(scalar.value, radix: 16)
-                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            }
+        let escaped = text.escapingControls(keepsLines: keepsLines) { scalar in
+            let digits = String(scalar.value, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }
-        return Array(escaped.utf8)
+        return escaped.map { Array($0.utf8) } ?? json
     }
 }
 
@@ -96,10 +87,15 @@ extension String {
     /// Without characters that control a terminal.
     /// - Parameter keepsLines: whether line breaks and tabs stay.
     func printable(keepsLines: Bool = false) -> String {
-        func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-            !TerminalText.isControl(scalar) || keepsLines && (scalar == "\n" || scalar == "\t")
+        escapingControls(keepsLines: keepsLines) { "\\u{\(String($0.value, radix: 16))}" } ?? self
+    }
+
+    /// `nil` if there are none.
+    fileprivate func escapingControls(keepsLines: Bool, _ escape: (Unicode.Scalar) -> String) -> String? {
+        func isControl(_ scalar: Unicode.Scalar) -> Bool {
+            TerminalText.isControl(scalar) && !(keepsLines && (scalar == "\n" || scalar == "\t"))
         }
-        if unicodeScalars.allSatisfy(isPlain) { return self }
-        return unicodeScalars.map { isPlain($0) ? String($0) : "\\u{\(String($0.value, radix: 16))}" }.joined()
+        guard unicodeScalars.contains(where: isControl) else { return nil }
+        return unicodeScalars.map { isControl($0) ? escape($0) : String($0) }.joined()
     }
 }
