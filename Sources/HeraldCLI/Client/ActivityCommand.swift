@@ -25,7 +25,7 @@ private enum ActivityCommand {
             throw CommandError("--types and --\(other) can't be combined.")
         }
         let query =
-            ["interval", "since", "until", "type", "delegate"].map { ($0, call[$0]) }
+            call.query("interval", "since", "until", "type", "delegate")
             + [("apps", call.has("all-apps") ? "all" : nil), ("limit", byType ? "200" : nil)]
         let answer = try APIClient(call).send("GET", ["v1", "stats"] + (byType ? ["types"] : []), query: query)
         if call.has("json") { return try Output.line(json: answer.body) }

@@ -141,7 +141,7 @@ enum DelegateCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "delegates"],
-            query: [("kind", call["kind"]), ("status", call["status"]), ("event", call["event"])],
+            query: call.query("kind", "status", "event"),
             none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL"))
         ) { delegate in
             let lag = Table.Cell(delegate["lag"].map(events) ?? "")
@@ -269,8 +269,7 @@ enum DelegateCommands {
         let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
         try Listing.print(
             call, path(call, "attempts"),
-            query: [("outcome", call["outcome"]), ("event", event)]
-                + ["error", "since", "until"].map { ($0, call[$0]) },
+            query: call.query("outcome", "error", "since", "until") + [("event", event)],
             none: "No attempts.", AttemptRow.table(.id("EVENT"))
         ) { AttemptRow.cells($0, about: $0.text("event")) }
     }
@@ -297,7 +296,7 @@ enum DelegateCommands {
             : hasChange ? try DelegateField.body(call, .change) : nil
         let answer = try APIClient(call).send(
             "POST", isURL ? ["v1", "delegates", "preview"] : path(call, "preview"),
-            query: [("event", call["event"]), ("type", call["type"])], body: body)
+            query: call.query("event", "type"), body: body)
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
         try Output.line("\(json.text("method")) \(json.text("url"))".printable())

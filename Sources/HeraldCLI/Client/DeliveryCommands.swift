@@ -150,7 +150,6 @@ private enum DeliveryCommands {
 
     private static func filters(_ call: Invocation) -> [(String, String?)] {
         [("state", call["state"] ?? call["status"])]
-            + ["delegate", "event", "type", "subject", "error", "since", "until"].map { ($0, call[$0]) }
-            + [("failed_since", call["failed-since"])]
+            + call.query("delegate", "event", "type", "subject", "error", "since", "until", "failed-since")
     }
 }

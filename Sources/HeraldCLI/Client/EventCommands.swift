@@ -66,14 +66,12 @@ private enum EventCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "events"],
-            query: ["type", "subject", "since", "until", "filter", "delivery"].map { ($0, call[$0]) }
-                + [("id_prefix", call["id-prefix"])],
+            query: call.query("type", "subject", "since", "until", "filter", "delivery", "id-prefix"),
             none: "No events.", EventRow.table, row: EventRow.cells)
     }
 
     static func feed(_ call: Invocation) throws(CommandError) {
-        var query = ["wait", "type", "subject", "limit"].map { ($0, call[$0]) }
-        query.append(("after", call["after"] ?? "now"))
+        let query = call.query("wait", "type", "subject", "limit") + [("after", call["after"] ?? "now")]
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
         let events = answer.json.list("data")

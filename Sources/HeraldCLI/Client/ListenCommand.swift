@@ -88,8 +88,7 @@ private enum ListenCommand {
         try client.pages(["v1", "events"], query: [], limit: 1) { newest += $0 }
         var events: [JSONValue] = []
         if count > 0 {
-            let query = ["type", "subject"].map { ($0, call[$0]) }
-            try client.pages(["v1", "events"], query: query, limit: count) { events += $0 }
+            try client.pages(["v1", "events"], query: call.query("type", "subject"), limit: count) { events += $0 }
         }
         try printer.print(events.reversed())
         let place = (events.first ?? newest.first)?.text("id") ?? "earliest"

@@ -97,6 +97,11 @@ struct Invocation: Sendable {
         flags[flag]?.flatMap { $0.split(separator: ",").map(String.init) }
     }
 
+    /// The parameters of a request that have the names of these flags.
+    func query(_ flags: String...) -> [(String, String?)] {
+        flags.map { ($0.replacing("-", with: "_"), self[$0]) }
+    }
+
     func number(_ flag: String, _ range: ClosedRange<Int>) throws(CommandError) -> Int? {
         guard let text = self[flag] else { return nil }
         guard let number = Int(text), range.contains(number) else {
