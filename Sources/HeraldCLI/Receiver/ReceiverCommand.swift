@@ -58,27 +58,20 @@ private enum ReceiverCommand {
         let printer = ReceiverPrinter(amount: settings.printing)
         // Counting has a cost for each request.
         let counts = settings.controlPort == nil ? nil : counts
-        guard !settings.keys.isEmpty else {
-            return { request in
-                let reply = replies.reply(to: request)
-                counts?.add(request, reply)
-                printer.printRequest(request, nil, reply)
-                return reply
-            }
-        }
-        let check: SignatureCheck
+        let check: SignatureCheck?
         do throws(SignatureKeyError) {
-            check = try SignatureCheck(keys: settings.keys, scheme: settings.scheme)
+            check = settings.keys.isEmpty ? nil : try SignatureCheck(keys: settings.keys, scheme: settings.scheme)
         } catch {
             throw CommandError("--secret: \(error)")
         }
         return { request in
+            var verdict: SchemeVerdict?
             // Handshakes are not signed, and verification requires libcrypto.
-            let verdict =
-                request.method == "OPTIONS"
-                ? nil
-                : (try? check.verdict(on: request, now: Clock.system.wall(), url: url(request, settings)))
+            if let check, request.method != "OPTIONS" {
+                verdict =
+                    (try? check.verdict(on: request, now: Clock.system.wall(), url: url(request, settings)))
                     ?? .forged(.unknown)
+            }
             let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
             counts?.add(request, reply)
             printer.printRequest(request, verdict, reply)

@@ -47,37 +47,27 @@ struct Welcome {
 
     /// - Parameter isPublic: whether other machines can reach the server.
     func text(isPublic: Bool) -> String {
-        """
+        let key = keyTexts(isPublic: isPublic)
+        let authorization = key.value.map { " -H \"Authorization: Bearer \($0)\"" } ?? ""
+        let options = authorization + (sendsHeader ? " --haproxy-protocol" : "")
+        return """
 
-            Dashboard  \(address)/
-            Admin key  \(words(isPublic: isPublic))
-            Next       curl --json '{"type": "hello"}'\(options) \(address)/v1/events
+                Dashboard  \(address)/
+                Admin key  \(key.words)
+                Next       curl --json '{"type": "hello"}'\(options) \(address)/v1/events
 
 
-        """
+            """
     }
 
-    private func words(isPublic: Bool) -> String {
+    /// Where the key is, and its value in a shell; `nil` if no key exists.
+    private func keyTexts(isPublic: Bool) -> (words: String, value: String?) {
         switch key {
-        case .none: "not set: \(isPublic ? "every client" : "every user of this machine") has full access"
-        case .shown: "shown above, only once"
-        case .variable: "the value of \(Option.variable("admin-key"))"
-        case .file(let path): "in \(path)"
-        case .stored: "one that `herald keys create` has printed: put it into HERALD_KEY"
+        case .none: ("not set: \(isPublic ? "every client" : "every user of this machine") has full access", nil)
+        case .shown(let text): ("shown above, only once", text)
+        case .variable: ("the value of \(Option.variable("admin-key"))", "$\(Option.variable("admin-key"))")
+        case .file(let path): ("in \(path)", "$(cat '\(path.replacing("'", with: #"'\''"#))')")
+        case .stored: ("one that `herald keys create` has printed: put it into HERALD_KEY", "$HERALD_KEY")
         }
     }
-
-    private var options: String {
-        let value: String
-        switch key {
-        case .none: return header
-        case .shown(let text): value = text
-        case .variable: value = "$\(Option.variable("admin-key"))"
-        case .file(let path): value = "$(cat '\(path.replacing("'", with: #"'\''"#))')"
-        case .stored: value = "$HERALD_KEY"
-        }
-        return " -H \"Authorization: Bearer \(value)\"" + header
-    }
-
-    private var header: String { sendsHeader ? " --haproxy-protocol" : "" }
 }
