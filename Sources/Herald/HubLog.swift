@@ -32,35 +32,28 @@ final class HubLog: StopObserver, StorageObserver {
     func storageChanged(_ change: StorageHealth.Change) {
         switch change {
         case .failed(.commits, let error):
-            write(
-                LogEntry(.error, "the storage has failed, and publications are refused", ["reason": error.description]))
+            report(.error, "the storage has failed, and publications are refused", ["reason": error.description])
         case .failed(.checkpoints, let error):
-            write(
-                LogEntry(
-                    .error, "the write-ahead log cannot be copied into the database, and grows",
-                    ["reason": error.description]))
+            report(
+                .error, "the write-ahead log cannot be copied into the database, and grows",
+                ["reason": error.description])
         case .recovered(let milliseconds, let refused):
-            write(
-                LogEntry(
-                    .info, "the storage works again",
-                    ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]))
+            report(
+                .info, "the storage works again",
+                ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)])
         case .unreadable(let error):
-            write(
-                LogEntry(
-                    .error, "a stored row cannot be read, and what reads it fails", ["reason": error.description]))
+            report(.error, "a stored row cannot be read, and what reads it fails", ["reason": error.description])
         case .crowded(let app, let bytes, let total):
-            write(
-                LogEntry(
-                    .warning, "events of all apps are removed before their age, because the log has its size",
-                    [
-                        "largest_app": app.settings.name, "stored_bytes": String(bytes),
-                        "all_stored_bytes": String(total),
-                    ]))
+            report(
+                .warning, "events of all apps are removed before their age, because the log has its size",
+                ["largest_app": app.settings.name, "stored_bytes": String(bytes), "all_stored_bytes": String(total)])
         case .lost(let error):
-            write(
-                LogEntry(
-                    .error, "nothing more is stored: open the folder again", ["reason": error.description]))
+            report(.error, "nothing more is stored: open the folder again", ["reason": error.description])
         }
+    }
+
+    private func report(_ level: LogEntry.Level, _ message: StaticString, _ fields: KeyValuePairs<String, String?>) {
+        write(LogEntry(level, message, fields))
     }
 
     func hubHasStopped() {}

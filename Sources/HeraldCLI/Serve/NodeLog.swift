@@ -14,13 +14,15 @@ final class NodeLog: NodeObserver {
     func nodeChanged(_ change: NodeChange) {
         let place = place
         switch change {
-        case .moved(.taken, let shards, let has, let nodes):
-            log.write(.info, "shards taken") { Self.fields(shards, has, nodes) }
-        case .moved(.given, let shards, let has, let nodes):
-            log.write(.info, "shards released to other nodes") { Self.fields(shards, has, nodes) }
-        case .moved(.lost, let shards, let has, let nodes):
-            log.write(.warning, "shards lost: the session with the database has ended") {
-                Self.fields(shards, has, nodes)
+        case .moved(let move, let shards, let has, let nodes):
+            let (level, message): (Log.Level, StaticString) =
+                switch move {
+                case .taken: (.info, "shards taken")
+                case .given: (.info, "shards released to other nodes")
+                case .lost: (.warning, "shards lost: the session with the database has ended")
+                }
+            log.write(level, message) {
+                ["shards": String(shards), "has": String(has), "nodes": String(nodes)]
             }
         case .paused:
             log.write(.warning, "deliveries paused: no contact with the database") {
@@ -31,9 +33,5 @@ final class NodeLog: NodeObserver {
                 ["data": place, "seconds": String(Double(nanoseconds / 1_000_000) / 1000)]
             }
         }
-    }
-
-    private static func fields(_ shards: Int, _ has: Int, _ nodes: Int) -> Log.Fields {
-        ["shards": String(shards), "has": String(has), "nodes": String(nodes)]
     }
 }
