@@ -1,5 +1,6 @@
 import Glibc
 import HeraldJSON
+import HeraldRuntime
 
 extension Command {
     static let login = Command(
@@ -77,7 +78,7 @@ private enum LoginCommand {
 
     private static func name(_ call: Invocation) throws(CommandError) -> String {
         let name = call["profile"] ?? Environment.current["HERALD_PROFILE"] ?? Profile.defaultName
-        guard Profile.isName(name) else {
+        guard name.isPlainName(limit: 64) else {
             throw CommandError(
                 "The profile is \"\(name)\", but must be 1 to 64 letters, digits, dots, dashes and underscores.")
         }

@@ -1,6 +1,5 @@
 import Glibc
 import HeraldJSON
-import HeraldRuntime
 
 /// A server and its access key, which `herald login` stores for later commands.
 struct Profile {
@@ -28,9 +27,6 @@ struct Profile {
         }
         return profile
     }
-
-    /// 1 to 64 characters, without those that would need quotes in a shell.
-    static func isName(_ text: String) -> Bool { text.isPlainName(limit: 64) }
 }
 
 /// The file of all profiles, `~/.config/herald/config`, which only its user may read.

@@ -44,7 +44,7 @@ final class BackupSchedule: Sendable {
 
     /// Waits until the next backup is due. A backup that was due while the server was down is made immediately.
     func start() {
-        let last = Self.times(names).last
+        let last = names.last.flatMap(Self.time)
         hub.storage.backups { $0 = .init(interval: plan.every, last: last ?? 0) }
         wait(until: last.map { $0 + plan.every } ?? 0)
     }
@@ -123,6 +123,4 @@ final class BackupSchedule: Sendable {
         text.insert(":", at: 16)
         return Timestamp(rfc3339: String(text))?.milliseconds
     }
-
-    private static func times(_ names: [String]) -> [Int64] { names.compactMap(time) }
 }

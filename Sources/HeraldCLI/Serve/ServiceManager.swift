@@ -39,9 +39,10 @@ final class ServiceManager: Sendable {
 
     // MARK: The socket
 
-    private enum Failure: Error {
-        case notAnAddress
-        case system(Int32)
+    private struct Failure: Error {
+        let reason: String
+
+        static func system(_ code: Int32) -> Failure { Failure(reason: String(cString: strerror(code))) }
     }
 
     /// A failure is logged once, and stops nothing.
@@ -51,15 +52,10 @@ final class ServiceManager: Sendable {
             try Self.send(message, to: socketName)
         } catch {
             guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
-            let reason =
-                switch error {
-                case .notAnAddress: "it is neither a path nor an abstract name"
-                case .system(let code): String(cString: strerror(code))
-                }
             log.warning(
                 "the service manager cannot be notified",
                 [
-                    "NOTIFY_SOCKET": socketName, "reason": reason,
+                    "NOTIFY_SOCKET": socketName, "reason": error.reason,
                     "to_do": "unset NOTIFY_SOCKET, or start it as Type=notify",
                 ])
         }
@@ -88,12 +84,13 @@ final class ServiceManager: Sendable {
         var bytes = Array(name.utf8)
         var address = sockaddr_un()
         let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        let failure = Failure(reason: "it is neither a path nor an abstract name")
         // One byte stays 0 as the end of a path.
-        guard (2..<capacity).contains(bytes.count) else { throw .notAnAddress }
+        guard (2..<capacity).contains(bytes.count) else { throw failure }
         switch bytes[0] {
         case UInt8(ascii: "/"): bytes.append(0)
         case UInt8(ascii: "@"): bytes[0] = 0
-        default: throw .notAnAddress
+        default: throw failure
         }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
