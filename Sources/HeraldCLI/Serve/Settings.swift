@@ -295,16 +295,13 @@ enum SettingsError: Error, CustomStringConvertible {
     }
 }
 
-struct Endpoint: Equatable, CustomStringConvertible {
+struct Endpoint: Equatable {
     /// Without brackets.
     let host: String
     let port: UInt16
+}
 
-    init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
-    }
-
+extension Endpoint: CustomStringConvertible {
     /// `127.0.0.1:8080`, `localhost:8080` or `[::1]:8080`.
     init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
