@@ -27,7 +27,7 @@ extension Command {
             doctor.run(url: call["url"])
             let report = doctor.report
             if call.has("json") {
-                try Output.line(report.json)
+                try Output.write(report.json + [10])
             } else {
                 for finding in report.findings {
                     for line in finding.lines { try Output.line(line.printable()) }
@@ -41,8 +41,8 @@ extension Command {
 }
 
 extension Report {
-    fileprivate var json: String {
-        let json = JSONWriter.document {
+    fileprivate var json: [UInt8] {
+        JSONWriter.document {
             $0.member("failures", count(.failure))
             $0.member("warnings", count(.warning))
             $0.array("checks") { list in
@@ -56,6 +56,5 @@ extension Report {
                 }
             }
         }
-        return String(decoding: json, as: UTF8.self)
     }
 }

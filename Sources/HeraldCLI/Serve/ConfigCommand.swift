@@ -11,7 +11,7 @@ extension Command {
         examples: ["herald config", "herald config --config /etc/herald/herald.conf --json"],
         action: .run { call throws(CommandError) in
             let settings = try Settings(call)
-            if call.has("json") { return try Output.line(settings.json) }
+            if call.has("json") { return try Output.write(settings.json + [10]) }
             var table = Table("SETTING", .text("VALUE"), "FROM")
             try table.print(
                 Option.all.map { option in
@@ -67,8 +67,8 @@ extension Settings {
         }
     }
 
-    fileprivate var json: String {
-        let json = JSONWriter.document {
+    fileprivate var json: [UInt8] {
+        JSONWriter.document {
             $0.member("file", file)
             $0.array("settings") { list in
                 for option in Option.all {
@@ -82,6 +82,5 @@ extension Settings {
                 }
             }
         }
-        return String(decoding: json, as: UTF8.self)
     }
 }
