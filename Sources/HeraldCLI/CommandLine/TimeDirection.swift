@@ -13,16 +13,12 @@ enum TimeDirection: Sendable {
             let now = Clock.system.wall()
             return Timestamp(milliseconds: self == .past ? now - duration : now + duration).description
         }
-        guard flag.placeholder != Self.placeholder || Timestamp(rfc3339: text) != nil else {
+        // Flags with other placeholders also take ids.
+        guard flag.placeholder != "TIME" || Timestamp(rfc3339: text) != nil else {
             throw CommandError(
                 "--\(flag.name) is \"\(text)\", but must be a time such as 2026-11-21T11:50:00Z, or "
-                    + "\(explanation).")
+                    + (self == .past ? "1h for an hour ago." : "1h for in an hour."))
         }
         return text
     }
-
-    /// The placeholder of flags that take only times.
-    static let placeholder = "TIME"
-
-    var explanation: String { self == .past ? "1h for an hour ago" : "1h for in an hour" }
 }
