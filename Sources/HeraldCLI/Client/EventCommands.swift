@@ -46,20 +46,20 @@ extension Command {
                 action: .run(EventCommands.feed)),
             Command(
                 name: "show", summary: "show one event, with its deliveries and their attempts",
-                arguments: [id], flags: [Flags.output] + Flags.client, action: .run(EventCommands.show)),
+                arguments: [eventID], flags: [Flags.output] + Flags.client, action: .run(EventCommands.show)),
             Command(
                 name: "redeliver", summary: "send an event again",
                 details:
                     "To all delegates that match, also to those that have accepted it. Only to those that did not:\n"
                     + "`herald deliveries redeliver --event ID --state exhausted`.",
-                arguments: [id],
+                arguments: [eventID],
                 flags: [
                     Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
             tail, scheduled, reschedule, cancel, refused,
         ]))
 
-    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
+    static let eventID = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
 }
 
 private enum EventCommands {

@@ -1,12 +1,9 @@
 import HeraldJSON
 
 extension Command {
-    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
-
     static let scheduled = Command(
         name: "scheduled", summary: "list the events that are published later, the earliest first",
-        flags: [Flag("subject", "SUBJECT", "Only events about this subject.")] + Flags.list
-            + Flags.client,
+        flags: [Flag("subject", "SUBJECT", "Only events about this subject.")] + Flags.list + Flags.client,
         examples: ["herald events scheduled --json | jq -r .deliver_at"],
         action: .run { call throws(CommandError) in
             try Listing.print(
@@ -26,7 +23,7 @@ extension Command {
         })
 
     static let reschedule = Command(
-        name: "reschedule", summary: "change the time of a scheduled event", arguments: [id],
+        name: "reschedule", summary: "change the time of a scheduled event", arguments: [eventID],
         flags: [
             Flag("at", "TIME", "Required: the new time; 2h: in two hours.", time: .future, member: "deliver_at")
         ] + Flags.client,
@@ -40,7 +37,7 @@ extension Command {
         })
 
     static let cancel = Command(
-        name: "cancel", summary: "cancel a scheduled event", arguments: [id], flags: Flags.client,
+        name: "cancel", summary: "cancel a scheduled event", arguments: [eventID], flags: Flags.client,
         examples: ["herald events cancel trial-42"],
         action: .run { call throws(CommandError) in
             let id = call.arguments[0]
