@@ -34,8 +34,7 @@ final class APIClient {
         try self.init(
             server: profile?.server ?? Self.namedServer(invocation) ?? Self.defaultServer,
             key: try Self.key(invocation["key-file"], environment) ?? profile?.key,
-            app: app ?? invocation["app"] ?? environment["HERALD_APP"],
-            tls: try ClientTLS(invocation))
+            app: app ?? invocation["app"] ?? environment["HERALD_APP"], tls: try ClientTLS(invocation))
         command = invocation.command
     }
 
@@ -127,9 +126,7 @@ final class APIClient {
         try client.stream(
             // With only the first type, the server would close the connection in place of a 503.
             request("GET", path, query: query, accept: "text/event-stream, application/problem+json"),
-            silenceSeconds: 45,
-            shouldContinue: shouldContinue,
-            take: take)
+            silenceSeconds: 45, shouldContinue: shouldContinue, take: take)
     }
 
     /// The elements of a list, newest first, page by page.

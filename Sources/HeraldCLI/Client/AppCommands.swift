@@ -14,8 +14,7 @@ extension Command {
                     try Listing.show(call, "POST", ["v1", "apps"], body: body)
                 }),
             Command(
-                name: "list", summary: "list apps, newest first",
-                flags: Flags.list + Flags.client,
+                name: "list", summary: "list apps, newest first", flags: Flags.list + Flags.client,
                 action: .run(AppCommands.list)),
             Command(
                 name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
@@ -26,8 +25,7 @@ extension Command {
                 name: "change", summary: "change the name, the quotas or the portal of an app",
                 details: "Changes only the settings that you give. The value \"default\" resets one.",
                 arguments: [name],
-                flags: [Flag("name", "NAME", "The new name.")] + limits + PortalFlags.all
-                    + Flags.client,
+                flags: [Flag("name", "NAME", "The new name.")] + limits + PortalFlags.all + Flags.client,
                 examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call["name"])

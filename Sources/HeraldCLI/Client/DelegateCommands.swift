@@ -42,22 +42,18 @@ extension Command {
                 name: "remove", summary: "remove delegates",
                 details: "Deliveries stop at once. An open one may still arrive.",
                 arguments: [Argument(name: "ID", help: "The delegates: dlg_...", isOptional: true, repeats: true)],
-                flags: [Flag("all", nil, "All webhooks."), Confirmation.flag]
-                    + Flags.client,
+                flags: [Flag("all", nil, "All webhooks."), Confirmation.flag] + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
                 name: "pause", summary: "stop deliveries to a delegate; it gets the events later",
-                arguments: [delegateID],
-                flags: Flags.client, action: .run(DelegateCommands.pause)),
+                arguments: [delegateID], flags: Flags.client, action: .run(DelegateCommands.pause)),
             Command(
                 name: "resume", summary: "resume deliveries to a delegate", arguments: [delegateID],
-                flags: Flags.client,
-                action: .run(DelegateCommands.resume)),
+                flags: Flags.client, action: .run(DelegateCommands.resume)),
             Command(
                 name: "test", summary: "send the event herald.test now and report the result",
                 details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [delegateID],
-                flags: Flags.client,
-                action: .run(DelegateCommands.test)),
+                flags: Flags.client, action: .run(DelegateCommands.test)),
             Command(
                 name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
                 details: """
@@ -92,8 +88,7 @@ extension Command {
                 action: .run(DelegateCommands.replay)),
             Command(
                 name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
-                arguments: [delegateID], flags: Flags.list + Flags.client,
-                action: .run(DelegateCommands.replays)),
+                arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(DelegateCommands.replays)),
             Command(
                 name: "end-replay", summary: "end a replay",
                 details: "Starts no more deliveries for it. Those that were started continue, with their retries.",
@@ -125,8 +120,7 @@ extension Command {
                 action: .run(DelegateCommands.attempts)),
             Command(
                 name: "stats", summary: "show the backlog of a delegate, and the results and latency of its attempts",
-                arguments: [delegateID],
-                flags: Flags.client, action: .run(DelegateCommands.stats)),
+                arguments: [delegateID], flags: Flags.client, action: .run(DelegateCommands.stats)),
             Command(
                 name: "explain", summary: "explain whether a delegate gets an event, and if not, why",
                 arguments: [delegateID, Argument(name: "EVENT", help: "The event: evt_...")], flags: Flags.client,

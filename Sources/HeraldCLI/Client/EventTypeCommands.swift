@@ -5,8 +5,7 @@ extension Command {
         name: "event-types", summary: "describe the types of events, and check their data",
         action: .group([
             Command(
-                name: "list", summary: "list the described types, by name",
-                flags: Flags.list + Flags.client,
+                name: "list", summary: "list the described types, by name", flags: Flags.list + Flags.client,
                 action: .run { call throws(CommandError) in
                     try Listing.print(
                         call, ["v1", "event-types"], none: "No types have a description.",

@@ -26,8 +26,7 @@ extension Command {
                 name: "list", summary: "list keys, newest first, without the keys themselves",
                 flags: Flags.list + Flags.client, action: .run(KeyCommands.list)),
             Command(
-                name: "rotate", summary: "replace a key; the old one stays valid for a while",
-                arguments: [id],
+                name: "rotate", summary: "replace a key; the old one stays valid for a while", arguments: [id],
                 flags: [
                     Flag("overlap", "SECONDS", "How long the old key stays valid, 0 to 604800. Default: 86400.")
                 ] + Flags.client, action: .run(KeyCommands.rotate)),

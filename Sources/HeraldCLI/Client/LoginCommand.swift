@@ -30,8 +30,7 @@ extension Command {
             With an admin key, the link signs in to the dashboard of one app, once: that of --app, or else `default`. With other keys, and without
             one, it is the address of the dashboard.
             """,
-        flags: [PortalLink.lifetime("the link")] + Flags.client,
-        action: .run(LoginCommand.link))
+        flags: [PortalLink.lifetime("the link")] + Flags.client, action: .run(LoginCommand.link))
 }
 
 private enum LoginCommand {
@@ -41,8 +40,7 @@ private enum LoginCommand {
         var key = try APIClient.key(call["key-file"], Environment.current)
         if key == nil { key = try typed() }
         let client = try APIClient(
-            server: server, key: key,
-            tls: try ClientTLS(call))
+            server: server, key: key, tls: try ClientTLS(call))
         let session = try client.send("GET", ["v1", "session"]).json
         guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
             throw CommandError(

@@ -38,8 +38,7 @@ extension Command {
                 examples: [#"herald auth login 42 --user '{"id": 42, "name": "Ada"}'"#],
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_in") }),
             Command(
-                name: "logout", summary: "publish that a user has logged out", arguments: [user],
-                flags: Flags.client,
+                name: "logout", summary: "publish that a user has logged out", arguments: [user], flags: Flags.client,
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_out") }),
         ]))
 

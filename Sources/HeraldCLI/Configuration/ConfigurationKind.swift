@@ -46,8 +46,7 @@ struct ConfigurationKind: Sendable {
         }
             + ["signature"],
         isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH",
-        schema: "DelegateSettings",
-        hasPreview: true)
+        schema: "DelegateSettings", hasPreview: true)
 
     /// Pull delegates have no URL. The description is the name that their owner has chosen, and may be empty.
     static let pulls = ConfigurationKind(

@@ -11,8 +11,7 @@ extension Command {
 
             \(MaintenanceCommand.exitCodes)
             """,
-        arguments: [Argument(name: "FILE", help: "The file to make.")],
-        flags: [MaintenanceCommand.data],
+        arguments: [Argument(name: "FILE", help: "The file to make.")], flags: [MaintenanceCommand.data],
         examples: ["herald backup monday.backup --data herald-data"],
         action: .run { call throws(CommandError) in
             try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
@@ -40,8 +39,7 @@ extension Command {
 
             \(MaintenanceCommand.exitCodes)
             """,
-        arguments: [Argument(name: "FILE", help: "A backup.")],
-        flags: [MaintenanceCommand.data],
+        arguments: [Argument(name: "FILE", help: "A backup.")], flags: [MaintenanceCommand.data],
         examples: ["herald restore monday.backup --data restored"],
         action: .run { call throws(CommandError) in
             try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
