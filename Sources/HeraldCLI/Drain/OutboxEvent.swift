@@ -17,21 +17,17 @@ struct OutboxEvent {
 
     init(_ entry: OutboxEntry) {
         switch entry {
-        case .row(let texts): self.init(row: texts)
-        case .message(let id, let text): self.init(message: text, id: id)
+        case .row(let texts): (id, form) = Self.event(row: texts)
+        case .message(let id, let text): (self.id, form) = Self.event(message: text, id: id)
         }
     }
 
-    private init(row texts: [OutboxPart: [UInt8]]) {
+    private static func event(row texts: [OutboxPart: [UInt8]]) -> (String?, Form) {
         func text(_ part: OutboxPart) -> String? { texts[part].map { String(decoding: $0, as: UTF8.self) } }
-        id = text(.id)
-        guard let id, let type = text(.type) else {
-            form = .invalid("its \(id == nil ? "id" : "type") is NULL")
-            return
-        }
-        if let data = texts[.data], let problem = Self.problem(with: data) {
-            form = .invalid("its data is not JSON: \(problem)")
-            return
+        guard let id = text(.id) else { return (nil, .invalid("its id is NULL")) }
+        guard let type = text(.type) else { return (id, .invalid("its type is NULL")) }
+        if let data = texts[.data], let problem = problem(with: data) {
+            return (id, .invalid("its data is not JSON: \(problem)"))
         }
         let event = JSONWriter.document {
             $0.member("id", id)
@@ -41,41 +37,31 @@ struct OutboxEvent {
             $0.member("deliver_at", ifPresent: text(.deliverAt))
             $0.member("data", ifPresent: texts[.data].map { RawJSON($0[...]) })
         }
-        form = .event(event)
+        return (id, .event(event))
     }
 
-    private init(message text: [UInt8], id: String) {
+    private static func event(message text: [UInt8], id: String) -> (String?, Form) {
         let document: JSONDocument
         do throws(JSONError) {
-            document = try JSONDocument(parsing: text, limits: Self.limits)
+            document = try JSONDocument(parsing: text, limits: limits)
         } catch {
-            self.id = id
-            form = .invalid("it is not JSON: \(error)")
-            return
+            return (id, .invalid("it is not JSON: \(error)"))
         }
         guard document.root.kind == .object, let start = text.firstIndex(of: UInt8(ascii: "{")) else {
-            self.id = id
-            form = .invalid("it is not a JSON object")
-            return
+            return (id, .invalid("it is not a JSON object"))
         }
-        if let own = document["id"], !own.isNull {
-            self.id = own.string ?? id
-            form = .event(text)
-            return
-        }
-        self.id = id
-        var rest = text[(start + 1)...]
+        if let own = document["id"], !own.isNull { return (own.string ?? id, .event(text)) }
         if document["id"] != nil {
             // A member that is null is replaced, as it would be there twice.
             let event = JSONWriter.document { object in
                 object.member("id", id)
                 for (name, value) in document.root.members where name != "id" { object.member(name, value) }
             }
-            form = .event(event)
-            return
+            return (id, .event(event))
         }
+        var rest = text[(start + 1)...]
         if document.root.count > 0 { rest = [UInt8(ascii: ",")] + rest }
-        form = .event(Array("{\"id\":\"\(id)\"".utf8) + rest)
+        return (id, .event(Array("{\"id\":\"\(id)\"".utf8) + rest))
     }
 
     private static func problem(with data: [UInt8]) -> String? {
