@@ -95,21 +95,13 @@ extension Option {
     /// A list `name=value,…`, percent-encoded.
     private static func pairs(_ text: String, areHeaders: Bool) throws(Disallowed) -> [KeyValue] {
         let form = Disallowed(allowed: "a list of name=value, separated by commas and percent-encoded")
-        var pairs: [KeyValue] = []
-        for entry in list(text) {
+        return try list(text).map { entry throws(Disallowed) in
             let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
             guard parts.count == 2, !parts[0].isEmpty, let name = decoded(parts[0]), let value = decoded(parts[1]),
                 !areHeaders || isHeader(name, value)
             else { throw form }
-            pairs.append(KeyValue(name, value))
+            return KeyValue(name, value)
         }
-        return pairs
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text.drop { $0 == " " }
-        while text.last == " " { text.removeLast() }
-        return text
     }
 
     private static func isHeader(_ name: String, _ value: String) -> Bool {

@@ -8,8 +8,14 @@ import HeraldWebhooks
 /// The forms of the values of settings: lists, networks, durations, sizes.
 extension Option {
     static func list(_ text: String) -> [String] {
-        text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
-            .filter { !$0.isEmpty }
+        text.split(separator: ",").map { String(trimmed($0)) }.filter { !$0.isEmpty }
+    }
+
+    /// Without spaces at both ends.
+    static func trimmed(_ text: Substring) -> Substring {
+        var text = text.drop { $0 == " " }
+        while text.last == " " { text.removeLast() }
+        return text
     }
 
     /// A name or an address as the `Host` of a request has it, but without the port.
@@ -50,16 +56,14 @@ extension Option {
     }
 
     static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
-        var rules: [HostRule] = []
-        for entry in list(text) {
+        try list(text).map { entry throws(Disallowed) in
             guard let rule = HostRule(entry) else {
                 throw Disallowed(
                     allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
                 )
             }
-            rules.append(rule)
+            return rule
         }
-        return rules
     }
 
     /// A list that has all addresses would let each client choose its own.
@@ -74,15 +78,13 @@ extension Option {
     }
 
     static func networks(_ text: String) throws(Disallowed) -> [NetworkRule] {
-        var rules: [NetworkRule] = []
-        for entry in list(text) {
+        try list(text).map { entry throws(Disallowed) in
             do throws(NetworkRuleError) {
-                rules.append(try NetworkRule(parsing: entry))
+                return try NetworkRule(parsing: entry)
             } catch {
                 throw Disallowed(allowed: "networks separated by commas (\(error))")
             }
         }
-        return rules
     }
 
     static func key(_ text: String) throws(Disallowed) -> MasterKey {
@@ -96,7 +98,7 @@ extension Option {
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
     ]
 
-    /// In the form of the setting: in the largest unit that divides it.
+    /// In the form of the setting.
     static func describe(duration milliseconds: Int64?) -> String {
         milliseconds.map(DurationText.text) ?? "forever"
     }

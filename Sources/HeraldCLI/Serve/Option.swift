@@ -62,7 +62,7 @@ extension Option {
             config, "FILE", "none",
             "A file of settings: lines NAME=value with the names of the variables. Variables and flags win. Read again after HUP."
         ) { text, _ throws(Disallowed) in
-            guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+            _ = try file(text)
         },
         Option(
             "listen", "HOST:PORT", standard.listen.description,
