@@ -18,7 +18,6 @@ final class BenchDelegate: Sendable {
     /// Written by the receiver's thread.
     private final class SharedArrivals: Sendable {
         let value = Mutex(Arrivals())
-        let count = Atomic(0)
     }
 
     /// The lease of the webhook if this process disappears, in seconds after the end of the run.
@@ -37,7 +36,6 @@ final class BenchDelegate: Sendable {
                         $0.latency.add((request.receivedAt - sentAt) / 1000)
                         $0.last = request.receivedAt
                     }
-                    arrivals.count.add(1, ordering: .relaxed)
                 }
                 return .status(204)
             }
@@ -60,7 +58,7 @@ final class BenchDelegate: Sendable {
         }
     }
 
-    var count: Int { arrivals.count.load(ordering: .relaxed) }
+    var count: Int { arrivals.value.withLock { $0.latency.count } }
 
     /// The time of each event from its due time to its arrival, and the last arrival.
     var result: (latency: BenchHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
