@@ -8,11 +8,7 @@ extension Command {
                 flags: Settings.flags, helpText: { Help.serve }, action: .own(HeraldCommand.serve)),
             login, logout, open, export, apply, importing,
             publish, trigger, drain, listen, work, attempts, delegates, events, deliveries, stats, eventTypes, subjects,
-            state,
-            auth,
-            keys,
-            apps, audit, storage, nodes, verify,
-            receiver, bench, openapi,
+            state, auth, keys, apps, audit, storage, nodes, verify, receiver, bench, openapi,
             backup, restore, check, salvage, migrate, config, doctor,
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",

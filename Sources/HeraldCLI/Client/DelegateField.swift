@@ -118,7 +118,7 @@ struct DelegateField: Sendable {
 
     static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
         var members: [(String, RawJSON)] = []
-        for field in of(use) where field.flag.name != preset.flag.name && field.part == nil {
+        for field in of(use) where field.part == nil {
             if let json = try field.json(call) { members.append((field.member, json)) }
         }
         var parts: [(String, RawJSON)] = []
@@ -177,9 +177,8 @@ struct DelegateField: Sendable {
         case .yes: return .value(true)
         case .texts: return .value(call.list(flag.name) ?? [])
         case .numbers:
-            var numbers: [RawJSON] = []
-            for text in call.list(flag.name) ?? [] { numbers.append(try number(text)) }
-            return .value(numbers)
+            let texts = call.list(flag.name) ?? []
+            return .value(try texts.map { text throws(CommandError) in try number(text) })
         case .pairs(let separator):
             var pairs: [(String, String)] = []
             for text in call.flags[flag.name] ?? [] {
