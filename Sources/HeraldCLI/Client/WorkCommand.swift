@@ -39,7 +39,9 @@ private final class Work {
     private let most: Int
     private let isOnce: Bool
     private let stop: StopFlag
-    private let ended: EndedPrograms
+    private let wakeup: Wakeup
+    /// The results of programs that have ended, which wake the thread.
+    private let ended: Mailbox<HandledEvent>
     /// The last message about a server that was not reached.
     private var lastTrouble = ""
 
@@ -60,7 +62,8 @@ private final class Work {
         client = try APIClient(call)
         path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
         do throws(SystemError) {
-            ended = try EndedPrograms()
+            wakeup = try Wakeup()
+            ended = Mailbox(wakeup: wakeup)
             stop = try StopFlag()
         } catch {
             throw CommandError("\(error).", exitCode: ExitCode.software)
@@ -144,7 +147,8 @@ private final class Work {
                 running += 1
             }
             if running == 0 { break }
-            let new = ended.take(withinMilliseconds: 500)
+            wakeup.wait(milliseconds: 500)
+            let new = ended.takeAll()
             running -= new.count
             handled += new
             if isHeld, Clock.system.monotonic() >= nextExtension {
@@ -160,9 +164,9 @@ private final class Work {
     private func start(_ event: JSONValue) {
         let program = HandlerProgram(command, event)
         do throws(SystemError) {
-            try Thread(name: "handler") { [ended] in ended.add(program.run()) }.detach()
+            try Thread(name: "handler") { [ended] in ended.post(program.run()) }.detach()
         } catch {
-            ended.add(program.failed("no thread for the program: \(error)"))
+            ended.post(program.failed("no thread for the program: \(error)"))
         }
     }
 
@@ -201,28 +205,6 @@ private final class Work {
                 stop.pause(seconds: pause)
                 pause = Swift.min(2 * pause, Self.longestPause)
             }
-        }
-    }
-}
-
-/// The results of programs that have ended. Any thread.
-private final class EndedPrograms: Sendable {
-    private let results = Mutex<[HandledEvent]>([])
-    private let signal: HeraldRuntime.Semaphore
-
-    init() throws(SystemError) { signal = try HeraldRuntime.Semaphore() }
-
-    func add(_ result: HandledEvent) {
-        results.withLock { $0.append(result) }
-        signal.signal()
-    }
-
-    /// Waits for some, if there are none.
-    func take(withinMilliseconds milliseconds: Int32) -> [HandledEvent] {
-        _ = signal.wait(milliseconds: milliseconds)
-        return results.withLock { results in
-            defer { results = [] }
-            return results
         }
     }
 }
