@@ -3,7 +3,7 @@ import HeraldJSON
 /// Reads the configuration of a project of a Convoy server, by its HTTP API (https://docs.getconvoy.io/api-reference).
 struct ConvoyServer: ForeignService {
     private static let pageSize = "100"
-    private let server: ForeignServer
+    let server: ForeignServer
     private let project: JSONValue
 
     init(_ call: Invocation) throws(CommandError) {
@@ -14,8 +14,6 @@ struct ConvoyServer: ForeignService {
         }
         project = found
     }
-
-    var name: String { server.name }
 
     func apps() -> [ForeignApp] { [ForeignApp(id: project.text("uid"), uid: nil, title: project.text("name"))] }
 

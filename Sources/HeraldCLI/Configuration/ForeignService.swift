@@ -4,7 +4,7 @@ import HeraldJSON
 
 /// A service whose configuration `herald import` brings to Herald.
 protocol ForeignService {
-    var name: String { get }
+    var server: ForeignServer { get }
     /// The tenants.
     func apps() throws(CommandError) -> [ForeignApp]
     /// The descriptions of event types, by their names.

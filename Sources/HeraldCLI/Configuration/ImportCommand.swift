@@ -63,19 +63,17 @@ struct ConfigurationImport {
     /// Continues after what the server refuses: the rest does not depend on it.
     /// - Throws: if something was refused, at the end; at once if a server cannot be reached.
     mutating func run(_ source: some ForeignService) throws(CommandError) {
-        let types = try source.eventTypes { line in Output.message("\(line)\n") }
+        let types = try source.eventTypes { Output.message("\($0)\n") }
         let applications = try source.apps()
         var names = Set(applications.compactMap(\.ownName))
         let known = Set(try ConfigurationKind.apps.current(client).map { $0.text("name") })
         for application in applications {
             let name = application.name(avoiding: &names)
-            let label =
-                "app \(name) (\(source.name)'s \(application.title.isEmpty ? application.id : application.title))"
+            let title = application.title.isEmpty ? application.id : application.title
+            let label = "app \(name) (\(source.server.name)'s \(title))"
             for line in application.lost { Output.message("\(label): \(line)\n") }
             let app = try JSONValue.made { $0.member("name", name) }
-            let endpoints = try source.endpoints(of: application) { line in
-                Output.message("\(label): \(line)\n")
-            }
+            let endpoints = try source.endpoints(of: application) { Output.message("\(label): \($0)\n") }
             guard try apply(.apps, [(name, app)], client, name, label) else { continue }
             // A dry run makes none.
             let acting = call.has("dry-run") && !known.contains(name) ? nil : try APIClient(call, app: name)

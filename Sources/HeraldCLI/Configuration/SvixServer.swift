@@ -4,11 +4,9 @@ import HeraldJSON
 struct SvixServer: ForeignService {
     /// The most elements that a list of Svix gives at once.
     private static let pageSize = 250
-    private let server: ForeignServer
+    let server: ForeignServer
 
     init(_ call: Invocation) throws(CommandError) { server = try ForeignServer("Svix", call) }
-
-    var name: String { server.name }
 
     /// The members of an object that have no counterpart, a line for each.
     /// - Parameter members: their names, and those for people.
