@@ -31,9 +31,7 @@ extension Hub {
     public func scheduledEvents(
         about subject: String? = nil, limit: Int = 100, after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<ScheduledEvent> {
-        guard (1...500).contains(limit) else {
-            throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])
-        }
+        try ListCursor.check(limit)
         var query = PendingQuery(app: .default, limit: limit + 1, maxBytes: maxListBytes)
         query.subject = subject
         if let cursor {

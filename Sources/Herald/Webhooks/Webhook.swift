@@ -124,6 +124,13 @@ public struct ListCursor: Hashable, Sendable {
         return DeliveryKey(delegate: webhook, event: event)
     }
 
+    /// The limit of a page.
+    static func check(_ limit: Int) throws(HubError) {
+        guard (1...500).contains(limit) else {
+            throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])
+        }
+    }
+
     static func wrong() -> HubError {
         .invalid([FieldError("/cursor", "must be the next of an earlier page of this list")])
     }

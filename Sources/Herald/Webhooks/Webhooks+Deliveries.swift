@@ -20,7 +20,7 @@ extension Webhooks {
         until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(), limit: Int = 100,
         after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<Webhook.Delivery> {
-        try check(limit)
+        try ListCursor.check(limit)
         let selection = try selection(state, id, eventID, since, until, filter, among: DeliveryState.allCases)
         let last = try cursor?.delivery(in: state)
         return try await hub.reading { [hub] reader in
@@ -45,7 +45,7 @@ extension Webhooks {
         of id: Webhook.ID, succeeded: Bool? = nil, event eventID: String? = nil, errors: [DeliveryError] = [],
         since: Date? = nil, until: Date? = nil, limit: Int = 100, after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<Webhook.Attempt> {
-        try check(limit)
+        try ListCursor.check(limit)
         var query = AttemptQuery(delegate: try hub.webhook(id, of: .default).key)
         query.succeeded = succeeded
         query.limit = limit
@@ -97,7 +97,7 @@ extension Webhooks {
         since: Date? = nil, until: Date? = nil, matching filter: Webhook.DeliveryFilter = Webhook.DeliveryFilter(),
         limit: Int = 100, after cursor: ListCursor? = nil
     ) async throws(HubError) -> Webhook.DeliveryCounts {
-        try check(limit)
+        try ListCursor.check(limit)
         let selection = try selection(state, id, eventID, since, until, filter, among: DeliverySelection.stored)
         let before = try cursor?.delivery(in: state)
         return try await hub.reading { [hub] reader in

@@ -222,7 +222,7 @@ extension Webhooks {
     public func list(
         status: WebhookStatus? = nil, event: String? = nil, limit: Int = 100, after cursor: ListCursor? = nil
     ) async throws(HubError) -> ListPage<Webhook> {
-        try check(limit)
+        try ListCursor.check(limit)
         var before: String?
         if let cursor {
             guard case .webhook(let id) = cursor.place else { throw ListCursor.wrong() }
@@ -282,12 +282,6 @@ extension Webhooks {
             case .request(let request): return Webhook.Request(request)
             case .notMade(let error): throw HubError.invalid([error])
             }
-        }
-    }
-
-    func check(_ limit: Int) throws(HubError) {
-        guard (1...500).contains(limit) else {
-            throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])
         }
     }
 }
