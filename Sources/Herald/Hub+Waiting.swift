@@ -39,9 +39,7 @@ extension Hub {
         if let error = outcome.error { throw error }
         return outcome
     }
-}
 
-extension Hub {
     /// Changes a scheduled event.
     /// - Throws: `HubError`; nothing was changed then.
     func manage(scheduled id: String, _ action: PendingWrite.Action) async throws(HubError) -> PendingWrite.Outcome {
@@ -52,14 +50,12 @@ extension Hub {
         if let error = outcome.error(id) { throw error }
         return outcome
     }
-}
 
-extension Hub {
     /// Settles or moves a pull delegate.
     /// - Throws: `HubError`; nothing was changed then.
-    func settle(_ id: String, lease: String = "", _ action: PullWrite.Action) async throws(HubError)
-        -> PullWrite.Outcome
-    {
+    func settle(
+        _ id: String, lease: String = "", _ action: PullWrite.Action
+    ) async throws(HubError) -> PullWrite.Outcome {
         _ = try webhook(id, of: .default, for: .pull)
         let result: WriteResult<PullWrite.Outcome> = await withCheckedContinuation { continuation in
             submit(PullWrite(delegateID: id, action: action) { continuation.resume(returning: $0) })

@@ -39,9 +39,7 @@ extension Command {
             var publisher = BatchPublisher(call, try APIClient(call))
             try publisher.run()
         })
-}
 
-extension Command {
     static let trigger = Command(
         name: "trigger", summary: "publish the example of an event type, to test receivers",
         details: "The example is that of the type's description: `herald event-types set TYPE --example JSON`.",

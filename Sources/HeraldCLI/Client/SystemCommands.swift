@@ -13,9 +13,7 @@ extension Command {
                     "failed_backups": "failed backups since the start",
                 ])
         })
-}
 
-extension Command {
     static let nodes = Command(
         name: "nodes", summary: "list the nodes that share the store, and the moves of their shards",
         action: .group([
