@@ -15,7 +15,6 @@ final class LogSignal: EventDelegate, StopObserver {
 
     private struct Waiting {
         var state = State()
-        /// The continuation of the waiting iteration.
         var waiter: CheckedContinuation<Void, Never>?
     }
 

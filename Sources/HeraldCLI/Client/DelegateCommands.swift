@@ -315,7 +315,6 @@ enum DelegateCommands {
     }
 }
 
-/// One attempt in a table.
 enum AttemptRow {
     /// - Parameters:
     ///   - about: the second column.

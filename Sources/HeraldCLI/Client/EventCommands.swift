@@ -125,7 +125,6 @@ private enum EventCommands {
     }
 }
 
-/// One event in a table.
 enum EventRow {
     static var table: Table { Table(.time("TIME"), "ID", .text("TYPE"), .text("SUBJECT"), .text("DATA")) }
 

@@ -39,7 +39,6 @@ struct Command: Sendable {
     }
 
     struct Flag: CommandLineFlag, Sendable {
-        /// Without dashes.
         let name: String
         /// The value's placeholder in the help; `nil` if it takes none.
         let placeholder: String?
@@ -48,7 +47,6 @@ struct Command: Sendable {
         let values: [String]
         /// The end of the error for a value that is not in `values`; `nil` if others are valid too.
         let rule: String?
-        /// A short form, with one dash.
         let letter: Character?
         let time: TimeDirection?
         /// The name in the API, if it differs from the flag's.

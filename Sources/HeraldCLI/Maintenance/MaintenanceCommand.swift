@@ -65,7 +65,6 @@ enum MaintenanceCommand {
 extension ProgressLine {
     private static let width = 40
 
-    /// Shows a bar.
     mutating func show(_ copied: Int, of all: Int) {
         let percent = all > 0 ? copied * 100 / all : 100
         let full = percent * Self.width / 100

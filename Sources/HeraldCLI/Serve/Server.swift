@@ -29,7 +29,6 @@ struct Server {
     private let nodeLog: NodeLog
     /// Where the events are, for the log.
     private let place: String
-    /// Returns the newest primary of a database.
     private let newestPrimary: @Sendable () -> Primary?
     private let risks: [DatabaseRisk]
     /// The admin key, if it was created at this start.

@@ -1,7 +1,6 @@
 import HeraldTraces
 
 extension Log {
-    /// Logs the state of the export of traces.
     func report(_ change: Traces.Change) {
         switch change {
         case .failing(let reason):
