@@ -200,16 +200,13 @@ extension Webhooks {
         }
     }
 
-    private func check(_ state: DeliveryState, among states: [DeliveryState]) throws(HubError) {
-        if states.contains(state) { return }
-        throw .invalid([FieldError("/state", "must be " + states.map(\.rawValue).joined(separator: " or "))])
-    }
-
     private func selection(
         _ state: DeliveryState?, _ id: String?, _ eventID: String?, _ since: Date?, _ until: Date?,
         _ filter: Webhook.DeliveryFilter, among states: [DeliveryState]
     ) throws(HubError) -> DeliverySelection {
-        if let state { try check(state, among: states) }
+        if let state, !states.contains(state) {
+            throw .invalid([FieldError("/state", "must be " + states.map(\.rawValue).joined(separator: " or "))])
+        }
         let delegate: WebhookDelegate? = if let id { try hub.webhook(id, of: .default) } else { nil }
         let selection = DeliverySelection(
             app: .default, state: state, delegate: delegate, eventID: eventID, since: since?.milliseconds,
