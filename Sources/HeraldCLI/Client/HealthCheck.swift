@@ -62,18 +62,16 @@ enum HealthCheck {
 
     /// Whether a Herald server responds at the address of these settings.
     static func isServed(_ settings: Settings) -> Bool {
-        guard let response = try? request(settings).1.get(), response.status == 200 || response.status == 503 else {
-            return false
-        }
+        guard let response = try? request(settings), [200, 503].contains(response.status) else { return false }
         let type = response.header("content-type") ?? ""
         return type.hasPrefix("application/json") || type.hasPrefix("application/problem+json")
     }
 
     private static func ask(_ settings: Settings) throws(CommandError) {
-        let (target, result) = request(settings)
+        let target = target(settings)
         let status: Int
         do throws(HTTPClientError) {
-            status = try result.get().status
+            status = try request(settings).status
         } catch {
             throw CommandError("\(target) does not respond: \(error).", exitCode: ExitCode.refused)
         }
@@ -82,10 +80,13 @@ enum HealthCheck {
         }
     }
 
-    private static func request(_ settings: Settings) -> (Endpoint, Result<HTTPResponse, HTTPClientError>) {
-        let listen = settings.listen
-        let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
-        let target = Endpoint(host: host, port: listen.port)
+    private static func target(_ settings: Settings) -> Endpoint {
+        let host = settings.listen.host
+        return Endpoint(host: ["0.0.0.0": "127.0.0.1", "::": "::1"][host] ?? host, port: settings.listen.port)
+    }
+
+    private static func request(_ settings: Settings) throws(HTTPClientError) -> HTTPResponse {
+        let target = target(settings)
         // Nothing secret is transmitted, and a certificate that was just replaced or has expired is no reason to
         // restart a running server.
         var configuration = HTTPClient.Configuration(userAgent: "herald-health/\(heraldVersion)")
@@ -96,10 +97,7 @@ enum HealthCheck {
         // A server with allowed hosts refuses requests for its address.
         if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
         request.timeoutMilliseconds = 1000 * timeoutSeconds
-        request.sendsProxyHeader = settings.expectsHeader(from: host)
-        return (
-            target,
-            Result { () throws(HTTPClientError) in try HTTPClient(configuration).send(request) }
-        )
+        request.sendsProxyHeader = settings.expectsHeader(from: target.host)
+        return try HTTPClient(configuration).send(request)
     }
 }
