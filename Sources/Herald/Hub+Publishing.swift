@@ -62,10 +62,6 @@ extension Hub {
                     FieldError((events.count > 1 ? "/\(index)" : "") + "/deliver_at", PublicationLimits.delayWords)
                 })
         }
-        do throws(WriteRefusal) {
-            return try await publish(events.map { $0.draft(self, now) })
-        } catch {
-            throw error.error
-        }
+        return try await publish(events.map { $0.draft(self, now) })
     }
 }

@@ -70,7 +70,7 @@ extension WriteResult {
     fileprivate func outcome() throws(HubError) -> Outcome {
         switch self {
         case .done(let outcome): return outcome
-        case .refused(let refusal): throw refusal.error
+        case .refused(let refusal): throw refusal
         case .replayed: throw .keyReused  // impossible without an idempotency key
         }
     }

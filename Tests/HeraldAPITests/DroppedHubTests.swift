@@ -78,7 +78,7 @@ struct DroppedHubTests {
         }
         guard case .store(lost) = problem else { throw problem }
         let other = Event(id: "e2", type: "a.b", subject: nil, time: 0, data: Array("1".utf8))
-        await #expect(throws: WriteRefusal.self) {
+        await #expect(throws: HubError.self) {
             _ = try await hub.publish([EventDraft(event: other, mayExist: false)])
         }
         hub.stop(grace: 0)

@@ -59,7 +59,7 @@ struct BorderTests {
             do {
                 _ = try await bench.hub.publish([right, EventDraft(event: event, mayExist: false)])
                 return []
-            } catch WriteRefusal.invalid(let errors) {
+            } catch HubError.invalid(let errors) {
                 return errors.map(\.pointer)
             } catch {
                 return ["\(error)"]

@@ -261,7 +261,7 @@ struct HubTests {
         _ = try await bench.post("a.x", id: "e1")
         try await bench.callbacks.first(1)
         bench.store.refuse(true)
-        await #expect(throws: WriteRefusal.self) { try await bench.post("a.x", id: "e2") }
+        await #expect(throws: HubError.self) { try await bench.post("a.x", id: "e2") }
         #expect(bench.hub.head == 1)
         #expect(await bench.register("https://other.example/") == nil)
         #expect(bench.hub.committed.registry.count == 1)
@@ -287,7 +287,7 @@ struct HubTests {
                 })
         }
         bench.hub.refusePublications()
-        await #expect(throws: WriteRefusal.self) { try await bench.post("a.x") }
+        await #expect(throws: HubError.self) { try await bench.post("a.x") }
         await offPool { try! bench.hub.drain() }
         #expect(answers.items.count == 200)
         await bench.stop()
@@ -324,7 +324,7 @@ struct HubTests {
         bench.store.refuse(true)
         await bench.stop()
         await offPool { try! bench.hub.drain() }
-        await #expect(throws: WriteRefusal.self) { try await bench.post("a.x") }
+        await #expect(throws: HubError.self) { try await bench.post("a.x") }
     }
 
     @Test("many publishers, several loops: each event reaches each delegate once", arguments: [1, 3])

@@ -42,7 +42,7 @@ struct PortalEndpoints: Sendable {
                 case .done(.noted): answer(token, end)
                 case .done(.tooManyLinks):
                     call.send(.tooMany("The app has too many links that have not ended. Wait for some to end."))
-                case .refused(let refusal): call.send(Problem(refusal.error))
+                case .refused(let refusal): call.send(Problem(refusal))
                 case .done, .replayed:
                     call.send(Problem.notFound("The app was deleted, or the key was revoked, during the request."))
                 }

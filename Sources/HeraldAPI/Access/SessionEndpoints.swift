@@ -94,7 +94,7 @@ struct SessionEndpoints: Sendable {
                     // restarts.
                     hub.committed.sessions.keepInMemory(session)
                     call.send(answer)
-                case .refused(let refusal): call.send(Problem(refusal.error))
+                case .refused(let refusal): call.send(Problem(refusal))
                 case .done, .replayed: call.send(Problem.unauthorized)
                 }
             })

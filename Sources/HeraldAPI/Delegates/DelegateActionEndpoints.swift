@@ -77,7 +77,7 @@ struct DelegateActionEndpoints: Sendable {
         guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
         hub.submit(
             AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
-                if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
+                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
                 hub.test(delegate) { outcome in
                     defer { withExtendedLifetime(wait) {} }
                     if let outcome { return call.send { $0.members(of: outcome) } }

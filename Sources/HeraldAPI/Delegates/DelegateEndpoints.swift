@@ -129,7 +129,7 @@ struct DelegateEndpoints: Sendable {
             return call.send { $0.members(of: stream, lag: streams.attempts.lag(stream)) }
         }
         guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
-            throw .notFound(WebhookDelegate.missing(id))
+            throw .noDelegate(id)
         }
         call.send { $0.members(of: delegate) }
     }

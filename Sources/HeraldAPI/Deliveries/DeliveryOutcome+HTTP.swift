@@ -10,7 +10,7 @@ extension Call {
         case .count(let changed), .part(let changed, _): count(changed)
         case .replay(let replay): count(Int(replay.until - replay.cursor))
         case .erased(let erasure): count(erasure.events)
-        case .notFound, .damaged, .tooMany: count(0)  // are errors
+        case .failed: count(0)  // is an error
         }
     }
 }

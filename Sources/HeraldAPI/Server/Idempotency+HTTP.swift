@@ -54,7 +54,7 @@ extension Call {
     func response<Outcome>(to result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) -> Response {
         switch result {
         case .done(let outcome): answer(outcome)
-        case .refused(let refusal): response(to: Problem(refusal.error))
+        case .refused(let refusal): response(to: Problem(refusal))
         case .replayed(let stored): Response(stored)
         }
     }

@@ -195,7 +195,7 @@ struct StateEndpoints: Sendable {
         hub.publish(
             Publication(app: call.app, drafts: [draft], span: trace?.span) { result in
                 guard case .done(let posted) = result else {
-                    if case .refused(let refusal) = result { call.send(Problem(refusal.error)) }
+                    if case .refused(let refusal) = result { call.send(Problem(refusal)) }
                     return
                 }
                 if posted.contains(where: { $0.disposition == .preconditionFailed }) {

@@ -49,7 +49,7 @@ extension SvixEndpoints {
             app: call.app, id: hub.ids.next("evt_", time: now), type: type, subject: nil, time: now, data: data)
         hub.submit(
             AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
-                if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
+                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
                 hub.test(delegate, event) { outcome in
                     defer { withExtendedLifetime(wait) {} }
                     // It was deleted, or too many test calls are waiting.

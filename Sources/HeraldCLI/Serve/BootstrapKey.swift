@@ -50,7 +50,7 @@ struct BootstrapKey {
     }
 
     private final class Answer: Sendable {
-        let refusal = Mutex<WriteRefusal?>(nil)
+        let refusal = Mutex<HubError?>(nil)
     }
 
     /// Creates the file for its owner only, and flushes it to disk.

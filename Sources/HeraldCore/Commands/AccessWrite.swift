@@ -93,7 +93,7 @@ extension AccessWrite: RequestCommand {
         }
     }
 
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? {
+    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? {
         guard case .addKey(let key) = action, key.scopes.contains(.consume) else { return nil }
         return try transaction.takesPulls() ? nil : .upgradeUnfinished
     }

@@ -29,12 +29,8 @@ package struct DeliveryWrite: Sendable {
         case part(Int, DeliveryKey)
         case replay(Replay)
         case erased(Erasure)
-        /// A description of what was not found.
-        case notFound(String)
-        /// The event with this id is damaged in the store: there is nothing to send.
-        case damaged(String)
-        /// A description of the limit.
-        case tooMany(String)
+        /// Nothing was changed.
+        case failed(HubError)
     }
 
     /// The maximum number of deliveries that one request changes.
@@ -91,7 +87,7 @@ extension DeliveryWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let outcome = try change(context, transaction, &plan)
         switch outcome {
-        case .count(0), .notFound, .tooMany, .damaged: break
+        case .count(0), .failed: break
         case .part(0, _): break
         case .count, .part, .replay, .erased:
             try context.record(provenance, app, target: target(context.committed.registry), transaction)
@@ -138,10 +134,10 @@ extension DeliveryWrite: RequestCommand {
             return stepped(query, page, &plan)
         case .replay(let delegateID, let after, let until):
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound(WebhookDelegate.missing(delegateID))
+                return .failed(.noDelegate(delegateID))
             }
             guard try transaction.countReplays(delegate.key) < Self.maxReplays else {
-                return .tooMany("\(Self.maxReplays) replays of this delegate have not ended yet.")
+                return .failed(.tooMany("\(Self.maxReplays) replays of this delegate have not ended yet."))
             }
             let head = try transaction.head
             let replay = try transaction.addReplay(
@@ -150,10 +146,10 @@ extension DeliveryWrite: RequestCommand {
             return .replay(replay)
         case .endReplay(let delegateID, let id):
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound(WebhookDelegate.missing(delegateID))
+                return .failed(.noDelegate(delegateID))
             }
             guard try transaction.removeReplay(id, of: delegate.key) else {
-                return .notFound("There is no such replay under way: it has ended, or was never begun.")
+                return .failed(.notFound("There is no such replay under way: it has ended, or was never begun."))
             }
             plan.effects.append(.endReplay(id, delegate.key))
             return .count(1)
@@ -193,14 +189,12 @@ extension DeliveryWrite: RequestCommand {
         _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
         let registry = context.committed.registry
-        guard let logged = try transaction.event(app: app, id: id) else {
-            return .notFound("There is no event with the id \(id).")
-        }
-        if logged.event.isDamaged { return .damaged(id) }
+        guard let logged = try transaction.event(app: app, id: id) else { return .failed(.noEvent(id)) }
+        if logged.event.isDamaged { return .failed(.eventDamaged(id: id)) }
         var delegates: [WebhookDelegate] = []
         if let delegateID {
             guard let delegate = registry.delegate(app, id: delegateID) else {
-                return .notFound(WebhookDelegate.missing(delegateID))
+                return .failed(.noDelegate(delegateID))
             }
             delegates = [delegate]
         } else {

@@ -49,7 +49,7 @@ struct PullTrim: StoreCommand {
         }
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    func refuse(_ refusal: HubError) {}
 }
 
 /// The counts of missed deliveries of pull delegates. They are announced at most once a minute for each. Any thread.

@@ -115,7 +115,7 @@ extension RegistryWrite: RequestCommand {
         return KeptMemory.Growth(app: app, bytes: delegate.keptBytes - old)
     }
 
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? {
+    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? {
         guard case .register(let registration) = action, registration.settings.kind == .pull else { return nil }
         return try transaction.takesPulls() ? nil : .upgradeUnfinished
     }

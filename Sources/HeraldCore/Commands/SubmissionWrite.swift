@@ -62,5 +62,5 @@ package struct SubmissionWrite: StoreCommand {
         return nil
     }
 
-    package func refuse(_ refusal: WriteRefusal) { completion(false) }
+    package func refuse(_ refusal: HubError) { completion(false) }
 }

@@ -18,5 +18,5 @@ struct VolumeWrite: StoreCommand {
         }
     }
 
-    func refuse(_ refusal: WriteRefusal) { completion(volumes) }
+    func refuse(_ refusal: HubError) { completion(volumes) }
 }

@@ -59,9 +59,6 @@ package final class WebhookDelegate: Sendable {
         }
     }
 
-    /// The message about an id that no delegate has.
-    package static func missing(_ id: String) -> String { "There is no delegate with the id \(id)." }
-
     package let app: AppKey
     package let key: DelegateKey
     /// `dlg_` and a ULID.

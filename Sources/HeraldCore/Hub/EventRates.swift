@@ -17,7 +17,7 @@ final class EventRates: Sendable {
     }
 
     /// Counts the events, or returns when the app may publish again.
-    func refusal(_ app: AppKey, events count: Int) -> WriteRefusal? {
+    func refusal(_ app: AppKey, events count: Int) -> HubError? {
         guard let (meter, limit) = meter(of: app) else { return nil }
         return meter.refusal(count, limit: limit, now: clock.monotonic()).map {
             .rateLimited(limit: limit, retryAfter: $0)

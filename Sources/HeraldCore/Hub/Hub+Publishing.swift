@@ -1,9 +1,9 @@
 extension Hub {
     /// Makes events durable and calls the delegates. Waits for room in the queue.
     /// - Returns: the result for each event, in their order.
-    /// - Throws: `WriteRefusal`; nothing was published then. `.cancelled` if the task was cancelled before the writer had taken
+    /// - Throws: `HubError`; nothing was published then. `.cancelled` if the task was cancelled before the writer had taken
     ///   them.
-    package func publish(_ drafts: [EventDraft]) async throws(WriteRefusal) -> [PublishedEvent] {
+    package func publish(_ drafts: [EventDraft]) async throws(HubError) -> [PublishedEvent] {
         let result: WriteResult<[PublishedEvent]> = await withTicket { ticket, completion in
             publish(Publication(drafts: drafts, ticket: ticket, completion: completion))
         }

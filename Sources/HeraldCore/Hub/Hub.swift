@@ -237,8 +237,8 @@ public final class Hub: Sendable {
         if let refusal = submit(publication, { intake.enqueue($0) }) { publication.completion(.refused(refusal)) }
     }
 
-    private func submit(_ publication: Publication, _ take: (Publication) -> WriteRefusal?) -> WriteRefusal? {
-        do throws(WriteRefusal) {
+    private func submit(_ publication: Publication, _ take: (Publication) -> HubError?) -> HubError? {
+        do throws(HubError) {
             let checked = try publication.checked(publicationLimits)
             return rates.refusal(checked.app, events: checked.drafts.count) ?? take(checked)
         } catch {

@@ -228,7 +228,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 var pull = pull
                 pull.acknowledges = nil
                 self?.again(pull)
-            case .refused(let refusal): self?.finish(pull, .failure(.hub(refusal.error)))
+            case .refused(let refusal): self?.finish(pull, .failure(.hub(refusal)))
             case .replayed: self?.finish(pull, .failure(.busy))
             }
         }
@@ -270,7 +270,7 @@ package final class Pulls: EventDelegate, PullObserver {
         case .done(let outcome):
             let error = outcome.error(delegate.id, lease: served.acknowledges ?? "")
             if let error { finish(pull, .failure(.hub(error))) } else { again(pull) }
-        case .refused(let refusal): finish(pull, .failure(.hub(refusal.error)))
+        case .refused(let refusal): finish(pull, .failure(.hub(refusal)))
         case .replayed: finish(pull, .failure(.busy))
         }
     }

@@ -41,13 +41,14 @@ package final class KeptMemory: Sendable {
         }
     }
 
-    /// Why a request is refused. An app may take three quarters of what the other apps leave, so that something is left for
-    /// the next one. A request that needs no more memory than before is never refused.
-    func refusal(of growth: Growth) -> WriteRefusal? {
+    /// An app may take three quarters of what the other apps leave, so that something is left for the next one. A request that
+    /// needs no more memory than before is never refused.
+    /// - Returns: the bytes that the app may take, if the request would exceed them.
+    func limit(refusing growth: Growth) -> Int? {
         guard growth.bytes > 0 else { return nil }
         let (own, total) = sums.withLock { ($0.apps[growth.app] ?? 0, $0.total) }
         let most = max(0, limit - (total - own)) / 4 * 3
-        return own + growth.bytes > most ? .memoryFull(limit: most) : nil
+        return own + growth.bytes > most ? most : nil
     }
 
     package var total: Int { sums.withLock { $0.total } }

@@ -55,5 +55,5 @@ struct AttemptRemoval: StoreCommand {
         plan.removedAttemptBytes += removed.bytes
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    func refuse(_ refusal: HubError) {}
 }

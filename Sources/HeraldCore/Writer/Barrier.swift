@@ -11,5 +11,5 @@ struct Barrier: StoreCommand {
         }
     }
 
-    func refuse(_ refusal: WriteRefusal) { reached() }
+    func refuse(_ refusal: HubError) { reached() }
 }

@@ -12,5 +12,5 @@ struct ErasureEnd: StoreCommand {
         plan.answers.append { [intake = context.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    func refuse(_ refusal: HubError) {}
 }

@@ -44,5 +44,5 @@ struct Housekeeping: StoreCommand {
         plan.mark = mark
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    func refuse(_ refusal: HubError) {}
 }

@@ -160,17 +160,17 @@ final class Intake: Sendable {
     }
 
     /// Any thread. Returns why the publication was refused.
-    func submit(_ publication: Publication) -> WriteRefusal? {
+    func submit(_ publication: Publication) -> HubError? {
         add(publication, isFilling: false)
     }
 
     /// Enqueues one of several publications: the writer may wait for the others until `flush`, which the caller
     /// must call. A transaction by itself costs as much as ten events.
-    func enqueue(_ publication: Publication) -> WriteRefusal? {
+    func enqueue(_ publication: Publication) -> HubError? {
         add(publication, isFilling: true)
     }
 
-    private func add(_ publication: Publication, isFilling: Bool) -> WriteRefusal? {
+    private func add(_ publication: Publication, isFilling: Bool) -> HubError? {
         add(
             .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: isFilling,
             ticket: publication.ticket
@@ -188,7 +188,7 @@ final class Intake: Sendable {
 
     /// Any thread. Returns why the command was refused.
     /// - Parameter ticket: lets it wait for room; `nil`: it is refused if there is none.
-    func submit<Command: StoreCommand>(_ command: Command, _ ticket: WriteTicket? = nil) -> WriteRefusal? {
+    func submit<Command: StoreCommand>(_ command: Command, _ ticket: WriteTicket? = nil) -> HubError? {
         switch Command.admission {
         case .bounded:
             return add(.command(command), events: 1, bytes: 0, ticket: ticket) { { command.refuse($0) } }
@@ -201,11 +201,11 @@ final class Intake: Sendable {
 
     private func add(
         _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false, ticket: WriteTicket?,
-        makeRefuse: () -> @Sendable (WriteRefusal) -> Void
-    ) -> WriteRefusal? {
+        makeRefuse: () -> @Sendable (HubError) -> Void
+    ) -> HubError? {
         // Most writes have no ticket: no closure is allocated for them.
         let waiting = ticket.map { (ticket: $0, refuse: makeRefuse()) }
-        let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
+        let (refusal, mustWake) = queue.withLock { queue -> (HubError?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
             // A write without a ticket does not overtake those that wait.
             let hasRoom =

@@ -77,7 +77,7 @@ struct PendingPublication: StoreCommand {
         return due
     }
 
-    func refuse(_ refusal: WriteRefusal) { failed() }
+    func refuse(_ refusal: HubError) { failed() }
 }
 
 extension LogWriter {

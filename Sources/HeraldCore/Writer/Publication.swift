@@ -37,8 +37,8 @@ package final class Publication: Sendable {
 
 extension Publication {
     /// The validated publication.
-    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft. `.tooLarge`.
-    func checked(_ limits: PublicationLimits) throws(WriteRefusal) -> Publication {
+    /// - Throws: `HubError.invalid`; with several drafts, pointers start with the index of the draft. `.tooLarge`.
+    func checked(_ limits: PublicationLimits) throws(HubError) -> Publication {
         if drafts.allSatisfy(\.isChecked) { return self }
         try limits.check(events: drafts.count, bytes: bytes)
         var values = PublicationLimits.maxValues
@@ -57,8 +57,8 @@ extension Publication {
 }
 
 extension PublicationLimits {
-    /// - Throws: `WriteRefusal.invalid`, `.tooLarge`.
-    func check(events: Int, bytes: Int) throws(WriteRefusal) {
+    /// - Throws: `HubError.invalid`, `.tooLarge`.
+    func check(events: Int, bytes: Int) throws(HubError) {
         guard events <= Self.maxEvents else {
             throw .invalid([FieldError("", "must be at most \(Self.maxEvents) events")])
         }

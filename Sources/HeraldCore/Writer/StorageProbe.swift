@@ -8,5 +8,5 @@ struct StorageProbe: StoreCommand {
         try transaction.addMark(LogMark(sequence: try transaction.head, time: context.clock.wall()))
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    func refuse(_ refusal: HubError) {}
 }

@@ -25,7 +25,7 @@ package protocol StoreCommand: Sendable {
     ) throws(StoreError)
 
     /// Completes with a refusal: nothing was done. Any thread.
-    func refuse(_ refusal: WriteRefusal)
+    func refuse(_ refusal: HubError)
 }
 
 package enum CommandAdmission: Sendable {
@@ -60,7 +60,7 @@ package protocol RequestCommand: StoreCommand {
     func growth(_ context: WriteContext) -> KeptMemory.Growth?
 
     /// Why the store does not take it now; `nil` if it does.
-    func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal?
+    func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError?
 
     /// Whether the response says that something is erased: it waits until the write-ahead log has no copy of it.
     func saysErased(_ outcome: Outcome) -> Bool
@@ -78,7 +78,7 @@ package protocol RequestCommand: StoreCommand {
 extension RequestCommand {
     package static var admission: CommandAdmission { .bounded }
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> WriteRefusal? { nil }
+    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
 
@@ -92,8 +92,8 @@ extension RequestCommand {
             plan.answers.append { completion(result) }
             return
         }
-        if let growth = growth(context), let refusal = context.committed.kept.refusal(of: growth) {
-            plan.answers.append { completion(.refused(refusal)) }
+        if let growth = growth(context), let limit = context.committed.kept.limit(refusing: growth) {
+            plan.answers.append { completion(.refused(.memoryFull(limit: limit))) }
             return
         }
         if let refusal = try refusal(transaction) {
@@ -117,5 +117,5 @@ extension RequestCommand {
         }
     }
 
-    package func refuse(_ refusal: WriteRefusal) { completion(.refused(refusal)) }
+    package func refuse(_ refusal: HubError) { completion(.refused(refusal)) }
 }

@@ -86,5 +86,5 @@ struct TrimWrite: StoreCommand {
         return (partial.map { [$0] } ?? []) + events.dropFirst(done)
     }
 
-    func refuse(_ refusal: WriteRefusal) { completion(false) }
+    func refuse(_ refusal: HubError) { completion(false) }
 }

@@ -24,7 +24,7 @@ extension WriteContext {
     /// Why no event may be scheduled now.
     func refusal(
         ofScheduling events: Int, of app: AppKey, _ transaction: any StoreTransaction, _ plan: WritePlan
-    ) throws(StoreError) -> WriteRefusal? {
+    ) throws(StoreError) -> HubError? {
         guard events > 0 else { return nil }
         guard try transaction.takesPending() else { return .upgradeUnfinished }
         guard pendingCount(of: app, plan).events + Int64(events) <= Int64(PendingEvent.maxCount) else {

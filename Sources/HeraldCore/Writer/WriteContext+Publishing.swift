@@ -131,7 +131,7 @@ extension WriteContext {
 
     /// Why an app may not store more, including the bytes that this transaction adds.
     /// - Parameter more: bytes that it adds besides, and are not counted yet.
-    func refusal(of drafts: [EventDraft], app: AppKey, more: Int64 = 0, _ plan: WritePlan) -> WriteRefusal? {
+    func refusal(of drafts: [EventDraft], app: AppKey, more: Int64 = 0, _ plan: WritePlan) -> HubError? {
         guard committed.apps.limitsBytes, let limit = committed.apps[app]?.settings.maxStoredBytes else { return nil }
         let new = drafts.reduce(0) { $0 + $1.event.storedBytes }
         let used =

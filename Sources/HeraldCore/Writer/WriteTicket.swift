@@ -8,7 +8,7 @@ package final class WriteTicket: Sendable {
     private enum State {
         case new
         /// Enqueued. The closure completes the write with a refusal.
-        case waiting(refuse: @Sendable (WriteRefusal) -> Void)
+        case waiting(refuse: @Sendable (HubError) -> Void)
         case taken
         case withdrawn
     }
@@ -19,7 +19,7 @@ package final class WriteTicket: Sendable {
 
     /// Call it when the write is enqueued.
     /// - Returns: `false` if it was withdrawn before: it must not be enqueued.
-    func wait(_ refuse: @escaping @Sendable (WriteRefusal) -> Void) -> Bool {
+    func wait(_ refuse: @escaping @Sendable (HubError) -> Void) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
             state = .waiting(refuse: refuse)
@@ -47,7 +47,7 @@ package final class WriteTicket: Sendable {
     /// taken continues.
     /// - Returns: whether it was enqueued, and is not carried out.
     func withdraw() -> Bool {
-        let refuse = state.withLock { state -> (@Sendable (WriteRefusal) -> Void)? in
+        let refuse = state.withLock { state -> (@Sendable (HubError) -> Void)? in
             switch state {
             case .waiting(let refuse):
                 state = .withdrawn
@@ -70,7 +70,7 @@ struct WaitingLine {
         let events: Int
         let bytes: Int
         let ticket: WriteTicket
-        let refuse: @Sendable (WriteRefusal) -> Void
+        let refuse: @Sendable (HubError) -> Void
     }
 
     private var entries: [Entry] = []

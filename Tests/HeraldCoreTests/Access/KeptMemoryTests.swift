@@ -9,8 +9,7 @@ struct KeptMemoryTests {
     private static let other = AppKey(rawValue: 2)
 
     private func refusal(_ kept: KeptMemory, _ app: AppKey, _ bytes: Int) -> Int? {
-        guard case .memoryFull(let limit)? = kept.refusal(of: .init(app: app, bytes: bytes)) else { return nil }
-        return limit
+        kept.limit(refusing: .init(app: app, bytes: bytes))
     }
 
     @Test("an app may take three quarters of what the other apps leave")
@@ -46,7 +45,7 @@ struct KeptMemoryTests {
             (0..<count).map { String(repeating: "s", count: 250) + String(100 + $0) }
         }
         var urls: [String] = []
-        var refused: WriteRefusal?
+        var refused: HubError?
         while refused == nil, urls.count < 100 {
             let url = "https://receiver.example/\(urls.count)"
             let settings = WebhookSettings.made(url) { $0.subjects = subjects(500) }
@@ -56,11 +55,12 @@ struct KeptMemoryTests {
             default: Issue.record("neither registered nor refused")
             }
         }
-        guard case .memoryFull(let limit) = refused else {
+        let limit = (2 << 20) / 4 * 3
+        guard case .tooMany(let why) = refused else {
             Issue.record("\(urls.count) were registered")
             return
         }
-        #expect(limit == (2 << 20) / 4 * 3)
+        #expect(why.contains("may take \(limit >> 10) KiB"))
         #expect(bench.hub.committed.kept.bytes(of: .delegates) <= limit && (4...12).contains(urls.count))
         // Small ones fit as long as there is room; a large change of one does not.
         let small = try #require(await bench.register("https://receiver.example/small"))
@@ -69,7 +69,7 @@ struct KeptMemoryTests {
             .update(id: small.id, ifVersion: nil) { state, _ throws(RegistryWrite.InvalidSettings) in
                 state.settings.subjects = large
             })
-        guard case .refused(.memoryFull) = changed else {
+        guard case .refused(.tooMany) = changed else {
             Issue.record("\(changed)")
             return
         }

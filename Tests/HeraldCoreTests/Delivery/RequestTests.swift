@@ -275,7 +275,7 @@ struct RequestTests {
                 return
             }
         }
-        guard case .notFound = world.manage(.endReplay(delegateID: id, replay: replays[0])) else {
+        guard case .failed(.notFound) = world.manage(.endReplay(delegateID: id, replay: replays[0])) else {
             Issue.record("it was ended twice")
             return
         }

@@ -103,7 +103,7 @@ struct IntakeTests {
         static var admission: CommandAdmission { .bounded }
         var isStep: Bool { true }
         func perform(_ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan) {}
-        func refuse(_ refusal: WriteRefusal) {}
+        func refuse(_ refusal: HubError) {}
     }
 
     @Test("steps of long tasks take turns with what else is written, one in a transaction of its own")

@@ -132,7 +132,7 @@ struct LogFollowerTests {
         #expect(bench.store.memory.read { $0.head } == 2)
 
         bench.store.fail(lost, lost)
-        await #expect(throws: WriteRefusal.self) { try await bench.post("a.d") }
+        await #expect(throws: HubError.self) { try await bench.post("a.d") }
         #expect(try await bench.post("a.e").disposition == .accepted)
         #expect(listener.heard.items == ["1 a.b", "2 a.c", "3 a.d", "4 a.e"], "the refused one is in the log")
         #expect(bench.hub.committed.usage.total(of: .default).events == 4)

@@ -28,7 +28,7 @@ struct PendingTests {
         }
         switch result {
         case .done(let outcome): return outcome.error(id)
-        case .refused(let refusal): return refusal.error
+        case .refused(let refusal): return refusal
         case .replayed: return .busy
         }
     }
@@ -230,7 +230,7 @@ struct PendingTests {
         }
         let bench = try bench()
         func problem(_ drafts: EventDraft...) async -> ProblemName? {
-            if case .refused(let refusal) = await bench.publish(drafts) { return refusal.error.problem }
+            if case .refused(let refusal) = await bench.publish(drafts) { return refusal.problem }
             return nil
         }
         #expect(await problem(draft("a", in: 9_000), draft("b", in: 9_000)) == .tooMany)

@@ -119,7 +119,7 @@ struct WaitingWritesTests {
         try await held.wait(forLine: 2)
         inLine.cancel()
         // The task gets its answer while the writer is still held.
-        await #expect(throws: WriteRefusal.self) { try await inLine.value }
+        await #expect(throws: HubError.self) { try await inLine.value }
         held.gate.open()
         try await kept.value
         #expect(!held.published.contains("in-line") && held.published.contains("kept"))
@@ -128,7 +128,7 @@ struct WaitingWritesTests {
             withUnsafeCurrentTask { $0?.cancel() }
             _ = try await hub.publish([EventDraft(event: Event("a.x", id: "early"), mayExist: false)])
         }
-        await #expect(throws: WriteRefusal.self) { try await early.value }
+        await #expect(throws: HubError.self) { try await early.value }
         #expect(!held.published.contains("early"))
         await held.bench.stop()
     }
@@ -164,7 +164,7 @@ struct WaitingWritesTests {
     @Test("withdrawn ones take no more memory than those that still wait")
     func memory() throws {
         let intake = try Intake(maxEvents: 1)
-        func submit(_ ticket: WriteTicket?) -> WriteRefusal? {
+        func submit(_ ticket: WriteTicket?) -> HubError? {
             intake.submit(
                 Publication(drafts: [EventDraft(event: Event("a.x"), mayExist: false)], ticket: ticket) { _ in })
         }
@@ -188,7 +188,7 @@ struct WaitingWritesTests {
         let waiting = held.publish("waiting")
         try await held.wait(forLine: 1)
         held.bench.hub.refusePublications()
-        let refusal = await #expect(throws: WriteRefusal.self) { try await waiting.value }
+        let refusal = await #expect(throws: HubError.self) { try await waiting.value }
         guard case .stopping = refusal else {
             Issue.record("refused as \(String(describing: refusal))")
             return

@@ -43,7 +43,7 @@ struct PullTests {
         let result = await withCheckedContinuation { continuation in
             bench.hub.submit(PullWrite(delegateID: delegate.id, action: action) { continuation.resume(returning: $0) })
         }
-        guard case .done(let outcome) = result else { throw WriteRefusal.busy }
+        guard case .done(let outcome) = result else { throw HubError.busy }
         return outcome
     }
 
@@ -71,7 +71,7 @@ struct PullTests {
                     continuation.resume(returning: $0)
                 })
         }
-        guard case .done(.count(count)) = result else { throw WriteRefusal.busy }
+        guard case .done(.count(count)) = result else { throw HubError.busy }
     }
 
     private func ids(_ run: Pulls.Run) -> [String] { run.events.map(\.event.event.id) }

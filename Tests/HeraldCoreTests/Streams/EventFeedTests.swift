@@ -29,7 +29,7 @@ struct EventFeedTests {
             let isTaken = bench.hub.read(app: .default) { reader in
                 continuation.resume(with: Result { try feed.page(query, reader.get()) })
             }
-            if !isTaken { continuation.resume(throwing: WriteRefusal.busy) }
+            if !isTaken { continuation.resume(throwing: HubError.busy) }
         }
     }
 

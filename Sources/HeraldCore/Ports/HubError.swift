@@ -51,13 +51,25 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     /// The store failed, or can't be opened.
     case store(StoreError)
 
-    package static func noDelegate(_ id: String) -> HubError { .notFound(WebhookDelegate.missing(id)) }
+    package static func noDelegate(_ id: String) -> HubError { .notFound("There is no delegate with the id \(id).") }
 
     package static func wrongKind(_ id: String, _ kind: DelegateKind) -> HubError {
         switch kind {
         case .webhook: .wrongKind("The delegate \(id) is a webhook. Only delegates of kind pull are pulled.")
         case .pull: .wrongKind("The delegate \(id) is of kind pull. Only webhooks have this action.")
         }
+    }
+
+    /// The app's registrations are kept in memory, and would take more than `limit` bytes.
+    static func memoryFull(limit: Int) -> HubError {
+        .tooMany(
+            "Webhooks, keys and event types are kept in memory, where those of this app may take \(limit >> 10) KiB. "
+                + "Remove some, or give the server more --memory.")
+    }
+
+    /// The app has `limit` scheduled events, or would have more.
+    static func tooManyScheduled(limit: Int) -> HubError {
+        .tooMany("This app may have \(limit) scheduled events. Nothing was published.")
     }
 
     package static func noEvent(_ id: String) -> HubError { .notFound("There is no event with the id \(id).") }
@@ -136,89 +148,4 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
 
 extension StoreError {
     package var problem: ProblemName { self == .full ? .storageFull : .storageUnavailable }
-}
-
-extension WriteRefusal {
-    package var error: HubError {
-        switch self {
-        case .busy: .busy
-        case .stopping: .stopping
-        case .cancelled: .cancelled
-        case .tooLarge(let limit): .tooLarge(limit: limit)
-        case .store(let error): .store(error)
-        case .rateLimited(let limit, let retryAfter): .rateLimited(limit: limit, retryAfter: retryAfter)
-        case .quotaExceeded(let limit): .quotaExceeded(limit: limit)
-        case .memoryFull(let limit):
-            .tooMany(
-                "Webhooks, keys and event types are kept in memory, where those of this app may take \(limit >> 10) KiB. "
-                    + "Remove some, or give the server more --memory.")
-        case .tooManyScheduled(let limit):
-            .tooMany("This app may have \(limit) scheduled events. Nothing was published.")
-        case .upgradeUnfinished: .upgradeUnfinished
-        case .keyReused: .keyReused
-        case .invalid(let errors): .invalid(errors)
-        }
-    }
-}
-
-extension RegistryWrite.Outcome {
-    /// The webhook that was registered or changed, or is there already; those that were removed.
-    /// - Parameter id: of the webhook that the request names.
-    /// - Throws: why nothing was changed.
-    package func webhooks(_ id: String) throws(HubError) -> [WebhookDelegate] {
-        switch self {
-        case .registered(let webhook), .existed(let webhook), .updated(let webhook): return [webhook]
-        case .removed(let webhooks): return webhooks
-        case .conflict(let other): throw .urlTaken(id: other.id)
-        case .tooMany(let limit): throw .tooMany("This app may have \(limit) webhooks. Remove some first.")
-        case .tooManyOfURL(let limit): throw .tooMany("A URL may have \(limit) webhooks. Remove some first.")
-        case .notFound: throw .noDelegate(id)
-        case .versionMismatch: throw .hasChanged
-        case .invalid(let errors): throw .invalid(errors)
-        }
-    }
-}
-
-extension DeliveryWrite.Outcome {
-    /// Why nothing was changed; `nil` if it was.
-    package var error: HubError? {
-        switch self {
-        case .count, .part, .replay, .erased: nil
-        case .notFound(let what): .notFound(what)
-        case .damaged(let id): .eventDamaged(id: id)
-        case .tooMany(let why): .tooMany(why)
-        }
-    }
-}
-
-extension PendingWrite.Outcome {
-    /// Why nothing was changed; `nil` if it was.
-    package func error(_ id: String) -> HubError? {
-        switch self {
-        case .moved, .cancelled: nil
-        case .notFound: .notFound("There is no scheduled event with the id \(id).")
-        case .isPublished: .alreadyPublished(id: id)
-        }
-    }
-}
-
-extension Hub {
-    /// The webhook or pull delegate with this id.
-    /// - Parameter action: what is to be done with it.
-    /// - Throws: `.wrongKind` if its kind has no such action.
-    package func webhook(
-        _ id: String, of app: AppKey, for action: DelegateKind.Action? = nil
-    ) throws(HubError) -> WebhookDelegate {
-        guard let delegate = committed.registry.delegate(app, id: id) else { throw .noDelegate(id) }
-        if let action, !delegate.settings.kind.allows(action) { throw .wrongKind(id, delegate.settings.kind) }
-        return delegate
-    }
-
-    /// A webhook that may be called with a test event: before its owner has agreed, an address gets only the handshake or
-    /// the challenge.
-    package func testableWebhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
-        let delegate = try webhook(id, of: app, for: .test)
-        if delegate.status == .pendingVerification { throw .unverified(id: id) }
-        return delegate
-    }
 }
