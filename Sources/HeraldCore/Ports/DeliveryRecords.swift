@@ -132,6 +132,13 @@ package struct DeliveryQuery: Sendable {
     /// pages of their events and attempts are not in memory.
     package var work = 2_000
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
+
+    /// Only deliveries to one delegate.
+    init(_ states: Set<WaitingDelivery.State>, to delegate: WebhookDelegate) {
+        self.states = states
+        app = delegate.app
+        self.delegate = delegate.key
+    }
 }
 
 /// The result of a search for deliveries with a row of their own, newest event first, with subjects.

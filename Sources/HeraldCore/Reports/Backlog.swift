@@ -87,9 +87,7 @@ package final class BacklogCounter {
         -> Backlog
     {
         guard place < last else { return Backlog() }
-        var rows = DeliveryQuery([.retrying])
-        rows.app = delegate.app
-        rows.delegate = delegate.key
+        var rows = DeliveryQuery([.retrying], to: delegate)
         rows.events = place + 1...last
         rows.limit = DeliveryWrite.maxDeliveries
         let waiting = try reader.map { try $0.search(rows).rows.map(\.event) } ?? []

@@ -22,10 +22,7 @@ package struct DelegateStatistics {
         let counter = BacklogCounter(hub, reader)
         backlog = try counter.count(delegate)
         behind = backlog.oldest.map { max(0, now - $0) }
-        var exhausted = DeliveryQuery([.exhausted])
-        exhausted.app = delegate.app
-        exhausted.delegate = delegate.key
-        self.exhausted = try reader.countDeliveries(exhausted)
+        exhausted = try reader.countDeliveries(DeliveryQuery([.exhausted], to: delegate))
         replays = try reader.replays(delegate.key).map { try ReplayProgress($0, delegate, hub, counter) }
         // The current slot and the previous ones.
         let slot = DeliveryStatistics.slot

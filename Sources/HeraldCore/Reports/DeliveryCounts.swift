@@ -58,17 +58,25 @@ package struct DeliveryCounts: Sendable {
         entries = try shown.map {
             Entry(
                 delegate: $0.delegate, deliveries: $0.deliveries, newest: events[$0.newest],
-                lastAttempt: try reader.lastAttempt($0.delegate.key, $0.newest))
+                lastAttempt: try reader.lastAttempt($0.delegate.key, $0.newest)?.record)
         }
     }
 }
 
 extension StoreReader {
     /// The last attempt of a delivery.
-    func lastAttempt(_ delegate: DelegateKey, _ event: LogPosition) throws -> AttemptRecord? {
+    func lastAttempt(_ delegate: DelegateKey, _ event: LogPosition) throws -> StoredAttempt? {
         var query = AttemptQuery(delegate: delegate)
         query.event = event
         query.limit = 1
-        return try attempts(query).first?.record
+        return try attempts(query).first
+    }
+
+    /// The row of a delivery; `nil` if it has none.
+    func row(_ delegate: WebhookDelegate, _ event: LogPosition) throws -> WaitingDelivery? {
+        var query = DeliveryQuery(Set(WaitingDelivery.State.allCases), to: delegate)
+        query.event = event
+        query.limit = 1
+        return try search(query).rows.first
     }
 }

@@ -84,7 +84,7 @@ package struct DeliverySelection: Sendable {
         let shown = found.rows.prefix(limit)
         let events = try EventHeads(shown.map(\.event), reader)
         let rows = try shown.map {
-            DeliveryRow($0, events[$0.event], try reader.lastAttempt($0.delegate, $0.event), hub)
+            DeliveryRow($0, events[$0.event], try reader.lastAttempt($0.delegate, $0.event)?.record, hub)
         }
         return (rows, found.rows.count > limit ? shown.last?.key : found.rest)
     }

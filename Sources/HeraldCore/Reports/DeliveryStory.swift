@@ -141,16 +141,9 @@ package struct DeliveryStory: Sendable {
     package static func last(
         _ attempt: StoredAttempt, of delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
     ) throws -> DeliveryStory? {
-        var attempts = AttemptQuery(delegate: delegate.key)
-        attempts.event = attempt.record.event
-        attempts.limit = 1
-        guard try reader.attempts(attempts).first?.id == attempt.id else { return nil }
-        var rows = DeliveryQuery(Set(WaitingDelivery.State.allCases))
-        rows.app = delegate.app
-        rows.delegate = delegate.key
-        rows.event = attempt.record.event
-        rows.limit = 1
-        return story(delegate, hub.lane(of: delegate), [attempt], try reader.search(rows).rows.first)
+        let event = attempt.record.event
+        guard try reader.lastAttempt(delegate.key, event)?.id == attempt.id else { return nil }
+        return story(delegate, hub.lane(of: delegate), [attempt], try reader.row(delegate, event))
     }
 
     static func story(

@@ -154,11 +154,6 @@ struct PendingDeliveries {
         _ event: LogPosition, _ delegate: WebhookDelegate, _ reader: any StoreReader
     ) throws -> Bool {
         if try reader.lastAttempt(delegate.key, event) != nil { return true }
-        var rows = DeliveryQuery(Set(WaitingDelivery.State.allCases))
-        rows.app = delegate.app
-        rows.delegate = delegate.key
-        rows.event = event
-        rows.limit = 1
-        return try !reader.search(rows).rows.isEmpty
+        return try reader.row(delegate, event) != nil
     }
 }

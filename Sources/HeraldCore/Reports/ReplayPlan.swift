@@ -39,9 +39,7 @@ package struct ReplayPlan: Sendable {
             let backlog = try BacklogCounter(hub, reader).count(delegate, after: first - 1, through: last)
             return (.replay(delegateID: delegate.id, after: first - 1, until: last), backlog)
         case .failed:
-            var query = DeliveryQuery(WaitingDelivery.State.ended)
-            query.app = delegate.app
-            query.delegate = delegate.key
+            var query = DeliveryQuery(WaitingDelivery.State.ended, to: delegate)
             query.events = first...last
             query.limit = DeliveryWrite.maxDeliveries
             var backlog = Backlog()
