@@ -47,21 +47,19 @@ extension Hub {
             submit(PendingWrite(id: id, action: action, completion: completion), ticket)
         }
         let outcome = try result.outcome()
-        if let error = outcome.error(id) { throw error }
+        if let error = outcome.error { throw error }
         return outcome
     }
 
     /// Settles or moves a pull delegate.
     /// - Throws: `HubError`; nothing was changed then.
-    func settle(
-        _ id: String, lease: String = "", _ action: PullWrite.Action
-    ) async throws(HubError) -> PullWrite.Outcome {
+    func settle(_ id: String, _ action: PullWrite.Action) async throws(HubError) -> PullWrite.Outcome {
         _ = try webhook(id, of: .default, for: .pull)
         let result: WriteResult<PullWrite.Outcome> = await withCheckedContinuation { continuation in
             submit(PullWrite(delegateID: id, action: action) { continuation.resume(returning: $0) })
         }
         let outcome = try result.outcome()
-        if let error = outcome.error(id, lease: lease) { throw error }
+        if let error = outcome.error { throw error }
         return outcome
     }
 }

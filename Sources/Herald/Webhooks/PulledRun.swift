@@ -78,11 +78,11 @@ public struct PulledRun: Identifiable, Sendable {
     /// - Throws: `HubError.leaseEnded` if it was too late, `.invalid`, or that the hub can't write.
     public func extend(seconds: Int) async throws(HubError) {
         try PulledRun.check(seconds)
-        _ = try await hub.settle(delegate, lease: id, .extend(lease: id, seconds: seconds))
+        _ = try await hub.settle(delegate, .extend(lease: id, seconds: seconds))
     }
 
     private func settle(_ action: PullWrite.Action) async throws(HubError) -> Settled {
-        guard case .settled(let counts) = try await hub.settle(delegate, lease: id, action) else {
+        guard case .settled(let counts) = try await hub.settle(delegate, action) else {
             throw .leaseEnded(id: id)
         }
         return Settled(

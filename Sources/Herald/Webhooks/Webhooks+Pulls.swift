@@ -116,6 +116,6 @@ extension Webhooks {
     /// Takes a lease back: its events are handed out again at once, without an attempt.
     /// - Throws: `HubError.leaseEnded`, `.notFound`, `.wrongKind`, or that the hub can't write.
     public func endLease(_ lease: String, of id: Webhook.ID) async throws(HubError) {
-        _ = try await hub.settle(id, lease: lease, .release(lease: lease))
+        _ = try await hub.settle(id, .release(lease: lease))
     }
 }

@@ -96,7 +96,7 @@ struct ScheduledEndpoints: Sendable {
         hub.submit(
             PendingWrite(app: call.app, id: id, action: action, provenance: call.provenance) { result in
                 call.send(result) { outcome in
-                    if let error = outcome.error(id) { return call.response(to: Problem(error)) }
+                    if let error = outcome.error { return call.response(to: Problem(error)) }
                     guard case .moved(let pending) = outcome else { return Response(status: 204) }
                     return .json { $0.members(of: pending) }
                 }

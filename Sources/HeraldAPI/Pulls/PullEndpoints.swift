@@ -80,7 +80,7 @@ struct PullEndpoints: Sendable {
     private func acknowledge(_ call: Call) throws(Problem) {
         let input = try AcknowledgementInput(call.json())
         let delegate = try call.webhook(in: hub, for: .pull)
-        submit(call, delegate, input.action, input.lease) { outcome in
+        submit(call, delegate, input.action) { outcome in
             guard case .settled(let settled) = outcome else { return }
             call.send {
                 $0.member("acked", settled.acknowledged)
@@ -93,13 +93,13 @@ struct PullEndpoints: Sendable {
 
     /// - Parameter done: called with a success.
     private func submit(
-        _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, _ lease: String = "",
-        provenance: Provenance? = nil, _ done: @escaping @Sendable (PullWrite.Outcome) -> Void
+        _ call: Call, _ delegate: WebhookDelegate, _ action: PullWrite.Action, provenance: Provenance? = nil,
+        _ done: @escaping @Sendable (PullWrite.Outcome) -> Void
     ) {
         let write = PullWrite(app: call.app, delegateID: delegate.id, action: action, provenance: provenance) {
             result in
             guard case .done(let outcome) = result else { return call.send(result) { _ in Response(status: 204) } }
-            if let error = outcome.error(delegate.id, lease: lease) { return call.send(Problem(error)) }
+            if let error = outcome.error { return call.send(Problem(error)) }
             done(outcome)
         }
         hub.submit(write)
@@ -109,7 +109,7 @@ struct PullEndpoints: Sendable {
         let input = try ExtensionInput(call.json())
         let delegate = try call.webhook(in: hub, for: .pull)
         let seconds = input.seconds ?? delegate.settings.ackSeconds
-        submit(call, delegate, .extend(lease: input.lease, seconds: seconds), input.lease) { outcome in
+        submit(call, delegate, .extend(lease: input.lease, seconds: seconds)) { outcome in
             guard case .extended(let lease) = outcome else { return }
             call.send { $0.members(of: lease) }
         }
@@ -148,7 +148,7 @@ struct PullEndpoints: Sendable {
         try call.noBody()
         let delegate = try call.webhook(in: hub, for: .pull)
         let lease = call.parameters[1]
-        submit(call, delegate, .release(lease: lease), lease, provenance: call.provenance) { _ in
+        submit(call, delegate, .release(lease: lease), provenance: call.provenance) { _ in
             call.send(Response(status: 204))
         }
     }

@@ -9,13 +9,12 @@ struct AcknowledgementInput {
     private static let retryAfter: ClosedRange<Int64> = 0...604_800
     private static let maxReason = 200
 
-    let lease: String
     let action: PullWrite.Action
 
     /// - Throws: 422 with all invalid fields.
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader(document, fields: Self.fields)
-        lease = reader.lease(document.nonNull("lease"))
+        let lease = reader.lease(document.nonNull("lease"))
         var failed: [PullWrite.Failed] = []
         for (pointer, element) in reader.elements(document, "failed", "objects with an id") {
             failed.append(Self.failure(element, pointer, &reader))

@@ -31,6 +31,9 @@ package struct DeliveryWrite: Sendable {
         case erased(Erasure)
         /// Nothing was changed.
         case failed(HubError)
+
+        /// Why nothing was changed; `nil` if it was.
+        package var error: HubError? { if case .failed(let error) = self { error } else { nil } }
     }
 
     /// The maximum number of deliveries that one request changes.

@@ -11,10 +11,11 @@ package struct PendingWrite: Sendable {
     package enum Outcome: Sendable {
         case moved(PendingEvent)
         case cancelled
-        /// No event with this id is scheduled or in the log.
-        case notFound
-        /// The event is in the log already.
-        case isPublished
+        /// Nothing was changed.
+        case failed(HubError)
+
+        /// Why nothing was changed; `nil` if it was.
+        package var error: HubError? { if case .failed(let error) = self { error } else { nil } }
     }
 
     package let app: AppKey
@@ -44,7 +45,7 @@ extension PendingWrite: RequestCommand {
         let outcome = try change(context, transaction, &plan)
         switch outcome {
         case .moved, .cancelled: try context.record(provenance, app, target: id, transaction)
-        case .notFound, .isPublished: break
+        case .failed: break
         }
         return outcome
     }
@@ -52,8 +53,10 @@ extension PendingWrite: RequestCommand {
     private func change(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        if try transaction.event(app: app, id: id) != nil { return .isPublished }
-        guard let found = try transaction.pending(app: app, id: id) else { return .notFound }
+        if try transaction.event(app: app, id: id) != nil { return .failed(.alreadyPublished(id: id)) }
+        guard let found = try transaction.pending(app: app, id: id) else {
+            return .failed(.notFound("There is no scheduled event with the id \(id)."))
+        }
         switch action {
         case .move(let dueAt):
             // A time that was not given is that of the delivery.

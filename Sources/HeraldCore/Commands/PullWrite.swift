@@ -72,12 +72,10 @@ package struct PullWrite: Sendable {
         case extended(PullLease)
         case sought(LanePosition)
         /// Nothing was changed.
-        case leaseEnded
-        case notFound
-        case isPaused
-        case wrongKind
-        /// These events are not in the lease: their JSON pointers in the request.
-        case unknownEvents([String])
+        case failed(HubError)
+
+        /// Why nothing was changed; `nil` if it was.
+        package var error: HubError? { if case .failed(let error) = self { error } else { nil } }
     }
 
     package let app: AppKey
@@ -108,16 +106,20 @@ extension PullWrite: RequestCommand {
     package func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        guard let delegate = context.committed.registry.delegate(app, id: delegateID) else { return .notFound }
-        guard delegate.settings.kind == .pull else { return .wrongKind }
+        guard let delegate = context.committed.registry.delegate(app, id: delegateID) else {
+            return .failed(.noDelegate(delegateID))
+        }
+        guard delegate.settings.kind == .pull else { return .failed(.wrongKind(delegateID, .webhook)) }
         // An earlier write of the transaction may have removed it.
-        guard let state = try transaction.pullState(of: delegate.key, lease: action.lease) else { return .notFound }
+        guard let state = try transaction.pullState(of: delegate.key, lease: action.lease) else {
+            return .failed(.noDelegate(delegateID))
+        }
         var work = PullLane(delegate, state, context, transaction, erased: plan.erased)
         let outcome = try outcome(&work)
         try work.write(&plan)
         switch outcome {
         case .sought, .settled, .extended: try context.record(provenance, app, target: delegate.id, transaction)
-        case .claimed, .moved, .isFull, .leaseEnded, .notFound, .isPaused, .wrongKind, .unknownEvents: break
+        case .claimed, .moved, .isFull, .failed: break
         }
         return outcome
     }
@@ -125,34 +127,35 @@ extension PullWrite: RequestCommand {
     private func outcome(_ work: inout PullLane) throws(StoreError) -> Outcome {
         switch action {
         case .claim(let proposal):
-            guard work.delegate.status == .active else { return .isPaused }
+            guard work.delegate.status == .active else { return .failed(.delegatePaused(id: delegateID)) }
             return try claim(proposal, &work)
         case .acknowledge(_, let failed):
-            guard let lease = work.openLease else { return .leaseEnded }
+            guard let lease = work.openLease else { return leaseEnded }
             let names = try work.names(of: lease)
             let events = Dictionary(names.map { ($0.value.id, $0.key) }) { min($0, $1) }
             var failures: [LogPosition: PullSettlement.Failure] = [:]
-            var unknown: [String] = []
+            var unknown: [FieldError] = []
             var (failuresSeen, returnedSeen) = (0, 0)
             for failure in failed {
                 if let event = events[failure.id] {
                     failures[event] = .init(
                         retryAfter: failure.retryAfter, reason: failure.reason, isReturned: failure.isReturned)
                 } else {
-                    unknown.append(failure.isReturned ? "/returned/\(returnedSeen)" : "/failed/\(failuresSeen)/id")
+                    let pointer = failure.isReturned ? "/returned/\(returnedSeen)" : "/failed/\(failuresSeen)/id"
+                    unknown.append(FieldError(pointer, "is no event of the lease"))
                 }
                 if failure.isReturned { returnedSeen += 1 } else { failuresSeen += 1 }
             }
-            if !unknown.isEmpty { return .unknownEvents(unknown) }
+            if !unknown.isEmpty { return .failed(.invalid(unknown)) }
             return .settled(
                 try work.end(lease, names, isWhole: failures.isEmpty) { settlement in
                     settlement.acknowledge(failures) { Double.random(in: 0..<1) }
                 })
         case .release:
-            guard let lease = work.openLease else { return .leaseEnded }
+            guard let lease = work.openLease else { return leaseEnded }
             return .settled(try work.end(lease, try work.names(of: lease)) { $0.release() })
         case .extend(_, let seconds):
-            guard let lease = work.openLease else { return .leaseEnded }
+            guard let lease = work.openLease else { return leaseEnded }
             let end = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
             return .extended(try work.extend(lease, to: end))
         case .seek(let position):
@@ -161,9 +164,11 @@ extension PullWrite: RequestCommand {
         }
     }
 
+    private var leaseEnded: Outcome { .failed(.leaseEnded(id: action.lease ?? "")) }
+
     private func claim(_ proposal: Proposal, _ work: inout PullLane) throws(StoreError) -> Outcome {
         if proposal.acknowledges != nil {
-            guard let lease = work.openLease else { return .leaseEnded }
+            guard let lease = work.openLease else { return leaseEnded }
             _ = try work.end(lease, try work.names(of: lease), isWhole: true, keepsRow: true) {
                 $0.acknowledge([:]) { 0 }
             }

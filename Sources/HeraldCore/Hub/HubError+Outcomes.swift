@@ -16,24 +16,6 @@ extension RegistryWrite.Outcome {
     }
 }
 
-extension DeliveryWrite.Outcome {
-    /// Why nothing was changed; `nil` if it was.
-    package var error: HubError? {
-        if case .failed(let error) = self { error } else { nil }
-    }
-}
-
-extension PendingWrite.Outcome {
-    /// Why nothing was changed; `nil` if it was.
-    package func error(_ id: String) -> HubError? {
-        switch self {
-        case .moved, .cancelled: nil
-        case .notFound: .notFound("There is no scheduled event with the id \(id).")
-        case .isPublished: .alreadyPublished(id: id)
-        }
-    }
-}
-
 extension Hub {
     /// The webhook or pull delegate with this id.
     /// - Parameter action: what is to be done with it.

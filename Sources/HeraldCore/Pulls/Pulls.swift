@@ -221,7 +221,7 @@ package final class Pulls: EventDelegate, PullObserver {
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: action) { [weak self] result in
             switch result {
             case .done(let outcome):
-                if let error = outcome.error(delegate.id, lease: lease) {
+                if let error = outcome.error {
                     self?.finish(pull, .failure(.hub(error)))
                     return
                 }
@@ -268,8 +268,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false,
                 hasEnded: hasEnded)
         case .done(let outcome):
-            let error = outcome.error(delegate.id, lease: served.acknowledges ?? "")
-            if let error { finish(pull, .failure(.hub(error))) } else { again(pull) }
+            if let error = outcome.error { finish(pull, .failure(.hub(error))) } else { again(pull) }
         case .refused(let refusal): finish(pull, .failure(.hub(refusal)))
         case .replayed: finish(pull, .failure(.busy))
         }

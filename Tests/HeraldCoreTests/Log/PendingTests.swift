@@ -27,7 +27,7 @@ struct PendingTests {
             bench.hub.submit(PendingWrite(id: id, action: action) { continuation.resume(returning: $0) })
         }
         switch result {
-        case .done(let outcome): return outcome.error(id)
+        case .done(let outcome): return outcome.error
         case .refused(let refusal): return refusal
         case .replayed: return .busy
         }

@@ -141,8 +141,9 @@ struct PullTests {
         let lease = try #require(run.lease)
         let failed = ["e0", "e1", "e2"].map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "") }
         guard
-            case .unknownEvents(let pointers) = try await write(delegate, .acknowledge(lease: lease.id, failed: failed)),
-            pointers == ["/failed/1/id", "/failed/2/id"]
+            case .failed(.invalid(let errors)) = try await write(
+                delegate, .acknowledge(lease: lease.id, failed: failed)),
+            errors.map(\.pointer) == ["/failed/1/id", "/failed/2/id"]
         else {
             Issue.record("the unknown events were not named")
             return
