@@ -92,10 +92,7 @@ public struct PulledRun: Identifiable, Sendable {
 
     static func check(_ seconds: Int?) throws(HubError) {
         let range = WebhookField.ackSecondsRange
-        guard seconds.map(range.contains) ?? true else {
-            let words = "must be an integer from \(range.lowerBound) to \(range.upperBound)"
-            throw .invalid([FieldError("/ack_seconds", words)])
-        }
+        guard seconds.map(range.contains) ?? true else { throw .invalid([.integer("/ack_seconds", range)]) }
     }
 }
 

@@ -39,10 +39,9 @@ extension Webhooks {
         _ id: Webhook.ID, max: Int = 100, ackSeconds: Int? = nil, wait: Int = 0
     ) async throws(HubError) -> PulledRun? {
         try PulledRun.check(ackSeconds)
-        guard (1...PullLease.maxEvents).contains(max) else {
-            throw .invalid([FieldError("/max", "must be an integer from 1 to \(PullLease.maxEvents)")])
-        }
-        guard (0...60).contains(wait) else { throw .invalid([FieldError("/wait", "must be an integer from 0 to 60")]) }
+        let range = 1...PullLease.maxEvents
+        guard range.contains(max) else { throw .invalid([.integer("/max", range)]) }
+        guard (0...60).contains(wait) else { throw .invalid([.integer("/wait", 0...60)]) }
         let pulls = Pulls(hub: hub)
         hub.addDelegate(pulls, description: "A pull of \(id)")
         defer { hub.removeDelegate(pulls) }

@@ -58,10 +58,7 @@ extension APIKey {
                     "must be without admin: that is for keys of the app default, which open every app"))
         }
         if let limit = requestsPerSecond, !Self.requestsPerSecondRange.contains(limit) {
-            let range = Self.requestsPerSecondRange
-            errors.append(
-                FieldError(
-                    "/requests_per_second", "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
+            errors.append(.integer("/requests_per_second", Self.requestsPerSecondRange))
         }
         if delegate != nil, scopes != [.consume] {
             errors.append(FieldError("/delegate", "must be without another scope than consume"))

@@ -62,9 +62,8 @@ extension App.Settings {
     /// All errors, with the field names of the HTTP API.
     package var problems: [FieldError] {
         var errors: [FieldError] = []
-        func check<Number: Comparable>(_ number: Number?, _ range: ClosedRange<Number>, _ pointer: String) {
-            guard let number, !range.contains(number) else { return }
-            errors.append(FieldError(pointer, "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
+        func check<Number: BinaryInteger>(_ number: Number?, _ range: ClosedRange<Number>, _ pointer: String) {
+            if let number, !range.contains(number) { errors.append(.integer(pointer, range)) }
         }
         if !Self.isName(name) {
             errors.append(

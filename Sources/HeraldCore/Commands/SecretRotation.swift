@@ -35,11 +35,7 @@ package struct SecretRotation: Sendable {
         _ state: inout WebhookDelegate.State, now: Int64
     ) throws(RegistryWrite.InvalidSettings) {
         guard Self.overlaps.contains(overlapSeconds) else {
-            throw RegistryWrite.InvalidSettings([
-                FieldError(
-                    "/overlap_seconds",
-                    "must be an integer from \(Self.overlaps.lowerBound) to \(Self.overlaps.upperBound)")
-            ])
+            throw RegistryWrite.InvalidSettings([.integer("/overlap_seconds", Self.overlaps)])
         }
         let scheme = scheme ?? state.secrets.first?.secret.scheme ?? .v1
         let secret = brought ?? SigningSecret(scheme, random: newBytes)

@@ -12,6 +12,16 @@ public struct FieldError: Error, Hashable, Sendable {
         self.pointer = pointer
         self.detail = detail
     }
+
+    /// The field has no integer of this range.
+    package static func integer(_ pointer: String, _ range: ClosedRange<some BinaryInteger>) -> FieldError {
+        FieldError(pointer, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+    }
+
+    /// The field is none of the members that its object may have.
+    static func noMember(_ pointer: String, of members: [String]) -> FieldError {
+        FieldError(pointer, "is not a member here; members are: \(members.joined(separator: ", "))")
+    }
 }
 
 extension [FieldError] {

@@ -60,11 +60,7 @@ package enum RecipeAuth: Equatable, Sendable {
         for (key, value) in members.members {
             let place = JSONPointer.child(place, key)
             guard (kind.required + kind.optional).contains(key) else {
-                errors.append(
-                    FieldError(
-                        place,
-                        "is not a member here; members are: \((kind.required + kind.optional).joined(separator: ", "))")
-                )
+                errors.append(.noMember(place, of: kind.required + kind.optional))
                 continue
             }
             guard let text = value.string, (1...Self.maxBytes).contains(text.utf8.count),

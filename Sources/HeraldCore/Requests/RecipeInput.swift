@@ -37,10 +37,7 @@ package enum RecipeInput {
         let auth = members["auth"].flatMap { try? JSONDocument(parsing: $0) }?.root ?? old("auth")
         for (name, value) in value.members {
             guard Recipe.members.contains(name) else {
-                errors.append(
-                    FieldError(
-                        JSONPointer.child(pointer, name),
-                        "is not a member here; members are: \(Recipe.members.joined(separator: ", "))"))
+                errors.append(.noMember(JSONPointer.child(pointer, name), of: Recipe.members))
                 continue
             }
             set(name, value, over: auth)

@@ -23,8 +23,7 @@ extension Scheme {
         for (name, member) in value.members {
             let place = JSONPointer.child(pointer, name)
             guard Self.members.contains(name) else {
-                errors.append(
-                    FieldError(place, "is not a member here; members are: \(Self.members.joined(separator: ", "))"))
+                errors.append(.noMember(place, of: Self.members))
                 continue
             }
             guard let text = member.string else {
