@@ -1,14 +1,5 @@
 /// Decides about the events of a lease that ends. The rules are pure: the clock and chance are parameters.
 struct PullSettlement {
-    /// How a consumer reported an event.
-    struct Failure: Sendable {
-        /// In seconds; `nil` for the retry schedule.
-        var retryAfter: Int?
-        var reason = ""
-        /// It is given back, without an attempt.
-        var isReturned = false
-    }
-
     private let delegate: WebhookDelegate
     private let lease: PullLease
     /// Milliseconds since 1970 UTC.
@@ -46,7 +37,7 @@ struct PullSettlement {
     /// - Parameters:
     ///   - failures: the events that failed.
     ///   - random: within 0..<1, for the jitter of retries.
-    mutating func acknowledge(_ failures: [LogPosition: Failure], random: () -> Double) {
+    mutating func acknowledge(_ failures: [LogPosition: PullWrite.Failed], random: () -> Double) {
         var isBehindFailure = false
         for entry in lease.entries {
             if let failure = failures[entry.event], !isBehindFailure {
@@ -65,7 +56,7 @@ struct PullSettlement {
     /// Settles a lease that has expired: one of its events may have ended its consumer. So each is handed out alone from
     /// now on, and uses up its own schedule only.
     mutating func expire(random: () -> Double) {
-        for entry in lease.entries { fail(entry, .leaseExpired, Failure(), random) }
+        for entry in lease.entries { fail(entry, .leaseExpired, nil, random) }
         end()
     }
 
@@ -82,9 +73,9 @@ struct PullSettlement {
     }
 
     private mutating func fail(
-        _ entry: PullLease.Entry, _ cause: CallbackFailure, _ failure: Failure, _ random: () -> Double
+        _ entry: PullLease.Entry, _ cause: CallbackFailure, _ failure: PullWrite.Failed?, _ random: () -> Double
     ) {
-        record(entry, failure: cause, detail: failure.reason)
+        record(entry, failure: cause, detail: failure?.reason ?? "")
         guard isOpen(entry) else { return }
         let row = rows[entry.event]
         let attempts = entry.attempts + 1
@@ -95,7 +86,7 @@ struct PullSettlement {
             return wait(entry, row, attempts: attempts, dueAt: now, .exhausted)
         }
         retrying += 1
-        let delay = failure.retryAfter.map(Double.init) ?? schedule[counted - 1] * (0.8 + 0.4 * random())
+        let delay = failure?.retryAfter.map(Double.init) ?? schedule[counted - 1] * (0.8 + 0.4 * random())
         wait(
             entry, row, attempts: attempts, dueAt: now + Int64(delay * 1_000), .retrying,
             isAlone: cause == .leaseExpired || row?.isAlone == true)

@@ -133,13 +133,12 @@ extension PullWrite: RequestCommand {
             guard let lease = work.openLease else { return leaseEnded }
             let names = try work.names(of: lease)
             let events = Dictionary(names.map { ($0.value.id, $0.key) }) { min($0, $1) }
-            var failures: [LogPosition: PullSettlement.Failure] = [:]
+            var failures: [LogPosition: Failed] = [:]
             var unknown: [FieldError] = []
             var (failuresSeen, returnedSeen) = (0, 0)
             for failure in failed {
                 if let event = events[failure.id] {
-                    failures[event] = .init(
-                        retryAfter: failure.retryAfter, reason: failure.reason, isReturned: failure.isReturned)
+                    failures[event] = failure
                 } else {
                     let pointer = failure.isReturned ? "/returned/\(returnedSeen)" : "/failed/\(failuresSeen)/id"
                     unknown.append(FieldError(pointer, "is no event of the lease"))
