@@ -12,10 +12,10 @@ package struct EventDraft: Sendable {
 
     package let event: Event
     /// The publisher chose the id, so it may be a duplicate.
-    package let mayExist: Bool
-    package let family: Family
+    package private(set) var mayExist: Bool
+    package private(set) var family: Family
     /// Validated by ``EventInput``. Otherwise the hub validates it.
-    let isChecked: Bool
+    private(set) var isChecked = false
     /// The time comes from the publisher, and not from the request.
     let bringsTime: Bool
     /// When the event is to be published, in milliseconds since 1970 UTC; `nil`, or a time in the past: at once.
@@ -33,32 +33,27 @@ package struct EventDraft: Sendable {
         self.event = event
         self.mayExist = mayExist
         self.family = family
-        isChecked = false
         self.bringsTime = bringsTime
         self.deliverAt = deliverAt
     }
 
     /// A draft that was validated before.
     init(checked event: Event, mayExist: Bool, family: Family, bringsTime: Bool, deliverAt: Int64?) {
-        self.event = event
-        self.mayExist = mayExist
-        self.family = family
-        self.bringsTime = bringsTime
-        self.deliverAt = deliverAt
+        self.init(event: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
         isChecked = true
     }
 
     /// A copy of the draft, whose id may be in the log or not.
     func with(mayExist: Bool) -> EventDraft {
-        EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
+        var copy = self
+        copy.mayExist = mayExist
+        return copy
     }
 
     /// A copy of the draft with the conditions of a family. They do not change the event.
     package func with(_ family: Family) -> EventDraft {
-        isChecked
-            ? EventDraft(
-                checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
-            : EventDraft(
-                event: event, mayExist: mayExist, family: family, bringsTime: bringsTime, deliverAt: deliverAt)
+        var copy = self
+        copy.family = family
+        return copy
     }
 }
