@@ -283,6 +283,8 @@ def the_attempts_of_a_delegate_are_searched(page):
     page.fill("preview-name", call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"])
     page.click("Preview")
     page.wait(lambda: "not matching" in page.text("dialog .changes") and "none of its patterns" in page.text("dialog .changes"))
+    page.click("Send as a test")
+    page.wait(lambda: "HTTP 503" in page.text("dialog div.wide ol.attempts"))
     page.click("Redeliver given up")
     page.see("Redeliver 1 delivery?")
     page.press("dialog.ask", "Redeliver")

@@ -74,6 +74,21 @@ struct ClientSettingsTests {
         #expect(refused.end == .exited(64) && refused.text.contains("--start"), "\(refused.text)")
     }
 
+    @Test("a test call sends the event or the example that was given")
+    func testCall() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await client.herald.register(receiver.url()).id
+        let example = try await client.run("delegates", "test", id, "--type", "order.paid")
+        let plain = try await client.run("delegates", "test", id)
+        #expect(example.end == .exited(0) && plain.end == .exited(0), "\(example.text)\(plain.text)")
+        let types = try await receiver.requests(2).map { try JSONDocument(parsing: $0.body)["type"]?.string }
+        #expect(types == ["order.paid", "herald.test"])
+        let both = try await client.run("delegates", "test", id, "--type", "order.paid", "--event", "evt_0")
+        #expect(both.end != .exited(0) && both.text.contains("exclude each other"), "\(both.text)")
+    }
+
     @Test("the portal of an app is set, shown and reset, and its logo is read from a file")
     func portal() async throws {
         let client = Client(try await HeraldProcess.start())

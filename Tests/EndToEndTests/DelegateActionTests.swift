@@ -118,6 +118,29 @@ struct DelegateActionTests {
         #expect(try await herald.send("POST", "/v1/delegates/dlg_0/test").status == 404)
     }
 
+    @Test("a test call sends a chosen event of the log, or the example of a type, also to a delegate that does not match")
+    func testWithEvent() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""events": ["other.*"]"#).id
+        let event = try await herald.publish("order.paid", #""data": {"amount":12.50}"#)
+        let type = try await herald.send("PUT", "/v1/event-types/order.paid", #"{"example": {"amount":7}}"#)
+        #expect(type.status == 201, "\(type.text)")
+        let path = "/v1/delegates/\(id)/test"
+        #expect(try await herald.send("POST", path + "?event=\(event)").string("outcome") == "succeeded")
+        let stored = try #require(await receiver.requests(1).first)
+        #expect(stored.header("webhook-id") == event)
+        #expect(stored.text.contains(#""amount":12.50"#), "\(stored.text)")
+        #expect(try await herald.send("POST", path + "?type=order.paid").string("outcome") == "succeeded")
+        let example = try #require(await receiver.requests(2).last)
+        #expect(example.text.contains(#""amount":7"#) && example.header("webhook-id") != event, "\(example.text)")
+        #expect(try await herald.send("POST", path + "?event=evt_0").status == 404)
+        #expect(try await herald.send("POST", path + "?event=\(event)&type=order.paid").status == 400)
+        #expect(try await herald.get("/v1/delegates/\(id)/attempts").data.isEmpty)
+        #expect(try await herald.get("/v1/events").data.count == 1)
+    }
+
     @Test("a test call that fails in the TLS handshake reports how long it and the connection took")
     func failedHandshake() async throws {
         let herald = try await HeraldProcess.start()

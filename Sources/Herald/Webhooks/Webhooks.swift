@@ -289,14 +289,21 @@ extension Webhooks {
 // MARK: - Calling
 
 extension Webhooks {
-    /// Calls a webhook now with an event of the type `herald.test`, which is neither logged nor repeated.
+    /// Calls a webhook once, now. The attempt is in no list and is not repeated.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - eventID: the id of an event of the log; `nil` for an event of the type `herald.test`, which is not logged.
     /// - Returns: how it ended, which may be a failure.
-    /// - Throws: `HubError.unverified`, `.notFound`, or `.busy`.
-    public func test(_ id: Webhook.ID) async throws(HubError) -> Webhook.Attempt {
+    /// - Throws: `HubError.unverified`, `.notFound`, `.busy`, or that the hub can't read.
+    public func test(_ id: Webhook.ID, event eventID: String? = nil) async throws(HubError) -> Webhook.Attempt {
         let delegate = try hub.testableWebhook(id, of: .default)
         if hub.isStopping { throw .stopping }
-        let outcome = await withCheckedContinuation { continuation in
-            hub.test(delegate) { continuation.resume(returning: $0) }
+        var event: Event?
+        if let eventID {
+            event = try await hub.reading { reader in try DeliverySelection.event(eventID, .default, reader).event }
+        }
+        let outcome = await withCheckedContinuation { [event] continuation in
+            hub.test(delegate, event) { continuation.resume(returning: $0) }
         }
         guard let outcome else {
             // It was removed, or too many test calls are waiting.

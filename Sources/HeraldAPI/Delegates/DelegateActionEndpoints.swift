@@ -14,7 +14,7 @@ struct DelegateActionEndpoints: Sendable {
             Route(.post, "/v1/delegates/{id}/resume", needs: .manage, resume),
             Route(.post, "/v1/delegates/{id}/renew", needs: .manage, renew),
             Route(.post, "/v1/delegates/{id}/secret/rotate", needs: .manage, rotateSecret),
-            Route(.post, "/v1/delegates/{id}/test", needs: .manage, test),
+            Route(.post, "/v1/delegates/{id}/test", needs: .manage, takesQuery: true, test),
             Route(.post, "/v1/delegates/{id}/replay", needs: .manage, takesQuery: true, replay),
             Route(.get, "/v1/delegates/{id}/replays", needs: .read, takesQuery: true, replays),
             Route(.delete, "/v1/delegates/{id}/replays/{replay}", needs: .manage, endReplay),
@@ -70,22 +70,19 @@ struct DelegateActionEndpoints: Sendable {
     // MARK: Calls
 
     private func test(_ call: Call) throws(Problem) {
+        let sample = try SampleEvent(call)
         try call.noBody()
         let delegate = try problem { () throws(HubError) in
             try hub.testableWebhook(call.parameters[0], of: call.app)
         }
-        guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
-        hub.submit(
-            AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
-                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
-                hub.test(delegate) { outcome in
-                    defer { withExtendedLifetime(wait) {} }
-                    if let outcome { return call.send { $0.members(of: outcome) } }
-                    // It was deleted, or too many test calls are waiting.
-                    let isThere = hub.committed.registry.delegate(call.app, id: delegate.id) != nil
-                    call.send(isThere ? .tooManyCalls : .noDelegate(delegate.id))
-                }
-            })
+        if case .any = sample { return try test(delegate, nil, call) }
+        try call.answer(from: hub) { reader in try test(delegate, sample.event(call.app, hub, reader), call) }
+    }
+
+    private func test(_ delegate: WebhookDelegate, _ event: Event?, _ call: Call) throws(Problem) {
+        try TestCalls(hub: hub, waits: waits).make(event, to: delegate, call) { outcome in
+            .json { $0.members(of: outcome) }
+        }
     }
 
     // MARK: Replays

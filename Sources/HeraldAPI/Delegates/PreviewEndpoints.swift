@@ -16,7 +16,7 @@ struct PreviewEndpoints: Sendable {
 
     /// For settings that no delegate has yet.
     private func previewNew(_ call: Call) throws(Problem) {
-        let sample = try Sample(call)
+        let sample = try SampleEvent(call)
         let input = try DelegateInput.registration(call.json(), hub.rules)
         guard input.settings.kind.allows(.preview) else {
             throw .invalid([FieldError("/kind", "must be webhook: only a webhook makes requests")])
@@ -32,7 +32,7 @@ struct PreviewEndpoints: Sendable {
     }
 
     private func preview(_ call: Call) throws(Problem) {
-        let sample = try Sample(call)
+        let sample = try SampleEvent(call)
         let delegate = try call.webhook(in: hub, for: .preview)
         guard !call.request.body.isEmpty else { return try answer(call, delegate, sample) }
         try answer(call, changed(delegate, DelegateInput.patch(call.json(), hub.rules)), sample)
@@ -53,7 +53,7 @@ struct PreviewEndpoints: Sendable {
             createdAt: delegate.createdAt, updatedAt: delegate.updatedAt, version: delegate.version)
     }
 
-    private func answer(_ call: Call, _ delegate: WebhookDelegate, _ sample: Sample) throws(Problem) {
+    private func answer(_ call: Call, _ delegate: WebhookDelegate, _ sample: SampleEvent) throws(Problem) {
         try call.answer(from: hub) { reader in
             let event = try sample.event(call.app, hub, reader)
             switch hub.preview(delegate, event) {
@@ -67,43 +67,5 @@ struct PreviewEndpoints: Sendable {
                 }
             }
         }
-    }
-}
-
-/// The event of a preview: one of the log, the example of an event type, or a made-up one.
-private enum Sample {
-    case stored(id: String)
-    case example(type: String)
-    case any
-
-    init(_ call: Call) throws(Problem) {
-        let query = try call.query("event", "type")
-        switch (query["event"], query["type"]) {
-        case (let id?, nil): self = .stored(id: id)
-        case (nil, let type?):
-            guard EventType.isValid(type) else { throw .notFound("\(type) is not a type that can be published.") }
-            self = .example(type: type)
-        case (nil, nil): self = .any
-        default: throw .badRequest("The parameters event and type exclude each other.")
-        }
-    }
-
-    func event(_ app: AppKey, _ hub: Hub, _ reader: any StoreReader) throws -> Event {
-        switch self {
-        case .stored(let id): return try DeliverySelection.event(id, app, reader).event
-        case .example(let type):
-            let example = try reader.eventTypes([type], app: app).first?.example
-            return make(app, hub, type, example ?? Self.data)
-        case .any: return make(app, hub, "example.happened", Self.data)
-        }
-    }
-
-    private static let data = Array(#"{"message":"This is an example."}"#.utf8)
-
-    private func make(_ app: AppKey, _ hub: Hub, _ type: String, _ data: [UInt8]) -> Event {
-        let now = hub.clock.wall()
-        return Event(
-            app: app, id: hub.ids.next("evt_", time: now, of: app), type: type, subject: "example:1", time: now,
-            data: data)
     }
 }

@@ -43,19 +43,11 @@ extension SvixEndpoints {
     private func send(
         _ data: [UInt8], _ type: String, to delegate: WebhookDelegate, _ call: Call
     ) throws(Problem) {
-        guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
         let now = hub.clock.wall()
         let event = Event(
             app: call.app, id: hub.ids.next("evt_", time: now), type: type, subject: nil, time: now, data: data)
-        hub.submit(
-            AccessWrite(app: call.app, action: .record(target: delegate.id), provenance: call.provenance) { result in
-                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
-                hub.test(delegate, event) { outcome in
-                    defer { withExtendedLifetime(wait) {} }
-                    // It was deleted, or too many test calls are waiting.
-                    guard outcome != nil else { return call.send(.tooManyCalls) }
-                    call.send(.json(status: 202) { $0.svixMembers(of: event, true) })
-                }
-            })
+        try TestCalls(hub: hub, waits: waits).make(event, to: delegate, call) { _ in
+            .json(status: 202) { $0.svixMembers(of: event, true) }
+        }
     }
 }

@@ -51,9 +51,10 @@ extension Command {
                 name: "resume", summary: "resume deliveries to a delegate", arguments: [delegateID],
                 flags: Flags.client, action: .run(DelegateCommands.resume)),
             Command(
-                name: "test", summary: "send the event herald.test now and report the result",
-                details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [delegateID],
-                flags: Flags.client, action: .run(DelegateCommands.test)),
+                name: "test", summary: "send an event to a webhook now and report the result",
+                details: "Without --event and --type, it is a herald.test. Exits 0 if the receiver responds with 2xx, else 1.",
+                arguments: [delegateID], flags: Flags.sample + Flags.client,
+                action: .run(DelegateCommands.test)),
             Command(
                 name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
                 details: """
@@ -61,10 +62,7 @@ extension Command {
                     Without --event and --type, the event is made up. Secrets are shown as ***.
                     """,
                 arguments: [Argument(name: "ID|URL", help: "The delegate: dlg_..., or a URL to call.")],
-                flags: [
-                    Flag("event", "ID", "An event that was published."),
-                    Flag("type", "TYPE", "The example of this type of event."),
-                ] + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
+                flags: Flags.sample + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
                 examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
                 action: .run(DelegateCommands.preview)),
             Command(
@@ -200,7 +198,8 @@ enum DelegateCommands {
     }
 
     static func test(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("POST", path(call, "test"))
+        let answer = try APIClient(call).send(
+            "POST", path(call, "test"), query: [("event", call["event"]), ("type", call["type"])])
         try Listing(call).print(answer)
         guard answer.json["outcome"]?.isString("succeeded") == true else {
             throw CommandError("", exitCode: ExitCode.refused)

@@ -27,6 +27,12 @@ enum Flags {
         "key-file", "FILE", "A file with the access key. Environment: HERALD_KEY_FILE, or the key itself as HERALD_KEY."
     )
 
+    /// The event of a preview or of a test call.
+    static let sample = [
+        Command.Flag("event", "ID", "An event that was published."),
+        Command.Flag("type", "TYPE", "The example of this type of event."),
+    ]
+
     static let output = Command.Flag(
         "output", "FORM",
         "narrow: short ids, relative times, hosts of URLs. wide: everything. Default: narrow on a terminal.",

@@ -112,7 +112,7 @@ export const api = {
   pause: (id) => post(delegate(id) + "/pause"),
   resume: (id) => post(delegate(id) + "/resume"),
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
-  test: (id) => post(delegate(id) + "/test"),
+  test: (id, filter = {}) => post(delegate(id) + "/test" + query(filter)),
   /// - Parameter id: of the delegate that the settings change; none for a new one.
   preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), settings),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),

@@ -2,6 +2,7 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
+import { attempt } from "./attempt.js";
 import { h, show, code, invalid, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { area, choice, field as row, line } from "./form.js";
@@ -131,14 +132,16 @@ export class Recipe {
       if (page && which.value === kind && !name.value) name.value = page.data[0]?.[kind === "type" ? "type" : "id"] ?? "";
     }
 
+    const chosen = () => which.value && name.value.trim() ? { [which.value]: name.value.trim() } : {};
+    const send = () => api.test(this.#delegate.id, chosen()).then((made) => show(answer, h("ol.attempts", attempt(made, false))), (error) => show(answer, h("p.error", error.message)));
+
     const preview = async () => {
       const settings = this.#settings();
       if (!settings) return;
       // Whether the stored settings match it.
       const told = this.#delegate && which.value === "event" && await api.explain(this.#delegate.id, name.value.trim()).then((found) => explained([found]), () => null);
       try {
-        const query = which.value && name.value.trim() ? { [which.value]: name.value.trim() } : {};
-        const made = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }, query);
+        const made = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }, chosen());
         const head = [`${made.method} ${made.url}`, ...Object.entries(made.headers).map(([key, value]) => `${key}: ${value}`)];
         show(answer, told, h("h3", "The request"), code(head.join("\n")), made.body ? code(mistake(made.body) ? made.body : indented(made.body)) : h("p.calm", "It has no body."));
       } catch (error) {
@@ -146,7 +149,7 @@ export class Recipe {
           (error.errors?.length > 0 ? error.errors : [{ detail: error.message }]).map(({ pointer, parameter, detail }) => h("li", (pointer || parameter) && h("span.mono", pointer || parameter), h("span.data", detail)))));
       }
     };
-    return h("div.wide", h("div.filters", { role: "group", "aria-label": "Preview" }, which, name, h("button", { onclick: preview }, "Preview")), answer);
+    return h("div.wide", h("div.filters", { role: "group", "aria-label": "Preview" }, which, name, h("button", { onclick: preview }, "Preview"), this.#delegate?.flow && h("button", { onclick: send, title: t("With the saved settings") }, "Send as a test")), answer);
   }
 }
 
