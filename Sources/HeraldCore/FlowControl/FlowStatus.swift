@@ -28,13 +28,6 @@ public struct FlowStatus: Equatable, Sendable {
         public let failures: Int
         /// The newest failure, in words.
         public let reason: String
-
-        package init(type: String, since: Int64, failures: Int, reason: String) {
-            self.type = type
-            self.since = since
-            self.failures = failures
-            self.reason = reason
-        }
     }
 
     /// Whether the receiver works.

@@ -66,7 +66,7 @@ package protocol EventStore: AnyObject, Sendable {
 }
 
 /// The kind of a transaction, for stores to which several processes write. Each kind includes the permissions of those before it.
-package enum TransactionKind: Int, Comparable, Sendable {
+package enum TransactionKind: Comparable, Sendable {
     /// Records the progress of deliveries (`DeliveryTransaction.write`), and reads nothing.
     case recording
     /// Appends events, and changes the values and responses that belong to them. What it has read may change before the
@@ -74,8 +74,6 @@ package enum TransactionKind: Int, Comparable, Sendable {
     case publishing
     /// Does everything else. Nothing that it depends on changes before its commit, and the end of the log is known.
     case deciding
-
-    package static func < (one: TransactionKind, other: TransactionKind) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// The result of a durable transaction.

@@ -5,14 +5,14 @@ package struct DeliveryRow: Sendable {
     /// `nil` if the log no longer has it, or if it is damaged.
     package let event: Event?
     package let state: DeliveryState
-    package let reason: String?
-    package let attempts: Int
-    package let isReplay: Bool
+    package private(set) var reason: String?
+    package private(set) var attempts = 0
+    package private(set) var isReplay = false
     /// Milliseconds since 1970 UTC.
-    package let nextAttemptAt: Int64?
-    package let endedAt: Int64?
+    package private(set) var nextAttemptAt: Int64?
+    package private(set) var endedAt: Int64?
     /// `nil` if there was none, or if it was removed.
-    package let lastAttempt: AttemptRecord?
+    package private(set) var lastAttempt: AttemptRecord?
 
     /// A delivery with a row in the store.
     package init(_ delivery: WaitingDelivery, _ event: Event?, _ lastAttempt: AttemptRecord?, _ hub: Hub) {
@@ -38,10 +38,8 @@ package struct DeliveryRow: Sendable {
         delegate = hub.committed.registry.delegate(key: record.delegate)
         self.event = event
         state = .delivered
-        reason = nil
         attempts = record.number
         isReplay = record.isReplay
-        nextAttemptAt = nil
         endedAt = record.startedAt + record.duration / 1000
         lastAttempt = record
     }
@@ -52,11 +50,6 @@ package struct DeliveryRow: Sendable {
         self.event = event
         state = .pending
         reason = delegate.reason(of: .pending, nil, lane)
-        attempts = 0
-        isReplay = false
-        nextAttemptAt = nil
-        endedAt = nil
-        lastAttempt = nil
     }
 }
 
