@@ -45,7 +45,7 @@ struct HubTests {
         func post(_ id: String, fingerprint: UInt8) async -> WriteResult<[PublishedEvent]> {
             await bench.publish(
                 [EventDraft(event: Event("a.x", id: id), mayExist: false)],
-                idempotency: Idempotency(key: IdempotencyKey(key: "k", fingerprint: [fingerprint])) { posted in
+                idempotency: Idempotency(key: "k", fingerprint: [fingerprint]) { posted in
                     StoredAnswer(
                         fingerprint: [fingerprint], status: 202, headers: [], body: Array(posted[0].event.id.utf8))
                 })
@@ -73,7 +73,7 @@ struct HubTests {
         func register(_ fingerprint: UInt8) async -> WriteResult<RegistryWrite.Outcome> {
             await bench.change(
                 .register(.init(settings: .made(), secret: .test)),
-                idempotency: Idempotency(key: IdempotencyKey(key: "k", fingerprint: [fingerprint])) { _ in
+                idempotency: Idempotency(key: "k", fingerprint: [fingerprint]) { _ in
                     StoredAnswer(fingerprint: [fingerprint], status: 201, headers: [], body: [fingerprint])
                 })
         }

@@ -16,7 +16,7 @@ extension Call {
         var head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
         if hasSecret { head += principal.owner + "\n" }
         let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
-        return Idempotency(key: IdempotencyKey(key: key, fingerprint: fingerprint)) { outcome in
+        return Idempotency(key: key, fingerprint: fingerprint) { outcome in
             // A refusal changed nothing: the request may be repeated when its cause is gone.
             answer(outcome).flatMap {
                 (200...299).contains($0.status) ? StoredAnswer(fingerprint: fingerprint, $0) : nil

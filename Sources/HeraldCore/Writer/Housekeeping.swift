@@ -27,7 +27,7 @@ struct Housekeeping: StoreCommand {
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        let lifetime = context.ages.now(forAge: IdempotencyKey.lifetime)
+        let lifetime = context.ages.now(forAge: WriteContext.answerLifetime)
         let limit = Self.maxAnswers + plan.posted.count + plan.answers.count
         plan.hasExpiredAnswers = try transaction.removeExpiredAnswers(now: lifetime, limit: limit) == limit
         plan.nextAuditTrim = try transaction.trimAudit(from: nextAuditTrim)

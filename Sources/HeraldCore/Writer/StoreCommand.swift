@@ -86,9 +86,7 @@ extension RequestCommand {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let completion = completion
-        if let idempotency,
-            let result: WriteResult<Outcome> = try context.earlier(idempotency.key, app, transaction)
-        {
+        if let idempotency, let result = try context.earlier(idempotency, app, transaction) {
             plan.answers.append { completion(result) }
             return
         }
@@ -107,9 +105,7 @@ extension RequestCommand {
             }
             return
         }
-        if let idempotency, let answer = idempotency.answer(outcome) {
-            try context.remember(answer, idempotency.key, app, transaction)
-        }
+        if let idempotency { try context.remember(outcome, idempotency, app, transaction) }
         if saysErased(outcome) {
             plan.answersOfErasures.append { completion(.done(outcome)) }
         } else {

@@ -7,7 +7,7 @@ extension WriteContext {
     ) throws(StoreError) {
         let completion = publication.completion
         if let idempotency = publication.idempotency,
-            let result: WriteResult<[PublishedEvent]> = try earlier(idempotency.key, publication.app, transaction)
+            let result = try earlier(idempotency, publication.app, transaction)
         {
             plan.answers.append { completion(result) }
             return
@@ -46,8 +46,8 @@ extension WriteContext {
                 publication.app, events: scheduled.events, bytes: scheduled.bytes, earliest: scheduled.earliest,
                 transaction, &plan)
         }
-        if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
-            try remember(answer, idempotency.key, publication.app, transaction)
+        if let idempotency = publication.idempotency {
+            try remember(posted, idempotency, publication.app, transaction)
         }
         plan.posted.append((publication, posted))
     }

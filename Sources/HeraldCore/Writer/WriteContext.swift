@@ -51,18 +51,23 @@ extension WriteContext {
 
 /// A repeated request gets its earlier response.
 extension WriteContext {
+    /// How long a response is remembered, in milliseconds.
+    static let answerLifetime: Int64 = 86_400_000
+
     /// The earlier response to a request with this key, if there is one.
     func earlier<Outcome>(
-        _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+        _ idempotency: Idempotency<Outcome>, _ app: AppKey, _ transaction: any StoreTransaction
     ) throws(StoreError) -> WriteResult<Outcome>? {
-        guard let answer = try transaction.answer(app: app, key: key.key, now: clock.wall()) else { return nil }
-        return answer.fingerprint == key.fingerprint ? .replayed(answer) : .refused(.keyReused)
+        guard let answer = try transaction.answer(app: app, key: idempotency.key, now: clock.wall()) else { return nil }
+        return answer.fingerprint == idempotency.fingerprint ? .replayed(answer) : .refused(.keyReused)
     }
 
-    func remember(
-        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+    /// Stores the response to an outcome, if it is to be remembered.
+    func remember<Outcome>(
+        _ outcome: Outcome, _ idempotency: Idempotency<Outcome>, _ app: AppKey, _ transaction: any StoreTransaction
     ) throws(StoreError) {
+        guard let answer = idempotency.answer(outcome) else { return }
         try transaction.setAnswer(
-            answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
+            answer, app: app, key: idempotency.key, expiresAt: clock.wall() + Self.answerLifetime)
     }
 }
