@@ -119,23 +119,9 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func record(_ notice: DeliveryNotice, now: Int64) {
-        others.notices.append(notice)
-        changed(now: now)
-    }
-
-    mutating func missed(_ removal: Removal, now: Int64) {
-        others.missed.append(removal)
-        changed(now: now)
-    }
-
-    mutating func unannounced(_ count: Int, of key: DelegateKey, now: Int64) {
-        others.unannounced[key] = count
-        changed(now: now)
-    }
-
-    mutating func add(_ statistics: [DeliveryStatistics], now: Int64) {
-        others.statistics += statistics
+    /// Changes what is written with the positions: statistics, notices, and what was missed.
+    mutating func change(now: Int64, _ change: (inout Checkpoint) -> Void) {
+        change(&others)
         changed(now: now)
     }
 

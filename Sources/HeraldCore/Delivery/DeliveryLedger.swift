@@ -118,14 +118,16 @@ final class DeliveryLedger {
     func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }
 
     func record(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
-        checkpoints.record(DeliveryNotice(key, kind), now: now)
+        checkpoints.change(now: now) { $0.notices.append(DeliveryNotice(key, kind)) }
     }
 
     /// Counts deliveries that will not be made, because their events are removed.
-    func missed(_ removal: Removal) { checkpoints.missed(removal, now: now) }
+    func missed(_ removal: Removal) { checkpoints.change(now: now) { $0.missed.append(removal) } }
 
     /// Records how many missed deliveries of a delegate were not announced yet.
-    func unannounced(_ count: Int, of key: DelegateKey) { checkpoints.unannounced(count, of: key, now: now) }
+    func unannounced(_ count: Int, of key: DelegateKey) {
+        checkpoints.change(now: now) { $0.unannounced[key] = count }
+    }
 
     /// Forgets a removed lane.
     func forget(_ key: DelegateKey) {
@@ -176,7 +178,8 @@ final class DeliveryLedger {
         guard let due = statisticsDue, now >= due || isLast, !statisticsAreLeaving else { return }
         statisticsDue = nil
         statisticsAreLeaving = true
-        checkpoints.add(board.takeStatistics(), now: now)
+        let statistics = board.takeStatistics()
+        checkpoints.change(now: now) { $0.statistics += statistics }
     }
 
     /// Submits a checkpoint if one is due.
