@@ -103,13 +103,8 @@ extension EventTypeWrite: RequestCommand {
     }
 
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
-        guard case .set(let description) = action, context.committed.catalogue.summary(app, type) == nil else {
-            return nil
-        }
-        let record = EventTypeRecord(
-            app: app, type: type, description: "", example: nil, schema: nil, check: description.check, createdAt: 0,
-            updatedAt: 0, version: 0)
-        return KeptMemory.Growth(app: app, bytes: EventTypeSummary(record).keptBytes)
+        guard case .set = action, context.committed.catalogue.summary(app, type) == nil else { return nil }
+        return KeptMemory.Growth(app: app, bytes: EventTypeSummary.keptBytes(of: type))
     }
 
     package func outcome(

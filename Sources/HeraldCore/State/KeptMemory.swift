@@ -94,7 +94,9 @@ extension Session {
 }
 
 extension EventTypeSummary {
-    var keptBytes: Int { 256 + 2 * KeptMemory.bytes(of: type) }
+    var keptBytes: Int { Self.keptBytes(of: type) }
+
+    static func keptBytes(of type: String) -> Int { 256 + 2 * KeptMemory.bytes(of: type) }
 }
 
 extension WebhookDelegate {
