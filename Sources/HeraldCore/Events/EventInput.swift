@@ -61,7 +61,7 @@ package enum EventInput {
             case "subject": subject = readSubject(member, &found)
             case "data": data = member
             case "id": id = readID(member, &found)
-            case "time": time = readTime(member, &found)
+            case "time": time = readTime(member, "/time", &found)
             case "deliver_at" where form == .native: deliverAt = readDeliverAt(member, context.now, &found)
             default:
                 if form == .native, found.count < FieldError.maxReported {
@@ -155,9 +155,9 @@ package enum EventInput {
         return id
     }
 
-    private static func readTime(_ value: JSONValue, _ errors: inout [FieldError]) -> Int64? {
+    private static func readTime(_ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]) -> Int64? {
         guard let time = value.timestamp else {
-            errors.append(FieldError("/time", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
+            errors.append(FieldError(pointer, "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
             return nil
         }
         return time.milliseconds
@@ -166,16 +166,12 @@ package enum EventInput {
     /// - Parameter now: milliseconds since 1970 UTC.
     private static func readDeliverAt(_ value: JSONValue, _ now: Int64, _ errors: inout [FieldError]) -> Int64? {
         if value.isNull { return nil }
-        guard let time = value.timestamp else {
-            errors.append(
-                FieldError("/deliver_at", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
-            return nil
-        }
-        guard time.milliseconds - now <= PublicationLimits.maxDelay else {
+        guard let time = readTime(value, "/deliver_at", &errors) else { return nil }
+        guard time - now <= PublicationLimits.maxDelay else {
             errors.append(FieldError("/deliver_at", PublicationLimits.delayWords))
             return nil
         }
-        return time.milliseconds
+        return time
     }
 
     private static func withBytes<Result>(
