@@ -97,11 +97,7 @@ struct Breaker: Equatable {
     /// All failures of the series are of one delivery.
     var isOneDelivery: Bool { deliveries.count == 1 }
 
-    mutating func probeStarted() {
-        guard case .open(var outage) = state else { return }
-        outage.isProbing = true
-        state = .open(outage)
-    }
+    mutating func probeStarted() { setProbing(true) }
 
     mutating func succeeded(startedAt: Int64, now: Int64) -> Change {
         if let newest = newestSuccess, newest >= startedAt {} else { newestSuccess = startedAt }
@@ -185,9 +181,11 @@ struct Breaker: Equatable {
     }
 
     /// A probe was not made after all.
-    mutating func probeReturned() {
+    mutating func probeReturned() { setProbing(false) }
+
+    private mutating func setProbing(_ isProbing: Bool) {
         guard case .open(var outage) = state else { return }
-        outage.isProbing = false
+        outage.isProbing = isProbing
         state = .open(outage)
     }
 
