@@ -237,10 +237,9 @@ final class DeliveryEngine {
 
     /// Makes a delivery again now; the store has a row for it.
     private func redeliver(_ delivery: WaitingDelivery) {
-        let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
         guard let lane = lanes[delivery.delegate], !lane.isGone else {
             // A delegate that is gone receives no further deliveries.
-            return ledger.giveUp(key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
+            return ledger.giveUp(delivery.key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
         }
         if let retry = lane.waiting.take(delivery) { lane.waiting.hold(retry) }
         // Writes the row again: a checkpoint made before this message arrived may have ended it.

@@ -54,8 +54,7 @@ extension WriteEffect {
         switch self {
         case .set(let delegate): [.delegate(delegate.key)]
         case .remove(let delegates): delegates.map { .delegate($0.key) }
-        case .redelivered(let deliveries):
-            deliveries.map { .delivery(DeliveryKey(delegate: $0.delegate, event: $0.event)) }
+        case .redelivered(let deliveries): deliveries.map { .delivery($0.key) }
         case .dropped(let deliveries): deliveries.map { .delivery($0) }
         case .replay(let replay): [.replay(replay.id, replay.delegate)]
         case .endReplay(let id, let delegate): [.replay(id, delegate)]

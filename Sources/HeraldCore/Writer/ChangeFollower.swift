@@ -39,9 +39,7 @@ extension LogWriter {
     /// Converts the changes of other processes to effects of a commit.
     func effects(of changes: [Change], _ rows: ChangedRows) -> [WriteEffect] {
         let delegates = Dictionary(rows.delegates.map { ($0.key, $0) }) { $1 }
-        let deliveries = Dictionary(rows.deliveries.map { (DeliveryKey(delegate: $0.delegate, event: $0.event), $0) }) {
-            $1
-        }
+        let deliveries = Dictionary(rows.deliveries.map { ($0.key, $0) }) { $1 }
         return changes.filter { !rows.unreadable.contains($0) }.compactMap { change in
             switch change {
             case .delegate(let key):
