@@ -63,7 +63,7 @@ package struct RegistryWrite: Sendable {
     }
 
     package let app: AppKey
-    package let action: Action
+    package internal(set) var action: Action
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
@@ -77,12 +77,6 @@ package struct RegistryWrite: Sendable {
         self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
-    }
-
-    /// A copy with another action.
-    func with(_ action: Action) -> RegistryWrite {
-        RegistryWrite(
-            app: app, action: action, provenance: provenance, idempotency: idempotency, completion: completion)
     }
 }
 
