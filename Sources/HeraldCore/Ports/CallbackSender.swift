@@ -205,7 +205,7 @@ package protocol CallbackSender: AnyObject, Sendable {
     func abort(_ shards: Shards)
 
     /// From this time on `poll` neither sends nor receives, and returns, because the process may have been suspended: other nodes
-    /// may deliver. Monotonic nanoseconds. Ignored by default.
+    /// may deliver. Monotonic nanoseconds.
     var fence: Int64 { get set }
 
     /// Sends and receives until an attempt has finished, `wake` was called, or the time is up.
@@ -232,24 +232,4 @@ package protocol CallbackSender: AnyObject, Sendable {
     /// Ends every open attempt with `.stopped` (passed to `finished`) and releases the sender's resources. Must be the
     /// last call.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
-}
-
-extension CallbackSender {
-    package var fence: Int64 {
-        get { .max }
-        set {}
-    }
-}
-
-extension CallbackSender {
-    package func preview(_ callback: Callback) -> RequestPreview {
-        .notMade(FieldError("/request", "this sender makes no HTTP requests"))
-    }
-
-    package func slept(asOf now: Int64) -> Int64 { now }
-
-    /// Accepts any URL with a scheme and a host.
-    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
-        (1...2_048).contains(settings.url.utf8.count) ? [] : [FieldError("/url", "must have 1 to 2048 bytes")]
-    }
 }

@@ -129,3 +129,23 @@ extension CallbackOutcome {
         CallbackOutcome(verdict: .answered(status: status, retryAfter: retryAfter), duration: 0)
     }
 }
+
+/// The parts that senders without a network lack.
+extension CallbackSender {
+    /// Ignored.
+    package var fence: Int64 {
+        get { .max }
+        set {}
+    }
+
+    package func slept(asOf now: Int64) -> Int64 { now }
+
+    /// Accepts any URL of a usual length.
+    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
+        (1...2_048).contains(settings.url.utf8.count) ? [] : [FieldError("/url", "must have 1 to 2048 bytes")]
+    }
+
+    package func preview(_ callback: Callback) -> RequestPreview {
+        .notMade(FieldError("/request", "this sender makes no HTTP requests"))
+    }
+}
