@@ -24,15 +24,13 @@ package final class LaneSnapshots: Sendable {
     }
 
     /// How much of a lane an entry shows.
-    enum State: Int8, Comparable {
+    enum State: Comparable {
         /// Nothing, or only deliveries that wait for a retry.
         case caughtUp
         /// First attempts are open.
         case busy
         /// The lane has not read all events.
         case behind
-
-        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// Lanes that are not at the loop's position in the log, and where they are.
