@@ -462,12 +462,12 @@ struct PostgresLossTests {
         try await eventually("the setting is there") {
             try database.sql("SHOW synchronous_standby_names") == "absent"
         }
-        for kind in [TransactionKind.publishing, .deciding, .recording] {
+        for (event, kind) in [(LogPosition(2), TransactionKind.publishing), (3, .deciding), (1, .recording)] {
             var made = Checkpoint()
-            made.settled = LogPosition(kind.rawValue) + 1
+            made.settled = event
             made.attempts = [
                 AttemptRecord(
-                    delegate: 1, event: LogPosition(kind.rawValue) + 1, number: 1, startedAt: 0, duration: 0,
+                    delegate: 1, event: event, number: 1, startedAt: 0, duration: 0,
                     status: 200,
                     failure: nil, detail: "", excerpt: [])
             ]
@@ -496,8 +496,7 @@ struct PostgresLossTests {
             try database.sql("SELECT pg_reload_conf()")
             try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
             #expect(
-                try database.sql("SELECT count(*) FROM herald.attempts WHERE event = \(LogPosition(kind.rawValue) + 1)")
-                    == "1")
+                try database.sql("SELECT count(*) FROM herald.attempts WHERE event = \(event)") == "1")
         }
     }
 }
