@@ -51,10 +51,10 @@ final class LaneKeeper {
     func set(_ delegate: WebhookDelegate, restored: Restored?) {
         if let lane = lanes[delegate.key] {
             let old = lane.delegate
-            let wasFailing = lane.isFailing
+            let outage = lane.flow.breaker.outage
             if old.settings.url != delegate.settings.url { starter.leaveOrigin(lane) }
             lanes.change(lane, to: delegate)
-            if wasFailing, !lane.isFailing { probes.openLanes -= 1 }
+            if let outage { outageChanged(outage, lane.flow.breaker.outage) }
             introduce(lane)
             return calls.changed(lane, from: old)
         }
@@ -149,7 +149,7 @@ final class LaneKeeper {
     /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.
     func remove(_ key: DelegateKey) {
         guard let lane = lanes.remove(key) else { return }
-        if lane.isFailing { probes.openLanes -= 1 }
+        if let outage = lane.flow.breaker.outage { outageChanged(outage, nil) }
         starter.forget(lane)
         calls.forget(key)
         ledger.forget(key)
@@ -210,6 +210,13 @@ final class LaneKeeper {
     /// Reserves the first time from `time` on at which another lane may be probed.
     func reserveProbe(_ time: Int64) -> Int64 { probes.reserve(time, now: timers.now) }
 
+    /// Gives back the time of a probe that is not planned any more, and counts the open breakers.
+    /// - Parameter new: `nil` if the outage has ended without an attempt.
+    private func outageChanged(_ old: Breaker.Outage, _ new: Breaker.Outage?) {
+        if new?.nextProbe != old.nextProbe { probes.release(old.nextProbe, now: timers.now) }
+        if new == nil { probes.openLanes -= 1 }
+    }
+
     /// Counts the open breakers.
     func count(_ change: Breaker.Change) {
         switch change {
@@ -221,9 +228,9 @@ final class LaneKeeper {
 
     /// Ends the outage of a failing lane that has nothing left to probe with: what waited has been removed or ended.
     func endOutageOfIdle(_ lane: Lane) {
-        guard lane.isFailing, lane.isIdle, !lane.isRemoved else { return }
+        guard let outage = lane.flow.breaker.outage, lane.isIdle, !lane.isRemoved else { return }
         lane.flow.forget()
-        probes.openLanes -= 1
+        outageChanged(outage, nil)
         ledger.record(lane.key, .recovered)
         ledger.touched(lane)
     }

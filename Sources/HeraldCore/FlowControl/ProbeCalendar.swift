@@ -12,16 +12,25 @@ struct ProbeCalendar {
     /// The number of seconds that are kept before past ones are removed.
     private var cleanAt = 256
 
-    /// The first free time from `time` on: the same moment of a later second if the requested one is full.
+    /// The first free time from `time` on: the same moment of a later second if the requested one is full. No probe is
+    /// postponed by more than the longest pause, even if no second until then is free.
     mutating func reserve(_ time: Int64, now: Int64) -> Int64 {
         if planned.count >= cleanAt {
             planned = planned.filter { $0.key >= now / Self.second }
             cleanAt = max(256, 2 * planned.count)
         }
         let limit = max(Self.fewest, openLanes / Self.lanesPerProbe)
+        let latest = time + Breaker.longestPause
         var time = time
-        while planned[time / Self.second, default: 0] >= limit { time += Self.second }
+        while time < latest, planned[time / Self.second, default: 0] >= limit { time += Self.second }
         planned[time / Self.second, default: 0] += 1
         return time
+    }
+
+    /// Gives back a reserved time whose probe will not be made. A time that has passed stays counted: its probe may have
+    /// been made.
+    mutating func release(_ time: Int64, now: Int64) {
+        guard time > now, let count = planned[time / Self.second] else { return }
+        planned[time / Self.second] = count > 1 ? count - 1 : nil
     }
 }

@@ -164,4 +164,27 @@ struct BreakerTests {
         // What has passed is forgotten.
         for time in 0..<10_000 { _ = calendar.reserve(Int64(time) * second, now: Int64(time) * second) }
     }
+
+    @Test("a time that is given back is free again, unless it has passed")
+    func calendarGivesBack() {
+        var calendar = ProbeCalendar()
+        // A lane that forgets its outage again and again takes no time from the others.
+        for _ in 1...100 {
+            let time = calendar.reserve(5 * second, now: 0)
+            #expect(time == 5 * second)
+            calendar.release(time, now: 0)
+        }
+        for _ in 1...10 { #expect(calendar.reserve(5 * second, now: 0) == 5 * second) }
+        calendar.release(5 * second, now: 5 * second)
+        calendar.release(0, now: 0)
+        #expect(calendar.reserve(5 * second, now: 0) == 6 * second)
+    }
+
+    @Test("a probe is postponed by one minute at most")
+    func calendarBound() {
+        var calendar = ProbeCalendar()
+        for _ in 1...600 { #expect(calendar.reserve(5 * second, now: 0) < 65 * second) }
+        for _ in 1...50 { #expect(calendar.reserve(5 * second, now: 0) == 65 * second) }
+        #expect(calendar.reserve(4 * second, now: 0) == 4 * second)
+    }
 }
