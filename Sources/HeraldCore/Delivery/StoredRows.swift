@@ -22,7 +22,7 @@ struct StoredRows {
     /// Deliveries that block their subject and are only in the store.
     var currents: [LogPosition: String] = [:]
     /// Subjects whose queue has to be loaded. `SubjectQueues` has the first event of each: one that leaves memory later may be earlier.
-    var wanted: Set<String> = []
+    var wanted: Set<ExactText> = []
     /// Deliveries that have ended, while the store may still have their rows.
     var removed: Set<LogPosition> = []
     /// The rows of all events up to this one are to be ended.

@@ -25,7 +25,7 @@ struct SubjectQueues {
     }
 
     /// The deliveries queued behind the current one. A subject without an entry is free.
-    private var lines: [String: Line] = [:]
+    private var lines: [ExactText: Line] = [:]
 
     var isEmpty: Bool { lines.isEmpty }
     /// Number of subjects with a current delivery.
@@ -33,6 +33,7 @@ struct SubjectQueues {
 
     /// Returns whether the delivery may start; otherwise it is queued.
     mutating func enter(_ subject: String, _ sequence: LogPosition) -> Bool {
+        let subject = ExactText(subject)
         if lines[subject] == nil {
             lines[subject] = Line()
             return true
@@ -47,8 +48,9 @@ struct SubjectQueues {
 
     /// Ends the current delivery about a subject. While the queue is being loaded the subject is not free.
     mutating func leave(_ subject: String) -> Next {
+        let subject = ExactText(subject)
         if let next = lines[subject]?.front.popFirst() { return .delivery(next) }
-        if isStored(subject) { return .stored }
+        if lines[subject]?.stored != nil { return .stored }
         lines[subject] = nil
         return .nothing
     }
@@ -56,13 +58,14 @@ struct SubjectQueues {
     /// Removes a delivery from the queue. Returns whether it was queued; otherwise it is the current one, or unknown.
     mutating func remove(_ sequence: LogPosition, _ subject: String) -> Bool {
         guard contains(sequence, subject) else { return false }
+        let subject = ExactText(subject)
         lines[subject]?.front.removeAll { $0 == sequence }
         lines[subject]?.back.removeAll { $0 == sequence }
         return true
     }
 
     func contains(_ sequence: LogPosition, _ subject: String) -> Bool {
-        guard let line = lines[subject] else { return false }
+        guard let line = lines[ExactText(subject)] else { return false }
         return line.front.contains(sequence) || line.back.contains(sequence)
     }
 
@@ -73,10 +76,12 @@ struct SubjectQueues {
 
     /// Begins with a current delivery of a subject.
     /// - Parameter first: the delivery behind it, which is only in the store; `nil` if there is none.
-    mutating func begin(_ subject: String, stored first: LogPosition?) { lines[subject] = Line(stored: first) }
+    mutating func begin(_ subject: String, stored first: LogPosition?) {
+        lines[ExactText(subject)] = Line(stored: first)
+    }
 
     /// The first delivery of a subject that is only in the store.
-    func stored(_ subject: String) -> LogPosition? { lines[subject]?.stored }
+    func stored(_ subject: String) -> LogPosition? { lines[ExactText(subject)]?.stored }
 
     func isStored(_ subject: String) -> Bool { stored(subject) != nil }
 
@@ -84,12 +89,12 @@ struct SubjectQueues {
 
     /// The subject with the longest queue: one that is stored is longer than the others.
     var longest: String? {
-        var longest: (subject: String, count: Int)?
+        var longest: (subject: ExactText, count: Int)?
         for (subject, line) in lines {
             let count = line.stored == nil ? line.count : .max
             if count > longest?.count ?? 0 { longest = (subject, count) }
         }
-        return longest?.subject
+        return longest?.subject.text
     }
 
     /// Takes the deliveries out of the longest queues until at most `limit` are in memory; they stay in the store.
@@ -119,6 +124,7 @@ struct SubjectQueues {
     /// Queues deliveries that were loaded.
     /// - Parameter next: the first one that is still only in the store; `nil` if there is none.
     mutating func loaded(_ subject: String, _ deliveries: [LogPosition], next: LogPosition?) {
+        let subject = ExactText(subject)
         for sequence in deliveries { lines[subject]?.front.append(sequence) }
         lines[subject]?.stored = next
         guard next == nil, let back = lines[subject]?.back else { return }

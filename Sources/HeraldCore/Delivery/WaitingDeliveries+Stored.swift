@@ -28,8 +28,8 @@ extension WaitingDeliveries {
         var stored = StoredRows(horizon: .first, removed: Set(backlog.readAgain))
         stored.count = backlog.count - backlog.readAgain.count
         for (subject, line) in backlog.lines {
-            lines.begin(subject, stored: line.next)
-            stored.currents[line.first] = subject
+            lines.begin(subject.text, stored: line.next)
+            stored.currents[line.first] = subject.text
         }
         self.stored = stored
     }
@@ -91,7 +91,7 @@ extension WaitingDeliveries {
     /// A subject whose queue has to be loaded, and the first event of it that is only in the store.
     private mutating func firstWanted() -> (subject: String, first: LogPosition)? {
         while let subject = stored?.wanted.first {
-            if let first = lines.stored(subject) { return (subject, first) }
+            if let first = lines.stored(subject.text) { return (subject.text, first) }
             stored?.wanted.remove(subject)
         }
         return nil
@@ -110,7 +110,7 @@ extension WaitingDeliveries {
         switch load {
         case .events: break
         case .subject(let subject, _):
-            stored?.wanted.remove(subject)
+            stored?.wanted.remove(ExactText(subject))
             // After a change of the ordering there are no queues.
             guard lines.isStored(subject) else { break }
             var queued: [LogPosition] = []

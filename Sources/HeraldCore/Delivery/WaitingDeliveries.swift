@@ -240,7 +240,7 @@ struct WaitingDeliveries {
             switch lines.leave(subject) {
             case .nothing: return
             case .stored:
-                stored?.wanted.insert(subject)
+                stored?.wanted.insert(ExactText(subject))
                 return
             case .delivery(let next):
                 guard let retry = retry(next) else { continue }

@@ -10,7 +10,7 @@ package struct LaneBacklog: Sendable {
 
     package let count: Int
     /// The subjects, if the delegate gets one delivery of each at a time.
-    private(set) var lines: [String: Line] = [:]
+    private(set) var lines: [ExactText: Line] = [:]
     /// Deliveries without an attempt whose events the lane reads again: see `WaitingDelivery.isReadAgain`.
     private(set) var readAgain: [LogPosition] = []
 
@@ -32,7 +32,7 @@ package struct LaneBacklog: Sendable {
 
     private mutating func add(_ row: WaitingDelivery, _ cursor: LogPosition) {
         if row.isReadAgain(cursor) { return readAgain.append(row.event) }
-        guard let subject = row.subject else { return }
+        guard let subject = row.subject.map(ExactText.init) else { return }
         if lines[subject] == nil {
             lines[subject] = Line(first: row.event)
         } else if lines[subject]?.next == nil {

@@ -27,6 +27,24 @@ struct RecordTests {
         #expect(lines.isEmpty)
     }
 
+    /// The store compares subjects by their bytes: one form in memory must be one in the store.
+    @Test("subjects are different if their bytes are, even if Unicode has them as equivalent")
+    func equivalentSubjects() {
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        #expect(composed == decomposed)
+        var lines = SubjectQueues()
+        #expect(lines.enter(composed, 1) == true)
+        #expect(lines.enter(decomposed, 2) == true)
+        #expect(lines.enter(decomposed, 3) == false)
+        #expect(lines.count == 2)
+        #expect(lines.contains(3, decomposed) && !lines.contains(3, composed))
+        #expect(lines.longest?.utf8.elementsEqual(decomposed.utf8) == true)
+        #expect(lines.store(1) { _ in true } == [3])
+        #expect(lines.isStored(decomposed) && !lines.isStored(composed))
+        #expect(lines.leave(composed) == .nothing)
+        #expect(lines.leave(decomposed) == .stored)
+    }
+
     @Test("a queue that is stored is loaded in its order, before what arrived after it")
     func storedLines() {
         var lines = SubjectQueues()
