@@ -87,6 +87,20 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
+    /// The store compares the ids of users by their bytes.
+    @Test("users are different if the bytes of their ids are, even if Unicode has them as equivalent")
+    func equivalentIDs() async throws {
+        let bench = try Bench()
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        #expect(composed == decomposed)
+        try await bench.post(
+            #"{"type": "auth.logged_in", "id": "e1", "data": {"user": {"id": "\#(composed)"}}}"#)
+        let auth = bench.bench.hub.committed.auth
+        #expect(auth.status(.default, userID: composed)?.isLoggedIn == true)
+        #expect(auth.status(.default, userID: decomposed) == nil)
+        await bench.bench.stop()
+    }
+
     @Test("within one batch each change is announced at its position")
     func withinBatch() async throws {
         let bench = try Bench()

@@ -55,7 +55,9 @@ struct StateEndpoints: Sendable {
                 data.object("user") { $0.member("id", userID) }
             }
         } then: { event, trace throws(Problem) in
-            guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
+            // By bytes, as the status is stored.
+            guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told.utf8.elementsEqual(userID.utf8)
+            else {
                 throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
             }
             let ifMatch = call.versions(absent: "unknown")

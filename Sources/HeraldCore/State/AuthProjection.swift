@@ -8,7 +8,7 @@ import Synchronization
 package final class AuthProjection: EventDelegate {
     private struct Key: Hashable {
         let app: AppKey
-        let userID: String
+        let userID: ExactText
     }
 
     private let statuses: Mutex<ValueCache<Key, AuthStatus>>
@@ -29,7 +29,7 @@ package final class AuthProjection: EventDelegate {
     }
 
     private func record(_ change: AuthFamily.AuthChange, _ event: Event, cause: String?) {
-        let key = Key(app: event.app, userID: change.userID)
+        let key = Key(app: event.app, userID: ExactText(change.userID))
         statuses.withLock { statuses in
             guard let current = statuses[key] else {
                 // The complete status of a user that is not cached is known only if the event says that it changed.
@@ -54,6 +54,6 @@ package final class AuthProjection: EventDelegate {
 
     /// `nil` if this user is not cached: then the store has to be read. Any thread.
     package func status(_ app: AppKey, userID: String) -> AuthStatus? {
-        statuses.withLock { $0[Key(app: app, userID: userID)] }
+        statuses.withLock { $0[Key(app: app, userID: ExactText(userID))] }
     }
 }
