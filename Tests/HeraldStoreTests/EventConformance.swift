@@ -187,4 +187,21 @@ struct EventConformance {
         #expect(try ids { ($0.limit, $0.before) = (2, 3) } == ["b", "a"])
         #expect(try ids { $0.before = 1 } == [])
     }
+
+    @Test("a subject is found by its bytes, not by what Unicode has as equivalent", arguments: StoreKind.allCases)
+    func equivalentSubjects(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let subjects = ["caf\u{e9}", "cafe\u{301}"]
+        try fixture.append([Event(id: "a", subject: subjects[0]), Event(id: "b", subject: subjects[1])])
+        let reader = try fixture.store.makeReader()
+        for (subject, id) in zip(subjects, ["a", "b"]) {
+            var query = EventQuery()
+            query.subject = subject
+            #expect(try reader.events(query).map(\.event.id) == [id])
+            // The feed searches in memory.
+            let all = try reader.events(EventQuery()).map(\.event)
+            let matching = all.filter(query.matches)
+            #expect(matching.map(\.id) == [id])
+        }
+    }
 }

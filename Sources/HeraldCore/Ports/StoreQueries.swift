@@ -48,7 +48,9 @@ package struct EventQuery: Sendable {
 
     /// Whether an event matches, apart from its position.
     package func matches(_ event: Event) -> Bool {
-        event.app == app && includes(type: event.type) && (subject == nil || event.subject == subject)
+        // By bytes, as the store compares subjects.
+        if let wanted = subject, event.subject?.utf8.elementsEqual(wanted.utf8) != true { return false }
+        return event.app == app && includes(type: event.type)
             && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
     }
 }
