@@ -324,10 +324,7 @@ extension Reader {
             case 1:
                 if let lane = LanePosition.followed(row, damagedRows) { progress.lanes.append(lane) }
             default:
-                let replay = try row.unlessUnreadable(in: "replays", damagedRows) { row throws(StoreError) in
-                    try Replay(row)
-                }
-                if let replay { progress.replays.append(replay) }
+                if let replay = try Replay.followed(row, damagedRows) { progress.replays.append(replay) }
             }
         }
         damagedRows.report()

@@ -84,9 +84,9 @@ extension Reader {
             progress.settled = SettledPositions(
                 try deliveries.settled.row { row throws(StoreError) in try row.natural(0, "position") } ?? 0)
             progress.lanes = try deliveries.lanes.rows { LanePosition.followed($0, damagedRows) }.compactMap { $0 }
-            progress.replays = try deliveries.allReplays.readableRows(in: "replays", damagedRows) {
-                row throws(StoreError) in try Replay(row)
-            }
+            progress.replays = try deliveries.allReplays.rows { row throws(StoreError) in
+                try Replay.followed(row, damagedRows)
+            }.compactMap { $0 }
         }
         damagedRows.report()
         return progress

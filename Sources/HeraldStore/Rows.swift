@@ -118,6 +118,19 @@ extension Replay: RowConvertible {
             start: try row.natural(5, "position"), cursor: try row.natural(2, "position"),
             until: try row.natural(3, "position"), createdAt: try row.time(4))
     }
+
+    /// A replay while the process runs, for retention. Another node may be running one whose row can't be read: its events are
+    /// kept from its cursor on, or from its start.
+    /// - Parameter damaged: records a row that can't be read.
+    /// - Returns: `nil` if the row doesn't say which events it needs.
+    package static func followed(_ row: some ResultRow, _ damaged: DamagedRows) throws(StoreError) -> Replay? {
+        let replay = try row.unlessUnreadable(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
+        if let replay { return replay }
+        guard let delegate = try? row.natural(1, "delegate"), let until = try? row.natural(3, "position"),
+            let cursor = (try? row.natural(2, "position")) ?? (try? row.natural(5, "position"))
+        else { return nil }
+        return Replay(id: row.integer(0), delegate: delegate, cursor: cursor, until: until, createdAt: 0)
+    }
 }
 
 extension DeliveryStatistics: RowConvertible {

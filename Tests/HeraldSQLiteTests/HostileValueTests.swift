@@ -361,15 +361,17 @@ struct HostileValueTests {
         #expect(found.first?.reason.contains("impossible expires_at, -1") == true, "\(found)")
     }
 
-    @Test("a lane that cannot be read begins again at its cursor, or at the beginning of the log")
+    @Test("a lane that cannot be read begins again at its cursor, or at the beginning of the log; a replay keeps its events")
     func lane() throws {
         try makeDatabase()
+        try change("UPDATE replays SET cursor = -1")
         for (change, cursor) in [("position = 1 << 40", 2), ("cursor = -1", 0)] as [(String, LogPosition)] {
             try self.change("UPDATE lanes SET \(change)")
             let store = try SQLiteStore(folder: path)
             defer { store.close() }
             _ = try store.recover()
             #expect(try store.recover(.all).lanes == [LanePosition(delegate: 3, cursor: cursor, position: cursor)])
+            #expect(try store.makeReader().progress().replays.map(\.cursor) == [1])
         }
     }
 
