@@ -146,6 +146,10 @@ def main():
             return 0
         patience = (15 if options.quick else 60) if options.patience is None else options.patience
         took, failed = measure(bench, chosen, patience)
+    # Half a table would replace a whole one.
+    publishes = options.publish and not failed
+    if options.publish and failed:
+        print(f"Benchmarks/run: not published, since {options.only} did not end", file=sys.stderr)
     left_out = [name for name in scenarios.ALL if name not in took]
     remarks = notes(bench, options, time.monotonic() - began)
     remarks.append("- seconds that each took: " + ", ".join(f"{name} {seconds:.0f}" for name, seconds in took.items()))
@@ -155,11 +159,11 @@ def main():
         print(faults.table(bench.faults))
         faults.write(bench.faults)
         failed |= options.check and not faults.hold(bench.faults)
-        if options.publish:
+        if publishes:
             failed = publish(faults.publish_page) == 1 or failed
         if options.only == "faults":
             return 1 if failed else 0
-    if options.publish and options.only == "nodes":
+    if publishes and options.only == "nodes":
         failed = publish(lambda: publishing.publish_nodes(bench.lines, remarks)) == 1 or failed
     print(report.table(bench.lines))
     if not options.only:
