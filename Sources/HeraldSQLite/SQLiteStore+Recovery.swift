@@ -94,9 +94,12 @@ extension SQLiteStore {
                 try WaitingDelivery.recovered(row, damaged)
             }
         let crowded = try Statement(connection, WaitingDelivery.crowded).bound(maxRows)
-        for (delegate, count) in try crowded.readableRows(in: "waiting", damaged, { row throws(StoreError) in
-            (try row.natural(0, "delegate"), Int(row.figure(1)))
-        }) {
+        for (delegate, count) in try crowded.readableRows(
+            in: "waiting", damaged,
+            { row throws(StoreError) in
+                (try row.natural(0, "delegate"), Int(row.figure(1)))
+            })
+        {
             recovery.crowded[delegate] = LaneBacklog(count: count)
         }
         recovery.decided = try decided(connection, settled, recovery.lanes, damaged)

@@ -118,7 +118,8 @@ struct DelegateActionTests {
         #expect(try await herald.send("POST", "/v1/delegates/dlg_0/test").status == 404)
     }
 
-    @Test("a test call sends a chosen event of the log, or the example of a type, also to a delegate that does not match")
+    @Test(
+        "a test call sends a chosen event of the log, or the example of a type, also to a delegate that does not match")
     func testWithEvent() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

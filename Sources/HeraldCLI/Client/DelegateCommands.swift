@@ -52,7 +52,8 @@ extension Command {
                 flags: Flags.client, action: .run(DelegateCommands.resume)),
             Command(
                 name: "test", summary: "send an event to a webhook now and report the result",
-                details: "Without --event and --type, it is a herald.test. Exits 0 if the receiver responds with 2xx, else 1.",
+                details:
+                    "Without --event and --type, it is a herald.test. Exits 0 if the receiver responds with 2xx, else 1.",
                 arguments: [delegateID], flags: Flags.sample + Flags.client,
                 action: .run(DelegateCommands.test)),
             Command(
@@ -62,7 +63,8 @@ extension Command {
                     Without --event and --type, the event is made up. Secrets are shown as ***.
                     """,
                 arguments: [Argument(name: "ID|URL", help: "The delegate: dlg_..., or a URL to call.")],
-                flags: Flags.sample + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile] + Flags.client,
+                flags: Flags.sample + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile]
+                    + Flags.client,
                 examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
                 action: .run(DelegateCommands.preview)),
             Command(
@@ -198,8 +200,7 @@ enum DelegateCommands {
     }
 
     static func test(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send(
-            "POST", path(call, "test"), query: [("event", call["event"]), ("type", call["type"])])
+        let answer = try APIClient(call).send("POST", path(call, "test"), query: sample(call))
         try Listing(call).print(answer)
         guard answer.json["outcome"]?.isString("succeeded") == true else {
             throw CommandError("", exitCode: ExitCode.refused)
@@ -289,7 +290,7 @@ enum DelegateCommands {
             : hasChange ? try DelegateField.body(call, .change) : nil
         let answer = try APIClient(call).send(
             "POST", isURL ? ["v1", "delegates", "preview"] : path(call, "preview"),
-            query: call.query("event", "type"), body: body)
+            query: sample(call), body: body)
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
         try Output.line("\(json.text("method")) \(json.text("url"))".printable())
@@ -298,6 +299,12 @@ enum DelegateCommands {
         }
         try Output.line("")
         try Output.line(json.text("body").printable())
+    }
+
+    /// The event of a preview or of a test call.
+    private static func sample(_ call: Invocation) throws(CommandError) -> [(String, String?)] {
+        if call.has("event"), call.has("type") { throw CommandError("--event and --type can't be combined.") }
+        return call.query("event", "type")
     }
 
     static func explain(_ call: Invocation) throws(CommandError) {
