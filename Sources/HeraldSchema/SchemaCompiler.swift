@@ -166,6 +166,8 @@ struct SchemaCompiler {
 
     private mutating func find(_ text: String, _ place: String) -> SchemaResources.Location? {
         if let location = resources.find(text, from: resource, &budget) { return location }
+        // It may be in this schema: the search was given up.
+        if budget.isSpent { return nil }
         fail(
             place,
             "names \(text.beginning), which is not in this schema: references must point into it, such as "

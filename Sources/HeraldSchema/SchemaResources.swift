@@ -66,7 +66,9 @@ struct SchemaResources {
         let (schema, pointer) = (location.value, location.pointer)
         var resource = location.resource
         let isIgnored = dialect.ignoresSiblingsOfReferences && schema["$ref"] != nil
-        if !isIgnored, let id = schema["$id"]?.string { resource = identify(id, schema, pointer, in: resource) }
+        if !isIgnored, let id = schema["$id"]?.string {
+            resource = identify(id, schema, pointer, in: resource, &budget)
+        }
         containing[place(of: schema, in: resource)] = resource
         guard schema.kind == .object, !isIgnored else { return [] }
         let here = Location(value: schema, pointer: pointer, resource: resource)
@@ -82,7 +84,9 @@ struct SchemaResources {
     }
 
     /// - Returns: the resource of the schema with this `$id`.
-    private mutating func identify(_ id: String, _ schema: JSONValue, _ pointer: String, in resource: Int) -> Int {
+    private mutating func identify(
+        _ id: String, _ schema: JSONValue, _ pointer: String, in resource: Int, _ budget: inout WorkBudget
+    ) -> Int {
         let reference = URIReference(id)
         if reference.isFragmentOnly, let name = reference.fragment, !name.isEmpty {
             // In draft 7 this is an anchor.
@@ -96,7 +100,10 @@ struct SchemaResources {
         if dialect != .draft7, reference.fragment?.isEmpty == false {
             problems.append(.init(pointer + "/$id", "must not have a fragment: use $anchor"))
         }
-        let uri = reference.resolved(against: resources[resource].uri)
+        let base = resources[resource].uri
+        // A short name below a long base makes a long URI.
+        guard budget.spend(base.length) else { return resource }
+        let uri = reference.resolved(against: base)
         let new = Resource(document: resources[resource].document, uri: uri, root: schema, pointer: pointer)
         if pointer.isEmpty {
             resources[resource] = new
@@ -158,12 +165,14 @@ struct SchemaResources {
         containing[place(of: value, in: resource)] ?? resource
     }
 
-    /// The schema of a reference in a resource; `nil` if the document does not have it.
+    /// The schema of a reference in a resource; `nil` if the document does not have it, or the budget is exhausted.
     mutating func find(_ text: String, from resource: Int, _ budget: inout WorkBudget) -> Location? {
         let reference = URIReference(text)
         var target = resource
         if !reference.isFragmentOnly {
-            let document = reference.resolved(against: resources[resource].uri).document
+            let base = resources[resource].uri
+            guard budget.spend(base.length) else { return nil }
+            let document = reference.resolved(against: base).document
             guard let known = byDocument[document] ?? metaschema(document, &budget) else { return nil }
             target = known
         }

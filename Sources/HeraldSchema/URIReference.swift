@@ -36,6 +36,11 @@ struct URIReference: Hashable, Sendable {
         (scheme.map { $0 + ":" } ?? "") + (authority.map { "//" + $0 } ?? "") + path + (query.map { "?" + $0 } ?? "")
     }
 
+    /// The bytes that another reference is resolved against.
+    var length: Int {
+        (scheme?.utf8.count ?? 0) + (authority?.utf8.count ?? 0) + path.utf8.count + (query?.utf8.count ?? 0)
+    }
+
     /// Refers to the document that contains it.
     var isFragmentOnly: Bool { scheme == nil && authority == nil && path.isEmpty && query == nil }
 

@@ -104,6 +104,15 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
+    @Test("each name below a long base costs the length of the base", arguments: ["$ref", "$id"])
+    func bases(keyword: String) throws {
+        let more = list(1_000) { keyword == "$ref" ? #"{"$ref":"a"}"# : "{\"$id\":\"b\($0)\"}" }
+        func json(_ base: String) -> String { #"{"$id":"\#(base)","$defs":{"a":{"$id":"a"}},"allOf":[\#(more)]}"# }
+        #expect(try problems(json("http://h/x./")) == [])
+        // Too much work as a whole, and no name is said to be missing.
+        #expect(try problems(json("http://h/\(text("x", 30_000))./")) == [""])
+    }
+
     @Test("the text of a violation is short, however long the pattern or the number")
     func words() throws {
         let pattern = #"{"pattern":"^\#(text("a", 3_000))$"}"#
