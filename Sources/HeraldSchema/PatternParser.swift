@@ -48,8 +48,10 @@ struct PatternParser {
     private mutating func sequence() throws(PatternError) -> PatternTree {
         var parts: [PatternTree] = []
         while let character = next, character != "|", character != ")" {
-            let part = try term()
-            parts.append(try quantified(part))
+            let part = try quantified(try term())
+            // Without instructions it would still be visited at each repetition.
+            if case .empty = part { continue }
+            parts.append(part)
         }
         return parts.isEmpty ? .empty : .sequence(parts)
     }
@@ -105,6 +107,8 @@ struct PatternParser {
         // Greedy or lazy: it makes no difference to whether there is a match.
         _ = take("?")
         if case .assertion = part { throw PatternError("an assertion can't be repeated") }
+        if case .empty = part { return .empty }
+        if bounds.max == 0 { return .empty }
         return .repetition(part, min: bounds.min, max: bounds.max)
     }
 

@@ -52,7 +52,7 @@ struct PatternProgram {
         for _ in 0..<min {
             let before = instructions.count
             emit(part)
-            // An empty body stays empty when repeated; and a program that is too large can't become smaller.
+            // The parser leaves nothing empty to repeat: the program is too large, and can't become smaller.
             if instructions.count == before { break }
         }
         guard let max else {

@@ -134,7 +134,7 @@ struct SchemaCompiler {
             fail(place, "is not checked: the patterns before it use up the limit")
             return nil
         }
-        budget.spend(2 * text.utf8.count)
+        guard budget.spend(2 * text.utf8.count) else { return nil }
         do throws(PatternError) {
             let pattern = try Pattern(text)
             budget.spend(4 * pattern.size)

@@ -104,6 +104,14 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
+    @Test("a pattern that is too long for the budget is not compiled")
+    func longPattern() throws {
+        let value = try JSONDocument(parsing: "{\"pattern\":\"\(text("(", 1_000))\"}").root
+        var budget = WorkBudget(steps: 1_000)
+        let error = #expect(throws: SchemaError.self) { _ = try JSONSchema(value, within: &budget) }
+        #expect(error?.problems.map(\.detail) == ["takes too much work to read"])
+    }
+
     @Test("each name below a long base costs the length of the base", arguments: ["$ref", "$id"])
     func bases(keyword: String) throws {
         let more = list(1_000) { keyword == "$ref" ? #"{"$ref":"a"}"# : "{\"$id\":\"b\($0)\"}" }

@@ -15,7 +15,8 @@ struct PatternTests {
             ("^a*$", ["", "aaa"], ["b"]), ("^a+?$", ["a", "aa"], [""]), ("^ab?c$", ["ac", "abc"], ["abbc"]),
             ("^a{2}$", ["aa"], ["a", "aaa"]), ("^a{2,}$", ["aa", "aaaa"], ["a"]),
             ("^(?:ab){1,2}$", ["ab", "abab"], ["", "ababab"]),
-            ("^a{0}$", [""], ["a"]), ("^(a*)*$", ["", "aa"], ["b"]), ("^((a|b)*c|d)+$", ["abcd", "d", "c"], ["ab"]),
+            ("^a{0}$", [""], ["a"]), ("^()a(){2}(?:b{0}|)*c(|d)$", ["ac", "acd"], ["", "abc"]),
+            ("^(a*)*$", ["", "aa"], ["b"]), ("^((a|b)*c|d)+$", ["abcd", "d", "c"], ["ab"]),
             ("^[a-c_-]+$", ["ab-c_"], ["d", ""]), ("^[^a-c]$", ["d", "\n", "ü"], ["a", ""]), ("^[]$", [], ["", "a"]),
             ("^[^]$", ["a", "\n"], [""]), (#"^[\d\-x]+$"#, ["1-x"], ["y"]), (#"^[^\D5]$"#, ["4"], ["5", "a"]),
             (#"^[\W_]$"#, ["-", "_"], ["a"]), (#"^\d{3}$"#, ["123"], ["12a", "١٢٣"]),
@@ -56,5 +57,14 @@ struct PatternTests {
         #expect(try problems(#"{"pattern": "\#(nested)"}"#) == ["/pattern"])
         let many = (0..<30).map { #"{"pattern": "(\#($0)a{999}){4}"}"# }.joined(separator: ",")
         #expect(try !problems(#"{"anyOf": [\#(many)]}"#).isEmpty)
+    }
+
+    @Test("what matches only the empty text takes no room", arguments: ["()", "(){9}", "(?:a{0})*", "a{0}"])
+    func empty(part: String) throws {
+        let parts = String(repeating: part, count: 5_000)
+        let json = #"{"pattern":"(?:(?:\#(parts)){0,1000}){0,4}"}"#
+        // One node and one instruction, beside the text.
+        #expect(try schema(json).size == 2 + json.utf8.count / 16)
+        #expect(try violations(json, "\"a\"") == [])
     }
 }
