@@ -52,6 +52,19 @@ struct CharacterSet: Sendable {
         }
     }
 
+    /// Makes one range of ranges that overlap or adjoin.
+    mutating func mergeRanges() {
+        var merged: [ClosedRange<UInt32>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, range.lowerBound <= last.upperBound + 1 {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        ranges = merged
+    }
+
     /// The character, if there is exactly one.
     var only: Unicode.Scalar? {
         guard let range = ranges.first, ranges.count == 1, range.count == 1, categories.isEmpty, others.isEmpty,

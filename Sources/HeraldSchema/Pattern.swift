@@ -55,7 +55,7 @@ struct Pattern: Sendable {
             next.removeAll()
             for index in now.places {
                 guard case .character(let set, let cost) = program[index] else { continue }
-                budget.spend(cost)
+                guard budget.spend(cost) else { return false }
                 guard set.contains(current) else { continue }
                 if add(index + 1, to: &next, current, after, &budget) { return true }
             }

@@ -236,7 +236,10 @@ struct PatternParser {
         let isInverted = take("^")
         var set = CharacterSet()
         while let character = take() {
-            if character == "]" { return isInverted ? set.inverted : set }
+            if character == "]" {
+                set.mergeRanges()
+                return isInverted ? set.inverted : set
+            }
             let first = try classAtom(character)
             guard next == "-", at + 1 < text.count, text[at + 1] != "]" else {
                 set.formUnion(first)

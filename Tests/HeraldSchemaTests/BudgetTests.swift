@@ -104,6 +104,26 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
+    /// A pattern that looks up each character two thousand times in a set.
+    private func lookups(_ set: String) -> String { #"{"pattern":"(?:(?:[\#(set)]?){1000}){2}c"}"# }
+
+    @Test("a pattern is stopped within one character")
+    func stopped() throws {
+        // No two of them adjoin.
+        let scalars = (0..<10_000).compactMap { Unicode.Scalar(UInt32(0x4e00 + 2 * $0)) }
+        var budget = WorkBudget()
+        _ = try violations(lookups(String(String.UnicodeScalarView(scalars))), "\"b\"", within: &budget)
+        #expect(budget.isSpent)
+        #expect(budget.left > -2_000)
+    }
+
+    @Test("characters that a set repeats cost nothing")
+    func repeatedCharacters() throws {
+        var budget = WorkBudget()
+        #expect(try violations(lookups(text("aba", 10_000)), "\"c\"", within: &budget) == [])
+        #expect(WorkBudget.stepsPerRequest - budget.left < 20_000)
+    }
+
     @Test("a pattern that is too long for the budget is not compiled")
     func longPattern() throws {
         let value = try JSONDocument(parsing: "{\"pattern\":\"\(text("(", 1_000))\"}").root
