@@ -116,8 +116,9 @@ struct Validation {
     }
 
     /// The schema with a dynamic anchor.
-    func target(of name: String, _ otherwise: Int) -> Int {
+    mutating func target(of name: String, _ otherwise: Int) -> Int {
         for resource in openResources {
+            guard spend(1) else { break }
             if let node = schema.dynamicAnchors[resource][name] { return node }
         }
         return otherwise

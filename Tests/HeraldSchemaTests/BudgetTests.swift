@@ -132,6 +132,17 @@ struct BudgetTests {
         #expect(error?.problems.map(\.detail) == ["takes too much work to read"])
     }
 
+    @Test("a dynamic reference costs the resources that it looks into")
+    func dynamicReferences() throws {
+        let links = list(200) { "\"r\($0)\":{\"$id\":\"r\($0)\",\"$ref\":\"r\($0 + 1)\"}" }
+        let last = ##""r200":{"$id":"r200","items":{"$dynamicRef":"#x"},"$defs":{"x":{"$dynamicAnchor":"x"}}}"##
+        let schema = #"{"$id":"http://h/","$ref":"r0","$defs":{\#(links),\#(last)}}"#
+        var budget = WorkBudget()
+        #expect(try violations(schema, "[\(list(1_000) { _ in "0" })]", within: &budget) == [])
+        #expect(!budget.isSpent)
+        #expect(WorkBudget.stepsPerRequest - budget.left > 200 * 1_000)
+    }
+
     @Test("each name below a long base costs the length of the base", arguments: ["$ref", "$id"])
     func bases(keyword: String) throws {
         let more = list(1_000) { keyword == "$ref" ? #"{"$ref":"a"}"# : "{\"$id\":\"b\($0)\"}" }
