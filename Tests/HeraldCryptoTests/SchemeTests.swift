@@ -266,6 +266,7 @@ struct SchemeTests {
         #expect(pointers { $0.content = "{body" } == ["/content"])
         #expect(pointers { $0.content = "body}" } == ["/content"])
         #expect(pointers { $0.content = "{body}{signature}" } == ["/content"])
+        #expect(pointers { $0.content = "{body}.{body}" } == ["/content"])
         #expect(pointers { $0.content = "{id}.{body}" } == ["/id_header"])
         #expect(pointers { $0.value = "{signature}" } == ["/timestamp_header"])
         #expect(pointers { $0.value = "t={timestamp}" } == ["/value"])

@@ -361,7 +361,9 @@ struct HostileValueTests {
         #expect(found.first?.reason.contains("impossible expires_at, -1") == true, "\(found)")
     }
 
-    @Test("a lane that cannot be read begins again at its cursor, or at the beginning of the log; a replay keeps its events")
+    @Test(
+        "a lane that cannot be read begins again at its cursor, or at the beginning of the log; a replay keeps its events"
+    )
     func lane() throws {
         try makeDatabase()
         try change("UPDATE replays SET cursor = -1")

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import HeraldSchema
+
 @Suite("Patterns of schemas")
 struct PatternTests {
     private func matches(_ pattern: String, _ text: String) throws -> Bool {

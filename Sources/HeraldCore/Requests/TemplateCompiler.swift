@@ -147,7 +147,7 @@ struct TemplateCompiler {
         }
     }
 
-    private mutating func names(_ value: JSONValue?, _ pointer: String) -> Set<String>? {
+    private mutating func names(_ value: JSONValue?, _ pointer: String) -> Set<ExactText>? {
         // A missing list was reported.
         guard let value else { return nil }
         nodes += value.count
@@ -156,7 +156,7 @@ struct TemplateCompiler {
             fail(pointer, "must be an array of names of members")
             return nil
         }
-        return Set(names)
+        return Set(names.map(ExactText.init))
     }
 
     private mutating func choice(

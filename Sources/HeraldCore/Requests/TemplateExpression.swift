@@ -17,7 +17,9 @@ struct TemplateExpression: Sendable {
         var result = TemplateValue.missing
         for operand in operands {
             switch operand {
-            case .literal(let value): result = value
+            case .literal(let value):
+                guard budget.spend(1) else { return nil }
+                result = value
             case .path(let path):
                 guard let value = path.value(context, &budget) else { return nil }
                 result = value

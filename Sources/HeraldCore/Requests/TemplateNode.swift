@@ -15,7 +15,7 @@ indirect enum TemplateNode: Sendable {
     /// `$each`: an array with a value for each element of another one.
     case each(TemplatePath, TemplateNode, at: String)
     /// `$pick`, and `$omit`: the members of an object that have, or do not have, these names.
-    case members(TemplatePath, names: Set<String>, areKept: Bool, at: String)
+    case members(TemplatePath, names: Set<ExactText>, areKept: Bool, at: String)
     /// `$merge`: the members of several objects; of members with the same name the last one.
     case merge([TemplateNode], at: String)
 

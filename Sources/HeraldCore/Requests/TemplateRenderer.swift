@@ -70,7 +70,7 @@ struct TemplateRenderer {
     }
 
     private mutating func renderMembers(
-        of path: TemplatePath, _ names: Set<String>, areKept: Bool, at pointer: String
+        of path: TemplatePath, _ names: Set<ExactText>, areKept: Bool, at pointer: String
     ) throws(TemplateFailure) {
         guard case .json(let object) = try value(of: path, at: pointer), object.kind == .object else {
             return try append(.missing, at: pointer)
@@ -79,7 +79,7 @@ struct TemplateRenderer {
         var isFirst = true
         for (key, member) in object.members {
             try spend(5 + key.utf8.count / 8, at: pointer)
-            guard names.contains(key) == areKept else { continue }
+            guard names.contains(ExactText(key)) == areKept else { continue }
             if !isFirst { try appendByte(UInt8(ascii: ","), at: pointer) }
             isFirst = false
             try appendString(key, at: pointer)
@@ -91,16 +91,16 @@ struct TemplateRenderer {
 
     private mutating func renderMerge(_ parts: [TemplateNode], at pointer: String) throws(TemplateFailure) {
         var members: [(key: String, value: JSONValue)] = []
-        var positions: [String: Int] = [:]
+        var positions: [ExactText: Int] = [:]
         for (index, part) in parts.enumerated() {
             let object = try object(part, at: "\(pointer)/\(index)")
             guard let object else { continue }
             for (key, value) in object.members {
                 try spend(16 + key.utf8.count / 8, at: pointer)
-                if let position = positions[key] {
+                if let position = positions[ExactText(key)] {
                     members[position].value = value
                 } else {
-                    positions[key] = members.count
+                    positions[ExactText(key)] = members.count
                     members.append((key, value))
                 }
             }

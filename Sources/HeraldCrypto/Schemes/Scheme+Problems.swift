@@ -66,6 +66,10 @@ extension Scheme {
             if !pattern.contains(.body), !pattern.contains(.form) {
                 found.append(("/content", "must contain {body} or {form}: nothing else of the request would be signed"))
             }
+            // An attempt hashes the body once for each.
+            if SchemePattern.Placeholder.allCases.contains(where: { pattern.count(of: $0) > 1 }) {
+                found.append(("/content", "must contain each placeholder once at most"))
+            }
             let value = try? valuePattern
             if pattern.contains(.timestamp), timestampHeader == nil, value?.contains(.timestamp) == false {
                 found.append(

@@ -1,6 +1,6 @@
 /// A text of a scheme with placeholders, such as `t={timestamp},v1={signature}`.
 struct SchemePattern: Sendable {
-    enum Placeholder: String, Sendable { case id, timestamp, body, url, form, signature }
+    enum Placeholder: String, CaseIterable, Sendable { case id, timestamp, body, url, form, signature }
 
     enum Part: Equatable, Sendable {
         case text([UInt8])

@@ -215,6 +215,20 @@ struct TemplateTests {
         let loops =
             #"{"$each": "data", "as": "a", "do": {"$each": "data", "as": "b", "do": {"$each": "data", "as": "c", "do": 1}}}"#
         #expect(try failure(loops, hundred)?.detail == "takes more than 100000 steps")
+        let values = Array(repeating: "null", count: 1_000).joined(separator: " ?? ")
+        let alternatives =
+            #"{"$each": "data", "as": "a", "do": {"$each": "data", "as": "b", "do": "{{ \#(values) }}"}}"#
+        #expect(try failure(alternatives, hundred)?.detail == "takes more than 100000 steps")
+    }
+
+    @Test("names of members are compared by their bytes: two Unicode forms of a name are two names")
+    func exactNames() throws {
+        let (composed, decomposed) = ("\u{e9}", "e\u{301}")
+        let event = Self.event(#"{"a": {"\#(composed)": 1}, "b": {"\#(decomposed)": 2}}"#)
+        let merged = try rendered(#"{"$merge": ["{{ data.a }}", "{{ data.b }}"]}"#, event)
+        #expect(merged.utf8.elementsEqual(#"{"\#(composed)":1,"\#(decomposed)":2}"#.utf8), "\(merged)")
+        let picked = try rendered(#"{"$pick": "data.a", "only": ["\#(decomposed)"]}"#, event)
+        #expect(picked == "{}")
     }
 
     // MARK: Texts
