@@ -104,7 +104,7 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
-    /// A pattern that looks up each character two thousand times in a set.
+    /// A pattern that searches a set two thousand times for each character.
     private func lookups(_ set: String) -> String { #"{"pattern":"(?:(?:[\#(set)]?){1000}){2}c"}"# }
 
     @Test("a pattern is stopped within one character")
@@ -132,7 +132,7 @@ struct BudgetTests {
         #expect(error?.problems.map(\.detail) == ["takes too much work to read"])
     }
 
-    @Test("a dynamic reference costs the resources that it looks into")
+    @Test("a dynamic reference costs the resources that it searches")
     func dynamicReferences() throws {
         let links = list(200) { "\"r\($0)\":{\"$id\":\"r\($0)\",\"$ref\":\"r\($0 + 1)\"}" }
         let last = ##""r200":{"$id":"r200","items":{"$dynamicRef":"#x"},"$defs":{"x":{"$dynamicAnchor":"x"}}}"##

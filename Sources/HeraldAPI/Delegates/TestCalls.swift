@@ -8,10 +8,10 @@ struct TestCalls: Sendable {
 
     /// - Parameters:
     ///   - event: `nil` for one of the type `herald.test`.
-    ///   - answer: makes the response of the outcome; on a loop's thread, must not wait.
+    ///   - response: that of the outcome; on a loop's thread, must not wait.
     func make(
         _ event: Event?, to delegate: WebhookDelegate, _ call: Call,
-        answer: @escaping @Sendable (CallbackOutcome) -> Response
+        response: @escaping @Sendable (CallbackOutcome) -> Response
     ) throws(Problem) {
         guard let wait = waits.begin(for: call.app) else { throw .tooManyCalls }
         hub.submit(
@@ -19,7 +19,7 @@ struct TestCalls: Sendable {
                 if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
                 hub.test(delegate, event) { outcome in
                     defer { withExtendedLifetime(wait) {} }
-                    if let outcome { return call.send(answer(outcome)) }
+                    if let outcome { return call.send(response(outcome)) }
                     // It was deleted, or too many test calls are waiting.
                     let isThere = hub.committed.registry.delegate(call.app, id: delegate.id) != nil
                     call.send(isThere ? .tooManyCalls : .noDelegate(delegate.id))

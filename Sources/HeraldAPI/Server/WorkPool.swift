@@ -75,7 +75,8 @@ final class WorkPool: Sendable {
         _ call: Call, _ work: @escaping @Sendable (inout WorkBudget) throws(Problem) -> Outcome,
         then finish: @escaping @Sendable (Outcome) throws(Problem) -> Void
     ) throws(Problem) {
-        try add(to: \.first, call.app, bytes: call.request.body.count, refuse: { call.send($0) }) { budget in
+        let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+        try add(to: \.first, call.app, bytes: call.request.body.count, refuse: refuse) { budget in
             do throws(Problem) {
                 let outcome = try work(&budget)
                 if budget.isSpent { return false }

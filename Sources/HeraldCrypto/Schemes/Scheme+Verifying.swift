@@ -92,7 +92,9 @@ struct SchemeCheck {
         let patterns = list?.entries ?? [value]
         let pieces = list.map { text.split(separator: Character(Unicode.Scalar($0.separator))) } ?? [text[...]]
         for piece in pieces.map(Self.trimmed) {
-            guard let found = patterns.lazy.compactMap({ $0.match(piece) }).first else { continue }
+            var match: [SchemePattern.Placeholder: Substring]?
+            for pattern in patterns where match == nil { match = pattern.match(piece) }
+            guard let found = match else { continue }
             if let signature = found[.signature] { received.signatures.append(String(signature)) }
             if let time = found[.timestamp], received.timestamp.isEmpty { received.timestamp = String(time) }
             if let id = found[.id], received.id.isEmpty { received.id = String(id) }
