@@ -13,7 +13,7 @@ package enum RequestFailure: Error, Sendable, Hashable {
     /// 431: more header fields than `RawHead.maxFields`.
     case tooManyFields
     /// 431: more than `HTTPServerConfiguration.maxHeadBytes`.
-    case headTooLarge
+    case headTooLarge(limit: Int)
     /// 500: the application released the responder without a response.
     case unanswered
     /// 501: a method outside `RequestMethod`.
@@ -75,7 +75,8 @@ package enum RequestFailure: Error, Sendable, Hashable {
         case .unknownExpectation: "the only supported expectation is 100-continue"
         case .misdirected: "this server does not serve that host"
         case .tooManyFields: "there are too many header fields"
-        case .headTooLarge: "the request line and the header fields are too large together"
+        case .headTooLarge(let limit):
+            "the request line and the header fields take more than \(limit) bytes; each field and cookie takes 64 more than its text"
         case .unanswered: "the request was abandoned"
         case .unknownMethod: "the method is unknown"
         case .overloaded: "too many requests are waiting"

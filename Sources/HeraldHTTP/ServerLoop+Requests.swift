@@ -116,7 +116,7 @@ extension ServerLoop {
         if size > configuration.maxHeadBytes / 32,
             herald_mhd_head_memory(connection.handle) > configuration.maxHeadBytes
         {
-            throw .headTooLarge
+            throw .headTooLarge(limit: configuration.maxHeadBytes)
         }
         if herald_mhd_tells_layout != 0, count <= RawHead.maxFields {
             var layout = layout

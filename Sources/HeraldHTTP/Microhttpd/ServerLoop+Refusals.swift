@@ -10,7 +10,7 @@ extension ServerLoop {
     /// The library is about to send a response of its own.
     func refuse(_ connection: ClientConnection, libraryStatus status: UInt32) {
         if connection.phase == .left { return }
-        leave(connection, failure(connection.failure(ofLibraryStatus: Int(status)), of: connection))
+        leave(connection, failure(connection.failure(ofLibraryStatus: Int(status), configuration), of: connection))
     }
 
     /// The library has closed a connection silently: because the client has closed it, or because it found no method or
@@ -70,11 +70,13 @@ extension ServerLoop {
 
 extension ClientConnection {
     /// The failure for a status of the library, which depends on the phase of the request.
-    fileprivate func failure(ofLibraryStatus status: Int) -> RequestFailure {
+    fileprivate func failure(
+        ofLibraryStatus status: Int, _ configuration: HTTPServerConfiguration
+    ) -> RequestFailure {
         switch status {
         case 413: .bodyTooLarge
         case 414: .targetTooLong
-        case 431: .headTooLarge
+        case 431: .headTooLarge(limit: configuration.maxHeadBytes)
         case 505: .unsupportedVersion
         case 500...: .unanswered
         default:
