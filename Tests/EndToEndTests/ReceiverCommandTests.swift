@@ -183,6 +183,7 @@ struct ReceiverCommandTests {
             (["--port", "many"], "0 to 65535", 64), (["--port"], "needs a value", 64), (["--sekret"], "--sekret", 64),
             (["--secret", "abc"], "whsec_", 64), (["--reply", "nothing"], "no directive", 64),
             (["--script", "/nonexistent"], "/nonexistent cannot be read", 64), (["--brief=yes"], "takes no value", 64),
+            (["--quiet", "--brief"], "can't be combined", 64),
             (["--connections", "drop"], "serve, ignore, close or reset", 64), (["--names", "a b"], "host names", 64),
             (["--control", "x"], "0 to 65535", 64), (["--seed", "x"], "from 0 on", 64),
             (["--address", "192.0.2.1"], "192.0.2.1", 69), (["--address", "localhost"], "IPv4", 69),

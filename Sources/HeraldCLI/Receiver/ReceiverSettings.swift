@@ -73,6 +73,7 @@ struct ReceiverSettings {
             Self.hostNames)
         welcome = try value(
             "connections", or: .serve, "serve, ignore, close or reset", Receiver.Welcome.init(rawValue:))
+        if call.has("quiet"), call.has("brief") { throw CommandError("--quiet and --brief can't be combined.") }
         printing = call.has("quiet") ? .nothing : call.has("brief") ? .brief : .full
         controlPort = try call.number("control", 0...65_535).map { UInt16($0) }
         seed = try value("seed", or: 0, "a number from 0 on") { UInt64($0) }
