@@ -153,7 +153,8 @@ class Postgres:
         return self
 
     def __exit__(self, kind, error, trace):
-        if kind is not None:
+        # What a failed attack left shows why it failed; an interrupted one leaves nothing.
+        if kind is not None and issubclass(kind, Exception):
             print(f"    kept: {self.folder}", flush=True)
             return self.end()
         return self.close()
