@@ -180,16 +180,7 @@ struct ProxyTests {
     func refusals() async throws {
         let herald = try await HeraldProcess.start(
             listen: "0.0.0.0:0", ["--allow-anonymous", "true", "--connections-per-address", "8"])
-        let port = herald.port
-        try await RawHTTP.onThread {
-            let first = try RawHTTPClient(port: port, source: 6)
-            first.send("GET /v1/app-state HTTP/1.1\r\n\(Self.head)\r\n")
-            let tag = try #require(try first.readResponse()?.header("etag"))
-            let poll = "GET /v1/app-state?wait=60 HTTP/1.1\r\n\(Self.head)If-None-Match: \(tag)\r\n\r\n"
-            let polls = try (0..<40).map { _ in try RawHTTPClient(port: port, source: 7) }
-            for client in polls { client.send(poll) }
-            for client in polls.suffix(10) { _ = try? client.readToEnd() }
-        }
+        try await herald.exceedAddressLimit()
         try await eventually("a line of the log") {
             herald.process.lines.contains {
                 $0.contains("their address has too many") && $0.contains("127.0.0.7")

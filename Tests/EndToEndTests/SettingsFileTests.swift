@@ -130,26 +130,7 @@ struct SettingsFileTests {
             return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
         }
         #expect(try await refusals() == 0)
-        let tag = try #require(try await herald.get("/v1/app-state").header("etag"))
-        try await RawHTTP.onThread {
-            func wait() throws -> [RawHTTPClient] {
-                try (0..<8).map { _ in
-                    let client = try RawHTTPClient(port: port, source: 7)
-                    client.send("GET /v1/app-state?wait=60 HTTP/1.1\r\nHost: a\r\nIf-None-Match: \(tag)\r\n\r\n")
-                    return client
-                }
-            }
-            // A connection whose request has arrived is not closed for a new one.
-            let waiting = try wait()
-            let metrics = try RawHTTPClient(port: port, source: 6)
-            try blockUntil("eight requests wait") {
-                metrics.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
-                let text = try #require(try metrics.readResponse()).text
-                return text.contains("\nherald_http_requests_waiting 8\n") ? true : nil
-            }
-            for client in try wait() { _ = try? client.readToEnd() }
-            withExtendedLifetime(waiting) {}
-        }
+        try await herald.exceedAddressLimit()
         #expect(try await refusals() > 0)
     }
 

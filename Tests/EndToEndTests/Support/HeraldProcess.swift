@@ -1,6 +1,7 @@
 import Glibc
 import HeraldJSON
 import HeraldTestSupport
+import Testing
 
 /// The real binary, serving on a port of its own, with a folder of its own.
 final class HeraldProcess: Sendable {
@@ -226,4 +227,30 @@ enum Binary {
 /// A step that the tests need has failed.
 struct HeraldFailure: Error {
     let what: String
+}
+
+extension HeraldProcess {
+    /// Makes sixteen requests from one address to a server that needs no key, and that lets an address have eight connections.
+    /// The last eight are refused, since the first eight wait: a connection whose request has arrived is not closed for a new one.
+    func exceedAddressLimit() async throws {
+        let tag = try #require(try await get("/v1/app-state").header("etag"))
+        try await RawHTTP.onThread { [port] in
+            func poll() throws -> [RawHTTPClient] {
+                try (0..<8).map { _ in
+                    let client = try RawHTTPClient(port: port, source: 7)
+                    client.send("GET /v1/app-state?wait=60 HTTP/1.1\r\nHost: a\r\nIf-None-Match: \(tag)\r\n\r\n")
+                    return client
+                }
+            }
+            let waiting = try poll()
+            let metrics = try RawHTTPClient(port: port, source: 6)
+            try blockUntil("eight requests wait") {
+                metrics.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                let text = try #require(try metrics.readResponse()).text
+                return text.contains("\nherald_http_requests_waiting 8\n") ? true : nil
+            }
+            for client in try poll() { _ = try? client.readToEnd() }
+            withExtendedLifetime(waiting) {}
+        }
+    }
 }
