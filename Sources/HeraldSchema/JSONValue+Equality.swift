@@ -56,7 +56,7 @@ extension JSONValue {
             for (key, value) in members {
                 guard budget.spend(key.memberCost) else { return 0 }
                 var member = Hasher()
-                member.combine(MemberName(key))
+                member.combine(ExactText(key))
                 member.combine(value.valueHash(&budget))
                 sum &+= member.finalize()
             }
@@ -69,21 +69,4 @@ extension JSONValue {
 extension String {
     /// The cost of visiting a member with this key, in steps.
     var memberCost: Int { 4 + utf8.count / 16 }
-}
-
-/// A key that is compared by its bytes. (Swift compares strings by canonical equivalence, which takes a hundred times
-/// as long for non-ASCII text, and is not what JSON means.)
-struct MemberName: Hashable, Sendable {
-    private let text: String
-
-    init(_ text: String) { self.text = text }
-
-    static func == (one: MemberName, two: MemberName) -> Bool {
-        one.text.utf8.count == two.text.utf8.count && one.text.utf8.elementsEqual(two.text.utf8)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    }
 }

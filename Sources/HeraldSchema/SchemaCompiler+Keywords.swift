@@ -169,7 +169,7 @@ extension SchemaCompiler {
         if let value = schema["properties"] {
             isThere = true
             for (key, node) in subschemas(byKey: value, place + "/properties") ?? [] {
-                rules.named[MemberName(key)] = node
+                rules.named[ExactText(key)] = node
             }
         }
         if let value = schema["patternProperties"] {

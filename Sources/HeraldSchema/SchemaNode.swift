@@ -144,7 +144,7 @@ struct NumberLimit: Sendable {
 
 /// The three keywords that apply to an object's members.
 struct PropertyRules: Sendable {
-    var named: [MemberName: Int] = [:]
+    var named: [ExactText: Int] = [:]
     var patterns: [(pattern: Pattern, node: Int)] = []
     /// For members that match neither a name nor a pattern.
     var others: Int?

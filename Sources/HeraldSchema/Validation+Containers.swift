@@ -60,7 +60,7 @@ extension Validation {
         for (key, value) in object.members {
             guard spend(key.memberCost) else { return false }
             var isMeant = false
-            if let node = rules.named[MemberName(key)] {
+            if let node = rules.named[ExactText(key)] {
                 isMeant = true
                 if !check(node, value, at: .key(key)) { isValid = false }
             }

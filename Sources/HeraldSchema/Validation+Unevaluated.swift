@@ -5,7 +5,7 @@ import HeraldJSON
 extension Validation {
     private struct Evaluated {
         var isAll = false
-        var names: Set<MemberName> = []
+        var names: Set<ExactText> = []
         /// Elements before this index.
         var elements = 0
         var contained: Set<Int> = []
@@ -25,7 +25,7 @@ extension Validation {
         if kind.isMembers {
             for (key, member) in value.members {
                 guard spend(key.memberCost) else { return false }
-                if evaluated.names.contains(MemberName(key)) { continue }
+                if evaluated.names.contains(ExactText(key)) { continue }
                 if !check(schema, member, at: .key(key)) { isValid = false }
                 if !isValid && isEnough { break }
             }
@@ -93,7 +93,7 @@ extension Validation {
                 return
             }
             for (key, _) in object.members where spend(key.memberCost) {
-                let name = MemberName(key)
+                let name = ExactText(key)
                 if rules.named[name] != nil
                     || rules.patterns.contains(where: { rule in spending { rule.pattern.matches(key, &$0) } })
                 {

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Which rows of a lane are only in the store. There is one for a lane with more rows than may be in memory.
 ///
 /// - Rows that wait for a time: those whose due times are later than `horizon`.

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldRuntime
 
 /// Orders the deliveries about one subject: one at a time, in order of arrival. Different subjects do not wait for each

@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Rows that are only in the store; see `StoredRows`.
 extension WaitingDeliveries {
     /// Leaves rows in the store if there are too many in memory: first the longest queues of subjects, then those that are

@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldRuntime
 
 /// The deliveries of one lane that have their own row in the store: those that wait for time, for capacity, for a

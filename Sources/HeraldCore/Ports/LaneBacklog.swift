@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// The rows of a delegate that are left in the store when its lane begins, because there are many.
 package struct LaneBacklog: Sendable {
     /// The deliveries of one subject.
