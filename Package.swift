@@ -74,36 +74,43 @@ let package = Package(
         module(
             "Herald",
             [
-                "Delegation", "HeraldCore", "HeraldCrypto", "HeraldJSON", "HeraldRuntime", "HeraldSQLite",
+                "Delegation", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldCrypto", "HeraldJSON",
+                "HeraldRuntime", "HeraldSQLite",
                 "HeraldWebhooks",
             ],
             // Herald on other platforms: see below.
             exclude: ["Elsewhere"]),
-        // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
-        module("HeraldCore", ["Delegation", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
+        // The hub: what is committed, the writer, commands, streams and pulls, nodes. No C, no sockets, no SQL.
+        module(
+            "HeraldCore",
+            ["Delegation", "HeraldDelivery", "HeraldJSON", "HeraldModel", "HeraldRuntime"]),
+        // How deliveries are made: routing, lanes, retries. Knows a sender and a clock; no store and no writer.
+        module("HeraldDelivery", ["HeraldJSON", "HeraldModel", "HeraldRuntime"]),
+        // What events, delegates, apps and the ports EventStore and CallbackSender are: values and rules.
+        module("HeraldModel", ["HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         // The parts that stores in SQL share: columns and rows, checksums of events, encryption. Knows no database.
-        module("HeraldStore", ["HeraldCore", "HeraldCrypto", "CHeraldXXHash"]),
+        module("HeraldStore", ["HeraldModel", "HeraldCrypto", "CHeraldXXHash", "HeraldRuntime"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
         module(
             "HeraldSQLite",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldSQLite",
+                "HeraldModel", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldSQLite",
             ]),
         // EventStore on PostgreSQL, a server of its own; secrets sealed. Knows SQL and libpq, not HTTP.
         module(
             "HeraldPostgres",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldPostgres",
+                "HeraldModel", "HeraldRuntime", "HeraldCrypto", "HeraldStore", "CHeraldPostgres",
             ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, names, the address guard. Knows no store.
         module(
             "HeraldWebhooks",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares",
-                "CHeraldSSL",
+                "HeraldModel", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares",
+                "CHeraldSSL", "HeraldJSON",
             ]),
         // Tracer on the OpenTelemetry protocol: spans, their encoding, a thread that exports them. Knows no store and no server.
-        module("HeraldTraces", ["HeraldCore", "HeraldRuntime", "HeraldHTTPClient"]),
+        module("HeraldTraces", ["HeraldModel", "HeraldRuntime", "HeraldHTTPClient"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
         module(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
@@ -111,7 +118,8 @@ let package = Package(
         module(
             "HeraldAPI",
             [
-                "HeraldCore", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldCrypto", "HeraldRuntime",
+                "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldHTTP", "HeraldJSON", "HeraldSchema",
+                "HeraldCrypto", "HeraldRuntime",
                 "CHeraldResources",
             ],
             exclude: [
@@ -121,7 +129,8 @@ let package = Package(
         module(
             "HeraldCLI",
             [
-                "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON",
+                "Delegation", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldHTTP",
+                "HeraldHTTPClient", "HeraldJSON",
                 "HeraldPostgres", "HeraldStore",
                 "HeraldSQLite", "HeraldTraces", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
@@ -172,7 +181,10 @@ let package = Package(
 
         // What publishing costs before anything is stored; run by Benchmarks/run.
         .executableTarget(
-            name: "PublishingBenchmark", dependencies: ["HeraldHTTP", "HeraldCore", "HeraldAPI", "HeraldTestSupport"],
+            name: "PublishingBenchmark",
+            dependencies: [
+                "HeraldHTTP", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldTestSupport",
+            ],
             path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
 
         // What publishing costs an app that has a hub inside; run by Benchmarks/run.
@@ -182,13 +194,14 @@ let package = Package(
 
         // What sending alone costs; run by Benchmarks/run.
         .executableTarget(
-            name: "TransportBenchmark", dependencies: ["HeraldCore", "HeraldWebhooks"], path: "Benchmarks/transport",
+            name: "TransportBenchmark", dependencies: ["HeraldModel", "HeraldWebhooks"], path: "Benchmarks/transport",
             swiftSettings: settings, linkerSettings: [allocator]),
 
         // What several test suites need, each once: a clock, child processes, the hub's values, a store and a sender in memory,
         // temporary folders, raw sockets, the receiver.
         .target(
-            name: "HeraldTestSupport", dependencies: ["HeraldReceiver", "HeraldCore", "HeraldRuntime"],
+            name: "HeraldTestSupport",
+            dependencies: ["HeraldReceiver", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldRuntime"],
             path: "Tests/Support", swiftSettings: settings),
         tests(
             "ExampleTests",
@@ -202,19 +215,24 @@ let package = Package(
         tests("HeraldCryptoTests", ["HeraldCrypto"]),
         tests("HeraldHTTPTests", ["HeraldHTTP"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
-        tests("HeraldTracesTests", ["HeraldTraces", "HeraldCore", "HeraldRuntime"]),
-        tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
+        tests("HeraldTracesTests", ["HeraldTraces", "HeraldModel"]),
+        tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldModel", "HeraldRuntime", "HeraldJSON"]),
         // The conformance suite of all stores.
-        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite", "HeraldStore", "HeraldReceiver"]),
+        tests("HeraldStoreTests", ["HeraldModel", "HeraldPostgres", "HeraldSQLite", "HeraldStore", "HeraldReceiver"]),
         tests(
             "HeraldPostgresTests",
-            ["HeraldPostgres", "HeraldStore", "HeraldCore", "HeraldCrypto", "HeraldRuntime"]),
-        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
-        tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
+            ["HeraldPostgres", "HeraldStore", "HeraldModel", "HeraldCrypto", "HeraldRuntime"]),
+        tests(
+            "HeraldSQLiteTests",
+            ["HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldModel", "HeraldRuntime", "HeraldCrypto"]),
+        tests(
+            "HeraldCoreTests",
+            ["HeraldCore", "HeraldDelivery", "HeraldModel", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(
             "HeraldAPITests",
             [
-                "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldHTTP", "HeraldJSON",
+                "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldDelivery", "HeraldModel",
+                "HeraldHTTP", "HeraldJSON",
                 "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
             ]),
         tests(
@@ -225,7 +243,8 @@ let package = Package(
     // Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be
     // testable; otherwise part of the tests, which run the inputs that are kept.
     let fuzzed: [Target.Dependency] = [
-        "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldWebhooks",
+        "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldHTTP", "HeraldJSON", "HeraldSchema",
+        "HeraldWebhooks",
     ]
     if Context.environment["HERALD_FUZZ"] != nil {
         package.products.append(.library(name: "Fuzz", type: .static, targets: ["Fuzz"]))

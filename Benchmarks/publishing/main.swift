@@ -5,7 +5,9 @@
 import Glibc
 import HeraldAPI
 import HeraldCore
+import HeraldDelivery
 import HeraldHTTP
+import HeraldModel
 import HeraldTestSupport
 import Synchronization
 

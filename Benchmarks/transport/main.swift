@@ -3,7 +3,7 @@
 // Prints one line of JSON; Benchmarks/run reads it.
 
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldWebhooks
 
 /// As many as a service has in its memory at a time; taken in turns.

@@ -2,6 +2,8 @@ import HeraldJSON
 import HeraldSchema
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// An accepted document is equal after it is written and parsed again, and each of its parts can be read.
 func fuzzJSON(_ bytes: [UInt8]) {

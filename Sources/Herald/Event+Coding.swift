@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import HeraldCore
 import HeraldJSON
+public import HeraldModel
 
 extension Event {
     /// When the event happened, with millisecond precision.

@@ -1,4 +1,5 @@
 public import HeraldCore
+public import HeraldModel
 
 /// A position in the log of events: after an event, or before all of them.
 ///

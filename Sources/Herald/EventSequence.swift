@@ -1,4 +1,5 @@
 public import HeraldCore
+public import HeraldModel
 
 /// The events of the log, one after the other, as they become durable: the result of `Hub.events`.
 ///

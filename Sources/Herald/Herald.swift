@@ -1,1 +1,3 @@
 @_exported public import HeraldCore
+@_exported public import HeraldDelivery
+@_exported public import HeraldModel

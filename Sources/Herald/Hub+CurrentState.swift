@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HeraldCore
+public import HeraldModel
 
 /// Whether a user is logged in: the result of `Hub.loginStatus(ofUser:)`.
 public struct LoginStatus: Sendable {

@@ -2,6 +2,7 @@ import Delegation
 import Glibc
 public import HeraldCore
 import HeraldCrypto
+public import HeraldModel
 import HeraldRuntime
 import HeraldSQLite
 import HeraldWebhooks

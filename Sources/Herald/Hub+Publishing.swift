@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HeraldCore
+public import HeraldModel
 import HeraldRuntime
 
 extension Hub {

@@ -1,4 +1,5 @@
 public import HeraldCore
+public import HeraldModel
 
 extension Hub {
     /// Completes pending publications, gives open callbacks time to end, and closes the database. It must be the last

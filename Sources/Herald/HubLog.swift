@@ -1,5 +1,6 @@
 import Delegation
 import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// Passes what a hub reports to `Hub.Options.onLog`. Held by its hub.

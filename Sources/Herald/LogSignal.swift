@@ -1,5 +1,6 @@
 import Delegation
 import HeraldCore
+import HeraldModel
 import Synchronization
 
 /// Wakes one iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for

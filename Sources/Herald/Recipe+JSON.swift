@@ -1,5 +1,5 @@
-public import HeraldCore
 import HeraldJSON
+public import HeraldModel
 
 extension Recipe {
     /// - Parameter json: an object as in the field `request` of the HTTP API, such as `{"preset": "slack"}`.

@@ -1,5 +1,5 @@
-public import HeraldCore
 import HeraldCrypto
+public import HeraldModel
 
 extension SigningSecret {
     /// A new secret, of 32 random bytes.

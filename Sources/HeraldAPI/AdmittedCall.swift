@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldHTTP
+import HeraldModel
 
 /// A request that was authorized by its header section, with its route and principal.
 final class AdmittedCall: AdmittedRequest, Admission {

@@ -1,6 +1,7 @@
 package import HeraldCore
 package import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 extension Command {
     static let man = Command(

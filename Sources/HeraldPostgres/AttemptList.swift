@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The attempts of delegate $1 before attempt $2, newest first. No statement here reads a row of another delegate.

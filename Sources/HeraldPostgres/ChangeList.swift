@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The list of changes: a row for each deciding transaction, whose number follows the one before. The session that holds the lock which gives

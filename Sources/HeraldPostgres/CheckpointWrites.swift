@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The requests that write a checkpoint of the delivery loops: one for each table that it changes.

@@ -1,6 +1,6 @@
 import CHeraldPostgres
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// A database on one of several servers: opens sessions with the settings that Herald relies on.

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 
 /// A setting of the database that lets others read or stop it. Found at the start, for the log.
 package struct DatabaseRisk: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The statements that look up what a transaction asks for, several of a kind in one.

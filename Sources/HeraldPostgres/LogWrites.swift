@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// A name that is unique within an app: an event's id, a user, or an idempotency key.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Brings the schema to the version of this release, under a lock: several processes may start at once.

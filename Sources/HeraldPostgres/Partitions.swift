@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The partitions of the log and of the attempts: made ahead of what is written, dropped when they are empty. The writer's thread.

@@ -1,5 +1,5 @@
-package import HeraldCore
 package import HeraldCrypto
+package import HeraldModel
 package import HeraldRuntime
 import HeraldStore
 

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Why something on the server failed.
 enum PostgresError: Error {

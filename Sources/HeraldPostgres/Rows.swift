@@ -1,5 +1,5 @@
 import CHeraldPostgres
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The result of a statement, in binary format: the only type that uses libpq's result. One thread at a time.

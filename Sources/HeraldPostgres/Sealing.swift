@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Whether the secrets in the database are encrypted, and with which key; and the server's own secret. The writer's thread.

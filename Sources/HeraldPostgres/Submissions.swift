@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Events that programs publish with `herald.publish`, until a node moves them into the log.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Removes events and attempts, counts what is left, and erases.

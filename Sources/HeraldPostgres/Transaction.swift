@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// A transaction, of one of three kinds (`TransactionKind`).

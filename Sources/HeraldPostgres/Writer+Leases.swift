@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Locks of the session that writes. While it lives, the server says to the others that this process is there, and which shards

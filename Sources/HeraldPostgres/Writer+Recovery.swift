@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Recovery at a start. Reads by keys and indexes: the time grows with the number of delegates and unfinished deliveries, not with

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The remembered responses of idempotency keys, for the writer: the table `answers`. Bodies are sealed, since they may

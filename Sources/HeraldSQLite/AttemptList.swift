@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The attempts of delegate ?1 before attempt ?2, newest first: at most ?4, those that succeeded (?3 = 1), those that

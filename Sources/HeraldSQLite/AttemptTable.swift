@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The record of attempts, for the writer: the table `attempts`.

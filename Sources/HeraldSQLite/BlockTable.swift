@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The events and bytes of each app in each block of the log: the table `app_blocks`.

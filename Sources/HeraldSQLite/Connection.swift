@@ -1,5 +1,5 @@
 import CHeraldSQLite
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 import HeraldStore
 

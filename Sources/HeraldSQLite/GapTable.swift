@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The ranges of the log that retention has removed behind its first event, for the writer: the table `gaps`. Ranges that

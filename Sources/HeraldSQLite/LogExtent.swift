@@ -1,6 +1,6 @@
 import CHeraldXXHash
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// `herald.extent`: identifies the write-ahead log that holds acknowledged commits, and its minimum length in pages. A

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 
 /// Scans a write-ahead log before SQLite opens it: SQLite treats everything after the first damaged page as the torn
 /// end of a crash, and silently ignores it.

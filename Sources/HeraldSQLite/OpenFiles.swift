@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 
 /// Identifies a file independently of its path.
 struct FileID: Hashable {

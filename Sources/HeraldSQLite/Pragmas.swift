@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// The settings of connections. Each value is read back; the database is refused if it differs.
 enum Pragmas {

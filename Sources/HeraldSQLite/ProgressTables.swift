@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.

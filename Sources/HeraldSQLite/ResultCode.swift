@@ -1,6 +1,6 @@
 import CHeraldSQLite
 import Glibc
-import HeraldCore
+import HeraldModel
 
 extension StoreError {
     /// The error for a result code of SQLite.

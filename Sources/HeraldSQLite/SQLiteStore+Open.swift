@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Opens a folder as a writable connection. A refused folder is left unchanged, to the byte.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 extension Schema {
     /// Migrates the database to the latest version, one transaction for each step, so that a crash leaves a complete

@@ -1,5 +1,5 @@
 import CHeraldSQLite
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// A prepared statement: the only type that uses SQLite's statement handle. It lives as long as its connection.

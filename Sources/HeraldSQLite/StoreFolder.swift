@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// The folder with `herald.db` and its related files, and the checks that do not need SQLite.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The events that a delegate has missed and is not notified of yet, for the writer: the table `unannounced`.

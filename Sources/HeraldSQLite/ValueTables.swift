@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Changes of current values, for the writer: the tables `auth_status` and `app_states`.

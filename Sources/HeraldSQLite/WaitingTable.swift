@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Deliveries with a row of their own, for the writer: the table `waiting`.

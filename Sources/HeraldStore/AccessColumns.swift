@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 // The columns of apps, keys, sessions and the audit log.
 

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 import Synchronization
 
 /// The last attempt of each existing delegate, where the list of its attempts begins. Each attempt refers to the

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 import Synchronization
 
 /// The value of one column of one row.

@@ -1,5 +1,5 @@
-package import HeraldCore
 package import HeraldCrypto
+package import HeraldModel
 
 /// Encrypts what must not be readable on disk: secrets, extra headers and URLs of delegates, and remembered responses,
 /// which may contain a secret. Each value is bound to its row and column. Without a key, values are stored unchanged.

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The columns of `delegates`. A deleted delegate remains as a tombstone, without the data that its owner provided.
 package enum DelegateColumns {

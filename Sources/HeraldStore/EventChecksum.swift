@@ -1,5 +1,5 @@
 import CHeraldXXHash
-package import HeraldCore
+package import HeraldModel
 
 /// The checksum of an event's row: it covers the position and everything that is served or sent, so damage is detected
 /// when the row is read. Where a server gives an event its position at the commit, the checksum is computed for position 0,

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 package enum EventTypeColumns {
     typealias Of<Value> = Column<EventTypeRecord, Value>

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 // Rows of one tenant that can't be read do not stop the others: they are left out or replaced, and recorded.
 

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The current row of a result. Columns count from 0.
 package protocol ResultRow {

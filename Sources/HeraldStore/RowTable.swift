@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// A table with its columns, each declared once: the SQL that writes and reads rows, and the values of rows, follow from the declarations.
 ///

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 // The conversion of the rows of frequent tables into values. Each list of columns is next to the function that reads
 // it, in the same order. Other tables declare each column (`RowTable`).

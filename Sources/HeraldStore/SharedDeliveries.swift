@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Shared statements of deliveries.
 package enum DeliveryStatement: Int, CaseIterable, Sendable {

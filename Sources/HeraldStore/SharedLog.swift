@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 import HeraldRuntime
 
 /// Shared statements of the log.

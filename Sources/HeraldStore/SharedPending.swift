@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Shared statements of scheduled events.
 package enum PendingStatement: Int, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Shared statements of the registry, of access and of the audit log.
 package enum RegistryStatement: Int, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The statements that both databases run. The differences between them are the prefix of a parameter and a few expressions
 /// (`SQLDialect`). Parameters are written `?1`, `?2`, …, and each statement uses all of its own.

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Shared statements of refused events.
 package enum RefusalStatement: Int, CaseIterable, Sendable {

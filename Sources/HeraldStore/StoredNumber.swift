@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The numbers of a database that Herald can have written. Damage or another program can store any number. A number out of
 /// range is refused where it is read, so that no calculation with it overflows.

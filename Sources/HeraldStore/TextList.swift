@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Encodes a list of texts as one text: each as the count of its UTF-8 bytes, a colon, and the text (`5:hello2:hi`).
 /// Nothing needs escaping, and the result is readable in the shell of the database.

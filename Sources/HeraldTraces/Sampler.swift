@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Decides which traces are recorded, as the variable `OTEL_TRACES_SAMPLER` says it.
 package struct Sampler: Equatable, Sendable {

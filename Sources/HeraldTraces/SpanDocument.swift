@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// A request to a collector: `ExportTraceServiceRequest` of the OpenTelemetry protocol, with the spans of one resource.
 /// The numbers of the fields are those of https://github.com/open-telemetry/opentelemetry-proto.

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldHTTPClient
+import HeraldModel
 import HeraldRuntime
 
 /// Sends the spans of a queue to a collector, as the thread of the export.

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The settings of the export of traces.
 package struct TraceConfiguration: Sendable {

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 import HeraldRuntime
 import Synchronization
 

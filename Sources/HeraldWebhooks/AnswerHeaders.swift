@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// The response headers that Herald evaluates. A value that receives one header line after the other.
 struct AnswerHeaders {

@@ -1,6 +1,6 @@
 import CHeraldCurl
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 
 /// The headers that differ between callbacks: the first entries of libcurl's list. The headers that all callbacks of a
 /// delegate share follow them.

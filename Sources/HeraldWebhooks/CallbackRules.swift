@@ -1,5 +1,5 @@
-package import HeraldCore
 import HeraldCrypto
+package import HeraldModel
 
 /// The sender's validation of a webhook's settings: its URL and its TLS requirements. Any thread.
 package struct CallbackRules: Sendable {

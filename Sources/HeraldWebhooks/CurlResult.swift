@@ -1,6 +1,6 @@
 import CHeraldCurl
 import Glibc
-import HeraldCore
+import HeraldModel
 
 /// Translates libcurl's result of a failed transfer into a verdict.
 enum CurlResult {

@@ -1,6 +1,6 @@
 import CHeraldCurl
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 // Connections to hosts with several addresses: `Connector` opens them. libcurl first looks for an open connection to the

@@ -1,5 +1,5 @@
 import CHeraldCurl
-package import HeraldCore
+package import HeraldModel
 import HeraldRuntime
 
 extension CurlSender {

@@ -1,5 +1,5 @@
 import CHeraldCurl
-package import HeraldCore
+package import HeraldModel
 import HeraldRuntime
 
 /// A callback that waits for the address of its host.

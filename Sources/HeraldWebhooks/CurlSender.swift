@@ -1,5 +1,5 @@
 import CHeraldCurl
-package import HeraldCore
+package import HeraldModel
 package import HeraldRuntime
 
 /// Sends callbacks with libcurl: a multi handle for each version of HTTP, one epoll, one thread.

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// The form of HTML pages, `application/x-www-form-urlencoded`.
 enum FormText {

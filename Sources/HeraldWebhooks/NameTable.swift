@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// The state of a resolver: the addresses and failures that it caches, and the names that are looked up or wait for it.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// The content of a callback, in the format of its delegate.
 struct Payload {

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// The large bodies that recipes have made for open requests, bounded by their bytes: unlike the bytes of an event, which all
 /// its deliveries share, each request has a body of its own. Small bodies belong to what a request takes anyway.

@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 
 /// The request that the recipe of a delegate makes of a callback: all that differs from a plain one.
 struct RecipeRequest {

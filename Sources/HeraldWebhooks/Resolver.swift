@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 package import HeraldRuntime
 import Synchronization
 

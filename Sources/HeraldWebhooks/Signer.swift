@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 
 /// A signing key of a delegate. Used by one thread at a time.
 struct Signer {

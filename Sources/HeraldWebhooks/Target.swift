@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// The state of a delegate that a sender keeps between callbacks: everything that they share.

@@ -1,5 +1,5 @@
 import CHeraldCurl
-import HeraldCore
+import HeraldModel
 
 /// The TLS requirements of a delegate, in libcurl's form.
 struct TargetTLS {

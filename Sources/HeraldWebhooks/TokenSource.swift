@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// The access token of a delegate with OAuth 2.0, by RFC 6749, 4.4: requested when a callback needs it, kept until it

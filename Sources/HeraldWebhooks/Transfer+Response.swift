@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 // What a response does to a transfer. Called from within libcurl.
 extension Transfer {

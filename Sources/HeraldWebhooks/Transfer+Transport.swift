@@ -1,7 +1,7 @@
 import CHeraldCurl
 import CHeraldReads
 import CHeraldSSL
-import HeraldCore
+import HeraldModel
 
 extension Transfer {
     /// Whether the request was made over a kept connection that ended before a byte of the response arrived.

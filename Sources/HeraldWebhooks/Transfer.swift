@@ -1,8 +1,8 @@
 import CHeraldCurl
 import CHeraldSSL
 import Glibc
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 import HeraldRuntime
 
 /// One request at a time: its libcurl handle, and the memory that libcurl reads and writes.

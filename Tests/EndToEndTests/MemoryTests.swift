@@ -1,6 +1,8 @@
 import Foundation
 import HeraldCore
+import HeraldDelivery
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import HeraldSQLite
 import HeraldTestSupport

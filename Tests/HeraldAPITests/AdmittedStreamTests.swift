@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
 import Synchronization

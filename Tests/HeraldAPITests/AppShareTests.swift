@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

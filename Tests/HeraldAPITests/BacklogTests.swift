@@ -3,6 +3,8 @@ import Testing
 
 @testable import HeraldAPI
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Backlogs", .timeLimit(.minutes(20)))
 struct BacklogTests {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 import HeraldTestSupport
 import HeraldWebhooks
 import Testing

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldModel
 import HeraldSQLite
 import HeraldTestSupport
 import Testing

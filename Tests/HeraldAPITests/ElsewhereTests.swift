@@ -31,7 +31,7 @@ struct ElsewhereTests {
         let pattern = #/^public (?:final )?(?:struct|class|enum|protocol) (\w+)/#.anchorsMatchLineEndings()
         func names(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.1) }) }
         var types: Set<String> = []
-        for module in ["Herald", "HeraldCore"] {
+        for module in ["Herald", "HeraldCore", "HeraldDelivery", "HeraldModel"] {
             let sources = Repository.root.appending(path: "Sources/\(module)").path
             for file in try FileManager.default.subpathsOfDirectory(atPath: sources)
             where file.hasSuffix(".swift") && !file.hasPrefix("Elsewhere/") {

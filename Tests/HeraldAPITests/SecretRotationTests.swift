@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 import Testing
 
 @testable import HeraldAPI

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
 import Synchronization

@@ -4,6 +4,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Input of a program that embeds the hub must follow the rules of the HTTP API.
 @Suite("Input of the hub", .timeLimit(.minutes(20)))

@@ -4,6 +4,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Auth and app state in the hub", .timeLimit(.minutes(20)))
 struct FamilyTests {

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Observers of the hub", .timeLimit(.minutes(20)))
 struct ObservationTests {

@@ -1,6 +1,6 @@
 import Glibc
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldModel
 import HeraldRuntime
 import HeraldStore
 import HeraldTestSupport

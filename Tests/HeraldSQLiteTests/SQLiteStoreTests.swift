@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldStore
 import HeraldTestSupport
 import Testing

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 import HeraldStore
 import HeraldTestSupport
 import Testing

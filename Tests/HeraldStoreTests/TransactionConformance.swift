@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

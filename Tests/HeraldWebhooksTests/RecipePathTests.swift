@@ -1,6 +1,6 @@
 import Glibc
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

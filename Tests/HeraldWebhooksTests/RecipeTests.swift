@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
 import HeraldWebhooks

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// Whole lists of deliveries, and changes of them in one step.
 extension DeliveryReader {

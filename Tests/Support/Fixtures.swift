@@ -1,4 +1,5 @@
 package import HeraldCore
+package import HeraldModel
 package import HeraldRuntime
 
 // What tests need of the hub's values, each with what the test says of it and a default for all else.

@@ -1,4 +1,5 @@
 public import HeraldCore
+public import HeraldModel
 
 /// The attempts to call webhooks, one after the other, as they are recorded: the result of
 /// ``Webhooks/followAttempts(after:)``.

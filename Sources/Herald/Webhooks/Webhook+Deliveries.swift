@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HeraldCore
+public import HeraldModel
 
 extension Webhook {
     /// A call of a webhook that has ended.
@@ -110,8 +111,8 @@ extension Webhook {
             self.failedSince = failedSince
         }
 
-        var filter: HeraldCore.DeliveryFilter {
-            var filter = HeraldCore.DeliveryFilter()
+        var filter: HeraldModel.DeliveryFilter {
+            var filter = HeraldModel.DeliveryFilter()
             filter.types = types.contains(.any) ? [] : types
             filter.subject = subject
             filter.errors = errors

@@ -1,5 +1,7 @@
 public import FoundationEssentials
 public import HeraldCore
+public import HeraldDelivery
+public import HeraldModel
 
 /// A registered webhook, as it was at one moment: the result of the methods of ``Webhooks``.
 public struct Webhook: Identifiable, Sendable {

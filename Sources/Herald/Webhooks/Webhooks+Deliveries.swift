@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HeraldCore
+public import HeraldModel
 
 extension Webhooks {
     /// Deliveries in a state.

@@ -1,5 +1,6 @@
 import Foundation
 public import HeraldCore
+public import HeraldModel
 import HeraldRuntime
 import Synchronization
 

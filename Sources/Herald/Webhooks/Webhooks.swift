@@ -1,4 +1,5 @@
 public import HeraldCore
+public import HeraldModel
 
 /// The webhooks of a hub: all that the HTTP API can do with them.
 ///

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// Sessions and portal links: random texts, of which the store has only the SHA-256.

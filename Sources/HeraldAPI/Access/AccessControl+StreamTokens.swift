@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// Stream tokens: parameters of the URL of one stream, for `EventSource`, which can't send a key.

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// Authorizes requests by their header section.

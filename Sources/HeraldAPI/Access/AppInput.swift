@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses the settings of an app: `{"name", "max_delegates", "events_per_second", "max_stored_bytes", "portal"}`.
 struct AppInput {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 
 /// Parses a new key: `{"app", "name", "scopes", "expires_at", "requests_per_second", "delegate"}`.
 enum KeyInput {

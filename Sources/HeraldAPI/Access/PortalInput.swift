@@ -1,7 +1,7 @@
 import Glibc
-import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 
 /// Parses the member `portal` of an app: `{"title", "logo", "color", "language", "frame_origins"}`.
 enum PortalInput {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 
 /// The dashboard: a page at `/`, and its files below `/dashboard/`. They are part of the binary and use only the public
 /// API.

@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Actions on a webhook other than changes of its settings.
 struct DelegateActionEndpoints: Sendable {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 
 /// A delegate in a list.
 enum DelegateEntry {

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses the fields of a webhook's settings. `WebhookRules` defines the valid values.
 extension DelegateInput {

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses a registration of a webhook, or a merge patch (RFC 7396). Reports all errors.
 struct DelegateInput {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// A webhook's attempts and statistics, and why it gets an event or not.
 struct DelegateRecordEndpoints: Sendable {

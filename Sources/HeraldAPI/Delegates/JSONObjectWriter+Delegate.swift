@@ -1,6 +1,8 @@
 import HeraldCore
 import HeraldCrypto
+import HeraldDelivery
 import HeraldJSON
+import HeraldModel
 
 extension JSONObjectWriter {
     /// - Parameters:

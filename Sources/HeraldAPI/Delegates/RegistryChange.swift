@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Submits a change of the registry and sends the response; shared by all requests that change delegates.
 struct RegistryChange: Sendable {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// A request to send past events again: `{"from", "until", "only"}`.
 struct ReplayInput: Sendable {

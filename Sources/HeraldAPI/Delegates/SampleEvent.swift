@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// The event of a preview or of a test call: one of the log, the example of an event type, or a made-up one.

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldJSON
+import HeraldModel
 
 /// The fields `secret` and `signature`: the key that signs the callbacks, given by the client or created here.
 struct SecretInput: Sendable {

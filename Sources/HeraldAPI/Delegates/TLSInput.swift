@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses a delegate's `tls`.
 struct TLSInput {

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 
 /// Test calls: a webhook is called once, outside its lane, and the audit log says who requested it.
 struct TestCalls: Sendable {

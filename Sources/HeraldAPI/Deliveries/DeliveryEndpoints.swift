@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Deliveries: listing and counting them, redelivering and cancelling those that wait or did not succeed.
 struct DeliveryEndpoints: Sendable {

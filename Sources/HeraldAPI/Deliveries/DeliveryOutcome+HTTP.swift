@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 
 extension Call {
     /// The response to a change of deliveries.

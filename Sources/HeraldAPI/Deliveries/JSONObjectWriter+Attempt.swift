@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 extension JSONObjectWriter {
     mutating func members(of attempt: StoredAttempt, id: String, eventID: String?) {

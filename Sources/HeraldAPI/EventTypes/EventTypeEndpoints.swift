@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldSchema
 
 /// The catalogue of event types: descriptions and schemas.

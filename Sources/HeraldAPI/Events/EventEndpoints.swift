@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Posting events and reading the log.
 struct EventEndpoints: Sendable {

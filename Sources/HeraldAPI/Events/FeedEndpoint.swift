@@ -1,6 +1,8 @@
 import HeraldCore
+import HeraldDelivery
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Reads the log forward from a position that the client keeps, and waits for events.
 struct FeedEndpoint: Sendable {

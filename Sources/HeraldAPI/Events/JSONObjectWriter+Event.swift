@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 extension JSONObjectWriter {
     /// A post's response: the event without its data.

@@ -1,6 +1,8 @@
 import HeraldCore
+import HeraldDelivery
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

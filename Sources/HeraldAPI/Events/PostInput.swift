@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Posted events: one, or an array that is posted as a whole.
 struct PostInput: Sendable {

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// The span of a request that publishes events.

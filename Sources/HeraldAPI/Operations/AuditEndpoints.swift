@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The audit log: changes of delegates, keys and apps.
 struct AuditEndpoints: Sendable {

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import Synchronization
 
 /// Counts published events by family; a delegate of the multicast.

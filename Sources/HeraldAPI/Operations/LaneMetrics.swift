@@ -1,4 +1,6 @@
 import HeraldCore
+import HeraldDelivery
+import HeraldModel
 
 /// Sums over all delegates and their lanes. Each status is included, even without delegates.
 struct LaneMetrics {

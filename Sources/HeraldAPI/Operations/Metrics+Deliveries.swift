@@ -1,4 +1,6 @@
 import HeraldCore
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Appends metrics in one of the text formats of Prometheus.
 struct MetricsPage {

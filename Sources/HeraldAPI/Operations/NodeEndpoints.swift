@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The processes that share the store, and who has which shards.
 struct NodeEndpoints: Sendable {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The sizes of the storage, the removals by retention, and the time of the last write.
 struct StorageEndpoints: Sendable {

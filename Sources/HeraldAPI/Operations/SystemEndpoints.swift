@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Health, metrics, and the description of the API.

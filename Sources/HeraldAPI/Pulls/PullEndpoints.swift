@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Pulling the events of a delegate of kind `pull`, and settling its leases.

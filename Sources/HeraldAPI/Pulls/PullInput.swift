@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses an acknowledgement: `{"lease", "failed": [{"id", "retry_after", "reason"}], "returned": [id]}`, or `{"lease", "release": true}`.
 struct AcknowledgementInput {

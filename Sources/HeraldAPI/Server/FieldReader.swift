@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Parses the fields of a request's body, and collects the errors.
 ///

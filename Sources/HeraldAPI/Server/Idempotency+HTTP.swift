@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
+import HeraldModel
 
 extension Call {
     /// The idempotency of a POST with `Idempotency-Key`; `nil` for other requests.

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 extension JSONDocument {
     /// - Throws: 400 if the text is malformed, 422 beyond the limits.

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 
 /// Encrypts numbers that are shared by all apps, such as positions in the log, so that an app can use them without
 /// learning what others do.

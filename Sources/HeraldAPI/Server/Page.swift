@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// One page of a list: `{"data": […], "next_cursor": …}` and a `Link` to the next one.
 extension Call {

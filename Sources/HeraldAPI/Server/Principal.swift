@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldModel
 
 /// The client of a request: the app that it acts on, and its scopes.
 struct Principal: Sendable {

@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// An error response: RFC 9457, `application/problem+json`.
 struct Problem: Error, Sendable {

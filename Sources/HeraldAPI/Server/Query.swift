@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// The parameters of a query string, decoded once.
 struct Query {

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// Records a span for each request that is refused, with a status of 400 or more. Exists only with a tracer.

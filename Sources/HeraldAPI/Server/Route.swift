@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldHTTP
+import HeraldModel
 
 /// One operation of the API.
 final class Route: Sendable {

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import Synchronization
 
 /// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512

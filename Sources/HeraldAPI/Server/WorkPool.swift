@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Runs computations that clients cause (parsing large bodies and schemas, validating data, evaluating filters) on

@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Stream tokens: a URL of one stream, for clients that can't send a key.

@@ -1,6 +1,8 @@
 import HeraldCore
+import HeraldDelivery
 package import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Live streams: events as they are posted, and attempts as they are recorded.
 struct StreamEndpoints: Sendable {

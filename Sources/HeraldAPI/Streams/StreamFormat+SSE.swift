@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 extension StreamFormat<Event> {
     static func serverSentEvents(_ seal: NumberSeal) -> StreamFormat {

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Applications are apps. The `uid` is the name of the app, as `herald import svix` makes it; the `name` is the title of its portal.

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Attempts that have ended, and the messages of which there are some.
 extension SvixEndpoints {

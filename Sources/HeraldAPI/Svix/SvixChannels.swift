@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// Channels of Svix: names that a message has, and of which an endpoint wants one. A message without channels is for endpoints
 /// without channels only.

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldModel
 
 /// The conditions of Svix's lists of attempts and of attempted messages.
 struct SvixConditions: Sendable {

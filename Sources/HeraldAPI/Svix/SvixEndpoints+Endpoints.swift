@@ -1,7 +1,9 @@
 import HeraldCore
 import HeraldCrypto
+import HeraldDelivery
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Endpoints are webhooks with the request recipe of `herald import svix`.

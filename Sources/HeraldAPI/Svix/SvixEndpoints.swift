@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The operations of Svix's open-source server (https://api.svix.com/docs) below `/api/v1`, as far as Herald has a counterpart.
 ///

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Event types are the descriptions of event types of the key's app; a schema is the latest of Svix's versions, and is not checked
 /// unless its description says so.

@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Sends the example of an event type to one endpoint, as a test call: the message is not stored.

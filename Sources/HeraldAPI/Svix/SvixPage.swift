@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The parameters of a list: `limit`, `iterator`, `order`.
 struct SvixPage {

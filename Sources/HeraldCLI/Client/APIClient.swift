@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldModel
 
 /// A client of Herald's API, one request at a time. Used by one thread.
 final class APIClient {

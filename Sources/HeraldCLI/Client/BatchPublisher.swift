@@ -1,7 +1,7 @@
 import Glibc
-import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Posts the lines of standard input in batches: of the maximum size if input is waiting, and at once if it arrives

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 /// A setting of a webhook as a flag, and its conversion to a member of the request's body.
 struct DelegateField: Sendable {

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 extension Forwarder.Result {

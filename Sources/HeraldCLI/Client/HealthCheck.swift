@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldHTTPClient
+import HeraldModel
 
 extension Command {
     static let health = Command(

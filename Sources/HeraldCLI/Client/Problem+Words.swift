@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 // Problems in terms of the command line: flags and arguments instead of fields, commands instead of requests.
 

@@ -1,6 +1,6 @@
 import HeraldAPI
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldWebhooks
 
 /// A kind of resource that `herald export` writes and `herald apply` makes: its member in the file, its path in the API, and its settings.

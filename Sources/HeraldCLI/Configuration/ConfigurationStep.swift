@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldModel
 
 /// One request that makes a server have what is desired.
 struct ConfigurationStep {

@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldModel
 
 /// A service whose configuration `herald import` brings to Herald.
 protocol ForeignService {

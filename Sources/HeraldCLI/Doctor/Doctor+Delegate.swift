@@ -1,6 +1,6 @@
 import Glibc
-import HeraldCore
 import HeraldHTTPClient
+import HeraldModel
 import HeraldRuntime
 import HeraldWebhooks
 

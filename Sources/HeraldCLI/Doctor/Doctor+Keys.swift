@@ -1,7 +1,7 @@
 import Glibc
-import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 // Access keys and the certificate. Wrong permissions of their files are errors of the settings.

@@ -1,6 +1,6 @@
 import Glibc
-import HeraldCore
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 
 /// The checks of `herald doctor`, in the order in which a server needs their subjects.

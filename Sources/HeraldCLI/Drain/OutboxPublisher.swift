@@ -1,6 +1,6 @@
-import HeraldCore
 import HeraldHTTPClient
 import HeraldJSON
+import HeraldModel
 import HeraldStore
 
 /// Publishes entries of an outbox in requests, and finds those that Herald refuses. One thread.

@@ -1,6 +1,7 @@
 import Glibc
 import HeraldAPI
 import HeraldCore
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,6 +1,6 @@
 import Glibc
-import HeraldCore
 import HeraldHTTP
+import HeraldModel
 import HeraldRuntime
 import HeraldSQLite
 import HeraldStore

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldDelivery
 import HeraldSQLite
 
 /// How the memory is divided among the parts that hold much of it. Each gets its share of what is left after the fixed

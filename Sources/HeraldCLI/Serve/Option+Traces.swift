@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldTraces
 
 /// The settings of OpenTelemetry, with the names and meanings of its specification.

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldAPI
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 import HeraldRuntime
 import HeraldWebhooks
 

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldCrypto
+import HeraldModel
 import HeraldSQLite
 
 /// `herald rewrap`: encrypts the secrets of a database with another master key.

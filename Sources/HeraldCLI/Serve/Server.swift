@@ -5,6 +5,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import HeraldPostgres
 import HeraldRuntime
 import HeraldSQLite

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldModel
 import Synchronization
 
 /// Logs a line when the storage begins to fail, when it works again, and when an app fills it. Stops the server if its store is

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldTraces
 
 /// The export of traces, as the variables of OpenTelemetry describe it.

@@ -1,3 +1,5 @@
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 
 /// This process as one of the nodes that share the store and its delegates, or as the only one. No other file reads from the store

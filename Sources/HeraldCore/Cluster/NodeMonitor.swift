@@ -1,4 +1,6 @@
 package import Delegation
+import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,3 +1,5 @@
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,4 +1,6 @@
+import HeraldDelivery
 import HeraldJSON
+import HeraldModel
 
 /// First attempts of other processes that a publisher waits for (`Prefer: wait`). The owners of the delegates record them within a
 /// tenth of a second, and they are read from the store. Any thread.

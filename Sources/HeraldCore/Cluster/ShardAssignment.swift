@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Assigns shards to nodes. All nodes compute the same assignment from the same list, without communication.
 ///
 /// Rendezvous hashing (Thaler and Ravishankar, 1998): each node has a weight for each shard, and the heaviest gets it, unless it

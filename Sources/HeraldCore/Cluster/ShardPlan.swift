@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Decides which shards a node acquires and releases. A pure value without I/O.
 struct ShardPlan: Sendable {
     /// The next action.

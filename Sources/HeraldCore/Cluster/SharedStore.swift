@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// The cluster of a store that several processes have open: it reads what the others commit, adds what this process changes to the

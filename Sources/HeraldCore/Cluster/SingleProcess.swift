@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// The cluster of a store that belongs to one process: there are no changes of others, and all delegates belong to it.
 struct SingleProcess: Cluster {
     var interval: Int32 { .max }

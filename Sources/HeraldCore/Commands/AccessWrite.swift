@@ -1,3 +1,4 @@
+package import HeraldModel
 import HeraldRuntime
 
 /// A change of access: keys, sessions and links, with its completion.

@@ -1,3 +1,4 @@
+package import HeraldModel
 import HeraldRuntime
 
 /// A change of the apps, with its completion.

@@ -1,4 +1,5 @@
 package import HeraldJSON
+package import HeraldModel
 import HeraldRuntime
 
 /// A change of the catalogue of event types, with its completion.

@@ -1,3 +1,5 @@
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 
 /// The lane of a pull delegate and its leases, as one write changes them. The writer's thread.

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Decides about the events of a lease that ends. The rules are pure: the clock and chance are parameters.
 struct PullSettlement {
     private let delegate: WebhookDelegate

@@ -1,3 +1,5 @@
+import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 
 /// A step of a consumer of a pull delegate, with its completion.

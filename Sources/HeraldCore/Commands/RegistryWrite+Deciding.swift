@@ -1,3 +1,5 @@
+package import HeraldModel
+
 extension Registry {
     /// Each is compared with those that are registered.
     private static let maxOfURL = 100

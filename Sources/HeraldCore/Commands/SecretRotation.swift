@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// A rotation: a new key for a webhook, while the old one also signs for the overlap, so that the receiver can be
 /// updated.
 package struct SecretRotation: Sendable {

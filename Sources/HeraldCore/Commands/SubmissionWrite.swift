@@ -1,3 +1,4 @@
+package import HeraldModel
 import HeraldRuntime
 
 /// Publishes events from SQL that were validated, and keeps those that are not valid. Removing them and appending them to the log

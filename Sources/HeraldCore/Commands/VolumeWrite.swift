@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Adds counts of events and attempts to those of the store, a slice in each transaction.
 struct VolumeWrite: StoreCommand {
     var volumes: [Volume]

@@ -1,4 +1,6 @@
 import Delegation
+import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 
 /// An object that waits for events of pull delegates.

@@ -1,4 +1,5 @@
 import HeraldJSON
+public import HeraldModel
 
 extension ContentFilter {
     /// Compiles a filter in the form of the HTTP API.

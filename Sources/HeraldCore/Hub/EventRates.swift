@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

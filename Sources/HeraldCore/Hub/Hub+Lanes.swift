@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// Where the lanes of webhooks are, in this process and in others.
 extension Hub {
     /// The position and state of a webhook's lane, unless it is caught up and idle.

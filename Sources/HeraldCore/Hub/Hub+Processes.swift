@@ -1,3 +1,5 @@
+import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 
 /// The processes that share a store.

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 extension Hub {
     /// Makes events durable and calls the delegates. Waits for room in the queue.
     /// - Returns: the result for each event, in their order.

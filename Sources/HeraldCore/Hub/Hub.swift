@@ -1,5 +1,7 @@
 package import Delegation
+package import HeraldDelivery
 package import HeraldJSON
+public import HeraldModel
 package import HeraldRuntime
 import Synchronization
 

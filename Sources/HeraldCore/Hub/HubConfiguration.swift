@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 extension Hub {
     /// The sizes and limits of a hub.
     package struct Configuration: Sendable {

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 extension RegistryWrite.Outcome {
     /// The webhook that was registered or changed, or is there already; those that were removed.
     /// - Parameter id: of the webhook that the request names.

@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// Writes the last uses of keys periodically, so that a request writes nothing.

@@ -1,4 +1,6 @@
+import HeraldDelivery
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

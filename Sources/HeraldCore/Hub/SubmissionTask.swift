@@ -1,4 +1,5 @@
 package import HeraldJSON
+package import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,5 +1,6 @@
 public import Delegation
 import HeraldJSON
+public import HeraldModel
 
 /// A user in an event of the family `auth`.
 public struct EventUser: Sendable {

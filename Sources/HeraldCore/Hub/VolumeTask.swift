@@ -1,3 +1,5 @@
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 
 /// Counts published events, and writes these counts and those of attempts periodically, so that the commit of an event

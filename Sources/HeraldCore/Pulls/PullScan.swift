@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// Finds the events that a pull can hand out: deliveries that are due again, or those after the position of the lane.

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Events and attempts over time, in intervals of five minutes, an hour or a day (UTC).
 package struct Activity: Sendable {
     package enum Interval: String, Sendable, CaseIterable {

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// The outcome of an attempt, logged or not, for display.
 package struct AttemptResult: Sendable {
     package let status: Int?

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// A search for attempts to call a webhook, newest first, in bounded parts.
 package struct AttemptSearch: Sendable {
     package static let isForFailures = "is only for failed attempts: leave out the outcome succeeded"

@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// The events that a webhook will still be sent: matching events after its position.
 package struct Backlog: Equatable, Sendable {
     package var events: Int64 = 0

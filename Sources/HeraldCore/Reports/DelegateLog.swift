@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 
 /// Logs each change of a delegate's status, and each exhausted delivery. A delegate of the multicast and of the
 /// registry, called on the writer's thread.

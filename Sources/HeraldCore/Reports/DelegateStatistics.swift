@@ -1,3 +1,5 @@
+package import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 
 /// The statistics of a webhook: its backlog and its recent attempts.

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Deliveries that have succeeded. The store has no rows for them: the last attempt of each says so.
 struct DeliveredDeliveries {
     /// The bounds of one page: rows of the log in which the events of one delegate are searched, deliveries that are read

@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// The deliveries of an app in one state, by delegate: how many there are, and how they failed last.
 package struct DeliveryCounts: Sendable {
     package struct Entry: Sendable {

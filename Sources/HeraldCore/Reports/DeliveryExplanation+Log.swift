@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 
 extension DeliveryExplanation {
     /// For an event of the log, and the webhook's current settings. Any thread.

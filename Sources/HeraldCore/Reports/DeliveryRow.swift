@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// A delivery in a list.
 package struct DeliveryRow: Sendable {
     /// `nil` if it was deleted in the meantime.

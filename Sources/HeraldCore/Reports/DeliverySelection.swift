@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Which deliveries to list or to change.
 package struct DeliverySelection: Sendable {
     /// The conditions, as the HTTP API names them.

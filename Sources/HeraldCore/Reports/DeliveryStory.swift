@@ -1,4 +1,6 @@
+import HeraldDelivery
 import HeraldJSON
+package import HeraldModel
 
 /// The state of the delivery of one event to one delegate. `pending` and `delivered` have no row in the store.
 public enum DeliveryState: String, Sendable, CaseIterable {

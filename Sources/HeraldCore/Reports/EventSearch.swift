@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 
 /// A search for events of an app, newest first, in bounded parts. Only blocks of the log that contain the app's events are
 /// read: the events of other apps do not show in the time.

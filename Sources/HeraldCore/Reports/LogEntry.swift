@@ -1,3 +1,5 @@
+public import HeraldModel
+
 /// A report of a hub to its operator: a change of a webhook, a delivery that was given up, a failure of the storage.
 public struct LogEntry: Sendable, CustomStringConvertible {
     /// How important it is.

@@ -1,4 +1,6 @@
+import HeraldDelivery
 import HeraldJSON
+import HeraldModel
 
 /// Deliveries without any attempt. The store has no rows for them: they follow from the positions of lanes.
 struct PendingDeliveries {

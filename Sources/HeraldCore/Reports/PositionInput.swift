@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 
 /// A position in the log as clients write it.
 package enum PositionInput: Equatable, Sendable {

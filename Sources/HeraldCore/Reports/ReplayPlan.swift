@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Which past events to send to a webhook again.
 package struct ReplayPlan: Sendable {
     package enum Only: String, Sendable, CaseIterable {

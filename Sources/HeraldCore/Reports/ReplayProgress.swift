@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// A replay in progress, and its backlog.
 package struct ReplayProgress: Sendable {
     package let replay: Replay

@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// Whether events are sent to a webhook.
 public enum WebhookStatus: String, Sendable, CaseIterable {
     /// Events are sent.

@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The apps in memory. The store has the durable copy.

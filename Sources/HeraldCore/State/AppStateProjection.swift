@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 import Synchronization
 
 /// The version of the app state of each app, and recent states, according to the events of the log: a delegate of the

@@ -1,4 +1,5 @@
 import HeraldJSON
+package import HeraldModel
 import Synchronization
 
 /// The auth status of users, according to the events of the log: a delegate of the multicast.

@@ -1,3 +1,6 @@
+package import HeraldDelivery
+import HeraldModel
+
 /// The state of the store in memory. A committed change is applied here and nowhere else.
 ///
 /// The writer's thread changes it, any thread reads it.

@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// A summary of each described event type, for validation and lists. The store has the descriptions, which are large.

@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The bytes that memory keeps of what clients have stored, by kind and app, and their limit.

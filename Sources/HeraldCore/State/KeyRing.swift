@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The keys in memory, used to authorize requests. The store has the durable copy.

@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// How a transaction searches for events that are due. A pure value.

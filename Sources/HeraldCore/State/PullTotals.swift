@@ -1,3 +1,5 @@
+import HeraldDelivery
+import HeraldModel
 import Synchronization
 
 /// The changes of one write for a pull delegate.

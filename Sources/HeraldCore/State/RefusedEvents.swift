@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The events that this process has refused after their commit, since its start. The writer's thread changes it, any thread

@@ -1,4 +1,5 @@
 package import Delegation
+package import HeraldModel
 import HeraldRuntime
 import Synchronization
 

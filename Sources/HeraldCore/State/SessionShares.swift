@@ -1,3 +1,6 @@
+import HeraldDelivery
+import HeraldModel
+
 /// Sessions that share a limit, with their shares by app and key. A pure value.
 ///
 /// Each operation takes a time that does not depend on the number of sessions, but for the steps of a heap.

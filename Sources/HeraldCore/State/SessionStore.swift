@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The sessions in memory. The store has the durable copy.

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// A change of a committed transaction, with its values, for the components that keep a part of the store in memory. In order.
 enum WriteEffect: Sendable {
     case set(WebhookDelegate)

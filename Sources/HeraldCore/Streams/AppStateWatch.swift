@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Waits for changes of the app state: a delegate of the multicast, called after the projection of the states.
 ///
 /// Any thread.

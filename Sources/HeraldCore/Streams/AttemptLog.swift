@@ -1,3 +1,5 @@
+import HeraldDelivery
+package import HeraldModel
 import Synchronization
 
 /// The log of attempts for live streams. Attempts are read from the store: deliveries keep no copies for streams, and

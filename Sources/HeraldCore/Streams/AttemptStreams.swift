@@ -1,3 +1,5 @@
+import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 
 /// All live streams of attempts: a delegate of the multicast, called when attempts are recorded. `@unchecked Sendable`

@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// Reads the log forward, page by page, for clients that keep their position: a delegate of the multicast, called when

@@ -1,3 +1,5 @@
+import HeraldDelivery
+package import HeraldModel
 import Synchronization
 
 /// All live streams of events: a delegate of the multicast, called when events become durable. `@unchecked Sendable`

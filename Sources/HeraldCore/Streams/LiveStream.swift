@@ -1,3 +1,4 @@
+package import HeraldModel
 import Synchronization
 
 /// The filter of a stream. Streams with equal filters share the serialized entries.

@@ -1,3 +1,5 @@
+package import HeraldDelivery
+package import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,3 +1,6 @@
+import HeraldDelivery
+import HeraldModel
+
 /// The live streams with the same filter: all of them get the same bytes.
 ///
 /// Owned by the streams' thread.

@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// A log that can be streamed.
 package protocol StreamLog: AnyObject, Sendable {
     associatedtype Page: LogPage

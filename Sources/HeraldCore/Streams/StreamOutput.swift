@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// The port to a stream's client. Belongs to the thread of the streams.
 package protocol StreamOutput: AnyObject {
     /// Whether bytes wait for the client. While they do, nothing is written.

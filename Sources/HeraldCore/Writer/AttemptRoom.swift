@@ -1,3 +1,4 @@
+import HeraldModel
 import Synchronization
 
 /// How much the history of attempts may still grow within its budget.

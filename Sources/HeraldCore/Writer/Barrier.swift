@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Completes when everything that was submitted before is committed and completed, or was refused.
 struct Barrier: StoreCommand {
     /// Called once, on the writer's thread, or at once after its end; must not wait.

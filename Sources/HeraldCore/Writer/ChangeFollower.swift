@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// The position of this process in the list of changes of a shared store. It applies its own changes at once; what others
 /// have changed it reads again. The writer's thread.
 struct ChangeFollower {

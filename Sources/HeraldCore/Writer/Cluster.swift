@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// The processes that may have the store open, as the writer sees them: `SingleProcess`, or `SharedStore` with several. The writer's
 /// thread.
 protocol Cluster {

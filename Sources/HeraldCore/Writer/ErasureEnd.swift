@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Removes what this process has recorded of events after another process had erased them, and before it knew.
 struct ErasureEnd: StoreCommand {
     let events: [LogPosition]

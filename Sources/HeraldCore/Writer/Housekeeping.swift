@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// The periodic maintenance of the store. The writer adds it to the first transaction after each interval. While there are more

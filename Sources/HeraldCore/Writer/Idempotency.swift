@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// Makes a write happen once for an idempotency key: the response is stored in the same transaction. The key is a client's promise
 /// that requests with it are the same request.
 package struct Idempotency<Outcome>: Sendable {

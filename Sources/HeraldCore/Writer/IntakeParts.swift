@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// How many events, and bytes of them, of each app wait for the writer.
 ///
 /// Apps whose keys end with the same bits are counted together, so that a publication costs two additions and no search.

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// A connection for reading that is opened when it is needed. One thread.
 final class LazyReader {
     private let store: any EventStore

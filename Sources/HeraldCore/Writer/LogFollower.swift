@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// The position in the log up to which the delegates of this process have received events: each once, in order. What this
 /// process has appended comes from the writer; what others have appended before it, or what it has appended itself without
 /// getting to know, is read from the store.

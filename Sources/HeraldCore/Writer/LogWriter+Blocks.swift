@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Counts the stored events of each app, inside a transaction.
 extension LogWriter {
     /// The last step of a transaction that removed something from blocks, or runs maintenance: stores the counts of these

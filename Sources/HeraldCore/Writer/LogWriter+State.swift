@@ -1,3 +1,6 @@
+import HeraldDelivery
+import HeraldModel
+
 extension LogWriter {
     /// The state of the writer's thread between transactions.
     struct State {

@@ -1,3 +1,5 @@
+import HeraldModel
+
 extension LogWriter {
     /// Counts a committed transaction, and records a span for each publication in it.
     /// - Parameter duration: nanoseconds.

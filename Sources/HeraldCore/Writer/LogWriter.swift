@@ -1,4 +1,6 @@
 import Delegation
+import HeraldDelivery
+import HeraldModel
 import HeraldRuntime
 import Synchronization
 

@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// Publishes events that are due, those of an app in the order of their times. Removing them from the schedule and appending

@@ -1,3 +1,6 @@
+package import HeraldDelivery
+package import HeraldModel
+
 /// Events that are posted together, all or none, with their completion.
 ///
 /// A class, because it is passed between several owners, and copying a struct would retain each of its references.

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldModel
 
 /// Decides what retention removes next, from the sizes in the store and the progress of the deliveries. It reads, and
 /// changes only its own memory of the ranges that it has read.

@@ -1,4 +1,5 @@
 package import Delegation
+package import HeraldModel
 import Synchronization
 
 /// Whether the storage works, by the results of commits and database checkpoints. Readiness, the log and the metrics

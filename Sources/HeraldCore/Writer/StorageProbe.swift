@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// Commits one small row, to find out whether the storage works again when there are no other writes.

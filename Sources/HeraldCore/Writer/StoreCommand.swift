@@ -1,3 +1,5 @@
+package import HeraldModel
+
 /// An infrequent write: each has a file in this folder, which says what it validates, what it writes, what it logs for
 /// the audit and how it responds. The intake passes it to the writer's thread, which performs it inside a transaction.
 ///

@@ -1,3 +1,5 @@
+import HeraldModel
+
 /// Removes old events, attempts and statistics, and gives back free space, a slice in each transaction.
 struct TrimWrite: StoreCommand {
     /// Positions of events that no delegate is still to get, ascending.

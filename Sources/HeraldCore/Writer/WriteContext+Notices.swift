@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// Notices of delegates become events of the log and changes of the registry, in the transaction of their checkpoint.

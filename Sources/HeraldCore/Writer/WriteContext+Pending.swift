@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// Schedules events inside a transaction, and publishes those that are due.

@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldRuntime
 
 /// The part of the writer that a write uses inside a transaction. The writer's thread.

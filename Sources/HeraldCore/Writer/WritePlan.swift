@@ -1,3 +1,6 @@
+import HeraldDelivery
+import HeraldModel
+
 /// The effects of a transaction, to be carried out once it is durable.
 package struct WritePlan {
     var events: [Event] = []

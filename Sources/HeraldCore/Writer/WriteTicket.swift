@@ -1,3 +1,4 @@
+import HeraldModel
 import Synchronization
 
 /// Decides whether a write is taken by the writer or withdrawn by its task: exactly one of them gets it. A write with a ticket

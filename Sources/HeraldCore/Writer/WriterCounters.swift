@@ -1,3 +1,4 @@
+package import HeraldModel
 package import Synchronization
 
 /// Counts the writer's work since the process started. Written by its thread, read by any.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// A session in the database of a program, with the settings of its role: opened when it is needed, and again after a loss.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// The table `move`, which is there only while the database takes part in a move to or from another store, and after it was moved away.

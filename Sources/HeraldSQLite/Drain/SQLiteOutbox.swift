@@ -1,6 +1,6 @@
 import CHeraldSQLite
 import Glibc
-import HeraldCore
+import HeraldModel
 package import HeraldStore
 
 /// A table of a program in an SQLite database. Rows are not locked while their events are published: programs keep writing, and

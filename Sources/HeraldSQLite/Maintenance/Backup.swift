@@ -1,7 +1,7 @@
 import CHeraldSQLite
 import CHeraldXXHash
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// A backup: one file, an SQLite database followed by 32 bytes that contain its length and its hash.

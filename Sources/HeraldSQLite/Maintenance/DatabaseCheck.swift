@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Checks a database: its structure, the checksums of its events, and the consistency of its tables. Changes nothing.

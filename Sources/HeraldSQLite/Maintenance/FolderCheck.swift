@@ -1,6 +1,6 @@
 import Glibc
-package import HeraldCore
 package import HeraldCrypto
+package import HeraldModel
 import HeraldStore
 
 /// Whether a server could start with a data folder, for operators. Changes nothing in the database and its log.

@@ -1,7 +1,7 @@
 import CHeraldSQLite
 import CHeraldXXHash
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldRuntime
 
 /// A file that is read and written at byte offsets. One thread.

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Copies everything intact of a damaged database into a new one.

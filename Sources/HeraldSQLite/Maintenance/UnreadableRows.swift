@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// Finds the rows that the server could not read. Each is read with the decoder of the server, and its JSON is checked.

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 import HeraldStore
 
 /// `herald.migration`: what the folder is in a migration to or from another store. Two lines: a word, and the other store.

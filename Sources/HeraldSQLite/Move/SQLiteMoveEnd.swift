@@ -1,5 +1,5 @@
 import Glibc
-import HeraldCore
+import HeraldModel
 package import HeraldStore
 
 /// A data folder as an end of a move. One thread.

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Copies everything from one store to another, while no server uses either of them.
 ///

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// A store from which everything is copied to another one, or to which. Servers can't use it until this object is released.
 ///

@@ -1,5 +1,5 @@
 import CHeraldXXHash
-import HeraldCore
+import HeraldModel
 
 /// The tables that move from one store to another: all data of a server, in rows that are equal in all stores.
 ///

@@ -4,6 +4,8 @@ import Testing
 
 @testable import HeraldAPI
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Metrics", .timeLimit(.minutes(20)))
 struct MetricsTests {

@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Memory that is kept of what clients store", .timeLimit(.minutes(20)))
 struct KeptMemoryTests {

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Headers that a delegate may set")
 struct CallbackHeaderRulesTests {

@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Random latencies, failures, pauses, restarts and changes against a delegate that asked for an order.
 @Suite("Ordering")

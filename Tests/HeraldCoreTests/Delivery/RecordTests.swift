@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Small values of the delivery: lines, cursors, histograms, watches, marks of what is erased.
 @Suite("Records of the delivery")

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Requests of clients: redelivery, cancellation, replay and erasure.
 @Suite("Redeliveries and replays")

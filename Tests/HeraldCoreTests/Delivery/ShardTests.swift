@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Shards that move", .timeLimit(.minutes(20)))
 struct ShardTests {

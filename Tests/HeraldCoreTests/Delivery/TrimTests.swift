@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Events that retention removes before their delivery.
 @Suite("Missed events")

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The counter of events and attempts", .timeLimit(.minutes(20)))
 struct VolumeCounterTests {

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// `Prefer: wait`: a request waits until every matching delegate has been called.
 @Suite("Watched deliveries")

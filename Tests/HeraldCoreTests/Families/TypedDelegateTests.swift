@@ -1,6 +1,7 @@
 import Delegation
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
 import Testing

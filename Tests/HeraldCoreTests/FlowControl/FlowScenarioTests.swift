@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Each row of the table in Documentation/measurements/receivers.md, with the real engine and a simulated receiver.
 @Suite("Receivers that are partly available")

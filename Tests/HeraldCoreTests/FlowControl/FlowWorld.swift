@@ -3,6 +3,8 @@ import HeraldRuntime
 import HeraldTestSupport
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 extension Double {
     /// The logarithm of a random number between 0 and 1: negative, mean -1.
@@ -244,7 +246,7 @@ final class FlowWorld {
     func flow(_ index: Int = 0) -> FlowControl { lane(index)?.flow ?? FlowControl() }
     func waiting(_ index: Int = 0) -> Int { lane(index)?.rows.count ?? 0 }
     func storedRows() -> Int { rows.count }
-    private func lane(_ index: Int) -> HeraldCore.Lane? { engine.lane(DelegateKey(index + 1)) }
+    private func lane(_ index: Int) -> HeraldDelivery.Lane? { engine.lane(DelegateKey(index + 1)) }
     func subject(of event: LogPosition) -> String? { log[Int(event) - 1].event.subject }
     func published(_ isCounted: (Event) -> Bool) -> Int { log.count { isCounted($0.event) } }
     var published: Int { log.count }

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Many delegates before one engine, and outages. Sizes are those that a debug build bears; Benchmarks has the full ones.
 @Suite("Many receivers that are partly available")

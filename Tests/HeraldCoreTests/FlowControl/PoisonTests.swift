@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Receivers that refuse some of their events and accept the others, with the real engine.
 @Suite("Receivers that refuse some events")

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 import HeraldTestSupport
 
 /// A receiver that half works, as a value: what it answers to a request that begins at a time, and after how long. Times

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Ages when the clock is set")
 struct AgeClockTests {

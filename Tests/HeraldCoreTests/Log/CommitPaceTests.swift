@@ -1,6 +1,8 @@
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The pause between two commits while other processes publish")
 struct CommitPaceTests {

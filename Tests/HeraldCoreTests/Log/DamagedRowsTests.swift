@@ -3,6 +3,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The rows that a store could not read")
 struct DamagedRowsTests {

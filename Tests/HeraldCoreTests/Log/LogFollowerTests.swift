@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Following the log", .timeLimit(.minutes(20)))
 struct LogFollowerTests {

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The share of the log of each app")
 struct LogUsageTests {

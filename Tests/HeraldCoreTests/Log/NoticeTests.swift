@@ -3,6 +3,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Changes of the status of delegates become events and changes of the registry, each once, in one transaction.
 @Suite("Notices")

@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The threads that read the store", .timeLimit(.minutes(20)))
 struct ReaderPoolTests {

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Hubs that share a store", .timeLimit(.minutes(20)))
 struct SharedHubTests {

@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Whether the storage works")
 struct StorageHealthTests {

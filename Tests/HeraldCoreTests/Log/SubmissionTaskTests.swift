@@ -4,6 +4,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Validation of events from SQL")
 struct SubmissionTaskTests {

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Writes that wait for room in the queue", .timeLimit(.minutes(20)))
 struct WaitingWritesTests {

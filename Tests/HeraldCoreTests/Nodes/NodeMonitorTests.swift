@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("What operators learn of nodes")
 struct NodeMonitorTests {

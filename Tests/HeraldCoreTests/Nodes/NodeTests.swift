@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Several processes that share the delegates, on one thread and one clock.
 @Suite("Nodes", .timeLimit(.minutes(20)))

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// The number of shards in a set.
 private func count(_ shards: Shards) -> Int { shards.rawValue.nonzeroBitCount }

@@ -2,6 +2,8 @@ import HeraldRuntime
 import HeraldTestSupport
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A random history of consumers of one pull delegate that acknowledge, fail, die and are late, of nodes that come and go, and of
 /// a store that refuses transactions, or commits them without a response.

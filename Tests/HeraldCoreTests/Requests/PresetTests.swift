@@ -1,6 +1,6 @@
 import Foundation
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import Testing
 
 @Suite("Invalid content filters")

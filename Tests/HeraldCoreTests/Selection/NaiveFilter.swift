@@ -1,5 +1,5 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldTestSupport
 
 /// A filter on the data of events in its plainest form, which multiplies everything out: alternatives become lists of

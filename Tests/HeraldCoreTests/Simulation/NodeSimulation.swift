@@ -2,6 +2,8 @@ import HeraldRuntime
 import HeraldTestSupport
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// Several processes that share the delegates, to which everything happens in the order that a seed says: they come, die, sleep
 /// and lose their sessions, transactions have unknown outcomes, receivers fail, deliveries are requested again, and a standby takes over

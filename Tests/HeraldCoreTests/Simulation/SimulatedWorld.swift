@@ -4,6 +4,8 @@ import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A store that refuses what it is told to refuse. What was committed before stays. It runs some transactions twice, as
 /// stores may.

@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// The real writer and the real delivery engines on one thread, with a clock, receivers, a disk and crashes that a seed
 /// decides on: the same seed is the same history, to the last step.

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A week of outages, retries and leases, driven by the real lanes and the real writer with a clock that is moved.
 @Suite("A simulated week")

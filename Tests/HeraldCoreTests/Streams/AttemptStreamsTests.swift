@@ -3,6 +3,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("Live streams of attempts", .timeLimit(.minutes(20)))
 struct AttemptStreamsTests {

@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 @Suite("The feed of events", .timeLimit(.minutes(20)))
 struct EventFeedTests {

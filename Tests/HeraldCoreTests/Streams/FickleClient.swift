@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A thread that runs what it is given, one after another.
 final class QueueThread: StreamThread {

@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A delivery engine on a bench: every turn, page, checkpoint and answer is a step of the test.
 final class EngineBench {

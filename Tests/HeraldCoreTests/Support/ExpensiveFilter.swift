@@ -2,6 +2,8 @@ import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// A content filter that takes many steps for an event, and decides that it does not match.
 struct ExpensiveFilter {

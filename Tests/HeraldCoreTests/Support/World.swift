@@ -3,6 +3,8 @@ import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldCore
+@testable import HeraldDelivery
+@testable import HeraldModel
 
 /// The real writer and the real delivery engines on the test's thread, with receivers that the test plays and a clock that
 /// it moves. Nothing waits: a week takes as long as what happens in it. `@unchecked`: one thread.

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The leases of one of several processes that share a memory store.
 package final class MemoryLeases: ShardLeases, Sendable {

@@ -1,4 +1,5 @@
-package import HeraldCore
+package import HeraldDelivery
+package import HeraldModel
 package import HeraldRuntime
 import Synchronization
 

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Scheduled events.
 extension MemoryContents {

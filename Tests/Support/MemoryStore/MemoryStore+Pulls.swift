@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Pull delegates.
 extension MemoryContents {

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 import Synchronization
 
 /// An event store in memory: its content ends with the process. For tests.

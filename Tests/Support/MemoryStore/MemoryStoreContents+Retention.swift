@@ -1,4 +1,5 @@
 package import HeraldCore
+package import HeraldModel
 import HeraldRuntime
 
 /// Retention and erasure.

@@ -1,4 +1,4 @@
-package import HeraldCore
+package import HeraldModel
 
 /// The content of a memory store. A value, owned by its holder.
 package struct MemoryContents {

@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Reads the committed content of a memory store.
 final class MemoryReader: StoreReader {

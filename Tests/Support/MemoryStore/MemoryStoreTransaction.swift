@@ -1,4 +1,4 @@
-import HeraldCore
+import HeraldModel
 
 /// Changes to a memory store that are not visible yet, and the state that this transaction sees.
 final class MemoryTransaction: StoreTransaction {

@@ -1,0 +1,268 @@
+import HeraldModel
+
+/// Collects what must be written: attempts, waiting deliveries, and the positions of changed lanes. One checkpoint is
+/// written at a time; changes during the write go into the next one.
+struct CheckpointBuilder {
+    /// The position of a lane.
+    enum Place {
+        /// At the common position.
+        case settled
+        case at(_ cursor: LogPosition, _ position: LogPosition)
+    }
+
+    /// How long changes are collected before they are written, in nanoseconds. Bounds what is delivered twice after a
+    /// crash.
+    static let interval: Int64 = 100_000_000
+    /// Delay after a failed write, in nanoseconds.
+    static let retryInterval: Int64 = 1_000_000_000
+    /// Number of attempts per partial checkpoint, unless there are far more of them. Publish requests wait for the
+    /// transaction that writes them, and a thousand attempts take the writer several milliseconds.
+    static let partSize = 256
+    private static let maxParts = 64
+
+    /// How long the positions of lanes are collected, in nanoseconds; 0 to write them with every checkpoint. Late is safe: what
+    /// lies beyond them a start finds among attempts and rows.
+    private let positionInterval: Int64
+    private let maxAttempts: Int
+    private var attempts: [AttemptRecord] = []
+    private var waiting: [DeliveryKey: WaitingDelivery] = [:]
+    private var ended: Set<DeliveryKey> = []
+    private var replays: [Int64: (delegate: DelegateKey, cursor: LogPosition)] = [:]
+    /// Changes that are written with the positions: ended replays, statistics, notices, and what was missed.
+    private var others = Checkpoint()
+    private var lanesChanged = false
+    /// The last change of a shared store that is known here.
+    var known = Int64.max
+    /// The rows in the store.
+    private var rows: [DelegateKey: LanePosition] = [:]
+    /// The shards whose lanes without a row are at the loop's position in the log.
+    var shards: Shards
+    private var settled: LogPosition
+    private var routed: LogPosition
+    private var writing: Checkpoint?
+    private var failed: Checkpoint?
+    /// Number of partial checkpoints since the last whole one.
+    private var parts = 0
+    /// When positions are due.
+    private var positionsDue: Int64 = 0
+    /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
+    private(set) var due: Int64?
+
+    /// - Parameters:
+    ///   - shards: those that the lanes belong to.
+    ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
+    ///   - positionInterval: nanoseconds; 0 to write positions with every checkpoint.
+    init(
+        settled: LogPosition, shards: Shards = .all, maxAttempts: Int = LoopLimits().attempts,
+        positionInterval: Int64 = 0
+    ) {
+        self.shards = shards
+        self.positionInterval = positionInterval
+        self.maxAttempts = maxAttempts
+        self.settled = settled
+        routed = settled
+    }
+
+    var isFull: Bool { attempts.count >= maxAttempts }
+    var isWriting: Bool { writing != nil }
+    var hasFailed: Bool { failed != nil }
+    /// Statistics are collected that no checkpoint contains yet.
+    var hasStatistics: Bool { !others.statistics.isEmpty }
+    var hasChanges: Bool { hasOutcomes || hasPositions || isUrgent || failed != nil }
+    /// Whether there are outcomes, which must be stored soon: after a crash, what is not stored is repeated.
+    private var hasOutcomes: Bool { !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty }
+    private var hasPositions: Bool { lanesChanged || routed != settled || !replays.isEmpty }
+    /// Whether there are changes that are written with the positions, and cannot wait for them.
+    private var isUrgent: Bool {
+        !others.endedReplays.isEmpty || !others.statistics.isEmpty || !others.notices.isEmpty
+            || !others.missed.isEmpty || !others.unannounced.isEmpty
+    }
+
+    /// - Parameter isPosition: nothing but positions of lanes.
+    private mutating func changed(now: Int64, isPosition: Bool = false) {
+        // A failed one comes first, at its time.
+        guard writing == nil, failed == nil else { return }
+        let time = isPosition ? max(now + Self.interval, positionsDue) : now + Self.interval
+        due = min(due ?? time, time)
+    }
+
+    mutating func routed(to sequence: LogPosition, now: Int64) {
+        routed = sequence
+        // The position of a loop without shards is of no interest.
+        if !shards.isEmpty { changed(now: now, isPosition: true) }
+    }
+
+    mutating func add(_ attempt: AttemptRecord, now: Int64) {
+        attempts.append(attempt)
+        changed(now: now)
+    }
+
+    /// The deliveries of a delegate whose rows are to be removed with the next checkpoint.
+    func pendingEnds(of delegate: DelegateKey) -> Set<LogPosition> {
+        Set(ended.lazy.filter { $0.delegate == delegate }.map(\.event))
+    }
+
+    func isPending(_ key: DeliveryKey) -> Bool { waiting[key] != nil || ended.contains(key) }
+
+    mutating func set(_ row: WaitingDelivery, now: Int64) {
+        waiting[row.key] = row
+        ended.remove(row.key)
+        changed(now: now)
+    }
+
+    mutating func replayed(_ id: Int64, of key: DelegateKey, to cursor: LogPosition, now: Int64) {
+        replays[id] = (key, cursor)
+        changed(now: now, isPosition: true)
+    }
+
+    mutating func endReplay(_ id: Int64, of key: DelegateKey, now: Int64) {
+        replays[id] = nil
+        others.endedReplays.append((id, key))
+        changed(now: now)
+    }
+
+    /// Changes what is written with the positions: statistics, notices, and what was missed.
+    mutating func change(now: Int64, _ change: (inout Checkpoint) -> Void) {
+        change(&others)
+        changed(now: now)
+    }
+
+    mutating func end(_ key: DeliveryKey, now: Int64) {
+        waiting[key] = nil
+        ended.insert(key)
+        changed(now: now)
+    }
+
+    /// Records that the next checkpoint has changed lanes to write.
+    mutating func touch(now: Int64) {
+        lanesChanged = true
+        changed(now: now, isPosition: true)
+    }
+
+    /// Records that the store has had a row for this lane since before the start.
+    mutating func hasRow(_ key: DelegateKey) {
+        rows[key] = LanePosition(delegate: key, cursor: -1, position: -1)
+    }
+
+    /// Forgets a removed lane, whose rows in the store are removed with it.
+    mutating func forget(_ key: DelegateKey) {
+        rows[key] = nil
+        waiting = waiting.filter { $0.key.delegate != key }
+        ended = ended.filter { $0.delegate != key }
+        others.notices.removeAll { $0.delegate == key }
+        others.unannounced[key] = nil
+    }
+
+    /// Forgets what was collected of these shards, which others may have. What is being written already the writer leaves out.
+    mutating func lose(_ gone: Shards) {
+        shards.subtract(gone)
+        replays = replays.filter { !gone.contains($0.value.delegate) }
+        others.endedReplays.removeAll { gone.contains($0.delegate) }
+        writing = writing?.without(gone)
+        failed = failed?.without(gone)
+    }
+
+    /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
+    /// before the lane positions that include them, so a restart searches for successes beyond those positions. Returns
+    /// `nil` if `take` must make the checkpoint.
+    mutating func takePart() -> Checkpoint? {
+        // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
+        // cheaper than several.
+        let somebodyWaits = parts > 0 || routed != settled
+        guard somebodyWaits, attempts.count > Self.partSize, parts < Self.maxParts else {
+            parts = 0
+            return nil
+        }
+        parts += 1
+        let count = max(Self.partSize, attempts.count / 16)
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = Array(attempts[..<count])
+        attempts.removeFirst(count)
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    /// Makes a checkpoint without positions, if they are not due. Returns `nil` if `take` must make the checkpoint.
+    mutating func takeOutcomes(now: Int64) -> Checkpoint? {
+        guard hasOutcomes, !isUrgent, now < positionsDue else { return nil }
+        var checkpoint = Checkpoint()
+        takeOutcomes(&checkpoint)
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    private mutating func takeOutcomes(_ checkpoint: inout Checkpoint) {
+        checkpoint.known = known
+        checkpoint.attempts = attempts
+        checkpoint.waiting = Array(waiting.values)
+        checkpoint.ended = Array(ended)
+        attempts = []
+        waiting = [:]
+        ended = []
+    }
+
+    /// Makes the checkpoint of everything that was collected.
+    /// - Parameters:
+    ///   - settled: the position of all lanes that have no row.
+    ///   - given: only of these shards, which are given away; `nil` for `shards`.
+    ///   - lanes: the changed lanes with their positions.
+    mutating func take(
+        settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)], now: Int64
+    ) -> Checkpoint {
+        var checkpoint = others
+        others = Checkpoint()
+        checkpoint.settled = settled
+        checkpoint.shards = given ?? shards
+        positionsDue = now + positionInterval
+        takeOutcomes(&checkpoint)
+        checkpoint.replays = replays.map { ($0.key, $0.value.delegate, $0.value.cursor) }
+        for (key, place) in lanes {
+            switch place {
+            case .settled:
+                if rows.removeValue(forKey: key) != nil { checkpoint.caughtUp.append(key) }
+            case .at(let cursor, let position):
+                let row = LanePosition(delegate: key, cursor: cursor, position: position)
+                if rows[key] != row {
+                    rows[key] = row
+                    checkpoint.lanes.append(row)
+                }
+            }
+        }
+        replays = [:]
+        lanesChanged = false
+        if given == nil {
+            self.settled = settled
+            routed = settled
+        }
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    /// Returns the checkpoint whose write failed. It must be written before any other.
+    mutating func takeFailed() -> Checkpoint? {
+        guard let checkpoint = failed else { return nil }
+        failed = nil
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    /// Called when a write has ended.
+    /// - Returns: the checkpoint, if it is written.
+    mutating func ended(succeeded: Bool, now: Int64) -> Checkpoint? {
+        guard let checkpoint = writing else { return nil }
+        writing = nil
+        if succeeded {
+            if parts > 0, hasChanges { due = now }
+            if hasOutcomes || isUrgent { changed(now: now) }
+            if hasPositions { changed(now: now, isPosition: true) }
+            return checkpoint
+        }
+        failed = checkpoint
+        due = now + Self.retryInterval
+        return nil
+    }
+}

@@ -1,0 +1,102 @@
+import HeraldModel
+import HeraldRuntime
+
+/// The current time of a turn of a delivery loop, and the loop's timers. Confined to one thread.
+final class LoopTimers {
+    enum Timer {
+        case retry(Retry)
+        /// The lane may start an attempt.
+        case wake(DelegateKey)
+        case verify(DelegateKey)
+        case leaseEnds(DelegateKey)
+        /// Missed deliveries of a delegate may be announced again.
+        case tellMissed(DelegateKey)
+        /// A lane may start an attempt at an origin.
+        case originTurn(OriginRate)
+        case readAgain(after: LogPosition)
+        /// Rows of a delegate may be loaded from the store again.
+        case loadRows(DelegateKey)
+        case expire(DeliveryWatch)
+        case runMaintenance
+
+        /// The delegate that the timer belongs to.
+        fileprivate var delegate: DelegateKey? {
+            switch self {
+            case .retry(let retry): retry.delegate
+            case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key),
+                .loadRows(let key):
+                key
+            case .originTurn, .readAgain, .expire, .runMaintenance: nil
+            }
+        }
+    }
+
+    /// Delay after a failed read of the store, and after an attempt that could not be made, in nanoseconds.
+    static let pause: Int64 = 1_000_000_000
+
+    private let clock: Clock
+    private var queue = TimerQueue<Timer>()
+    /// Approximate number of timers that belong to removed lanes.
+    private var dead = 0
+    /// Monotonic nanoseconds, read once per turn and per outcome.
+    private(set) var now: Int64
+    /// Offset of the wall clock from `now` in this turn, in milliseconds.
+    private(set) var wallOffset: Int64
+
+    init(_ clock: Clock) {
+        self.clock = clock
+        now = clock.monotonic()
+        wallOffset = clock.wall() - now / 1_000_000
+    }
+
+    /// Milliseconds since 1970 UTC, at `now`.
+    var wall: Int64 { now / 1_000_000 + wallOffset }
+    /// The current time of the wall clock, in milliseconds since 1970 UTC.
+    var exactWall: Int64 { clock.wall() }
+    /// The current time, in monotonic nanoseconds.
+    var exactNow: Int64 { clock.monotonic() }
+    var count: Int { queue.count }
+    var nextDue: Int64? { queue.nextDue }
+
+    func readClock() { now = clock.monotonic() }
+
+    func beginTurn() {
+        readClock()
+        wallOffset = clock.wall() - now / 1_000_000
+    }
+
+    static func earliest(_ one: Int64?, _ other: Int64?) -> Int64? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    func insert(_ timer: Timer, due: Int64) { queue.insert(timer, due: due) }
+
+    /// - Parameter time: the stored time of the retry. If the clock has jumped, the retry must not be postponed beyond two
+    ///   days.
+    func insert(_ retry: Retry, dueAt time: Int64) {
+        let delay = min(max(0, time - exactWall), 86_400_000 * 2)
+        insert(.retry(retry), due: now + delay * 1_000_000)
+    }
+
+    func popDue() -> Timer? { queue.popDue(now: now) }
+
+    func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
+
+    /// Removes the timers of all lanes of these shards.
+    func forget(_ shards: Shards) { queue.removeAll { timer in timer.delegate.map { shards.contains($0) } ?? false } }
+
+    /// Invalidates the timers of a removed lane, or of rows that are only in the store.
+    /// - Parameters:
+    ///   - count: their approximate number.
+    ///   - lanes: the lanes that are left.
+    func forget(_ count: Int, _ lanes: LaneTable) {
+        dead += count
+        guard dead > 1024, dead > queue.count / 2 else { return }
+        dead = 0
+        queue.removeAll { timer in
+            if case .retry(let retry) = timer { return !(lanes[retry.delegate]?.isPlanned(retry) ?? false) }
+            return timer.delegate.map { !lanes.contains($0) } ?? false
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import HeraldModel
+
+/// An open request.
+struct OpenCallback {
+    enum Purpose {
+        case delivery(Lane.Origin)
+        /// A test call; the closure receives the outcome.
+        case test((CallbackOutcome?) -> Void)
+        /// A request for consent to the receiver. A response must repeat the challenge if there is one. Consent
+        /// holds only for the URL that gave it.
+        case verification(challenge: String?, url: String)
+    }
+
+    let lane: Lane
+    /// 0 if the event is in no log.
+    let sequence: LogPosition
+    let event: Event
+    /// Number of attempts before this one.
+    let attempts: Int
+    let purpose: Purpose
+    let isReplay: Bool
+    let startedAt: Int64
+    /// It must not use an open connection.
+    var isFresh = false
+    /// `nil` for calls outside the lanes.
+    var start: FlowControl.Start?
+    /// The span of a delivery whose trace is recorded.
+    var span: OpenSpan?
+
+    var key: DeliveryKey { DeliveryKey(delegate: lane.key, event: sequence) }
+
+    /// The work that its span shows.
+    func work(_ outcome: CallbackOutcome) -> SpanWork {
+        .attempt(
+            .init(
+                delegate: lane.delegate, eventID: event.id, eventType: event.type, number: attempts + 1,
+                isReplay: isReplay, verdict: outcome.verdict, transport: outcome.transport))
+    }
+}

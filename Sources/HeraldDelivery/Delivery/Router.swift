@@ -1,0 +1,113 @@
+package import HeraldModel
+
+/// Finds the lanes for an event by its type. The cost depends on the number of matching lanes, not of registered ones.
+///
+/// Confined to one delivery loop. Lanes are identified by their index there.
+package struct Router {
+    private var any = LaneList()
+    private var exact: [String: LaneList] = [:]
+    private var prefixes: [String: LaneList] = [:]
+    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not searched for each event. Bounded.
+    private var resolved: [String: [Int]] = [:]
+    private var resolvedEntries = 0
+
+    private static let maxResolvedEntries = 100_000
+
+    package init() {}
+
+    package mutating func insert(_ lane: Int, _ patterns: [EventPattern]) {
+        forget()
+        if patterns.contains(.any) {
+            any.append(lane)
+            return
+        }
+        for pattern in Set(patterns) {
+            switch pattern {
+            case .any: break
+            case .exact(let type): exact[type, default: LaneList()].append(lane)
+            case .prefix(let prefix): prefixes[prefix, default: LaneList()].append(lane)
+            }
+        }
+    }
+
+    /// - Parameter patterns: the patterns that the lane was inserted with.
+    package mutating func remove(_ lane: Int, _ patterns: [EventPattern]) {
+        forget()
+        if patterns.contains(.any) {
+            any.remove(lane)
+            return
+        }
+        for pattern in Set(patterns) {
+            switch pattern {
+            case .any: break
+            case .exact(let type): Self.remove(lane, from: &exact, type)
+            case .prefix(let prefix): Self.remove(lane, from: &prefixes, prefix)
+            }
+        }
+    }
+
+    /// The lanes to offer an event of this type to: those that take all types (but not service events, which must be
+    /// named), and those that name the type. No lane is in both lists, and none is listed twice.
+    package mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
+        let any = ServiceFamily.isOne(type) ? [] : self.any.lanes
+        if exact.isEmpty && prefixes.isEmpty { return (any, []) }
+        if let named = resolved[type] { return (any, named) }
+        let named = resolve(type)
+        if resolvedEntries + named.count + 1 > Self.maxResolvedEntries { forget() }
+        resolved[type] = named
+        resolvedEntries += named.count + 1
+        return (any, named)
+    }
+
+    private func resolve(_ type: String) -> [Int] {
+        var named = exact[type]?.lanes ?? []
+        for dot in type.utf8.indices where type.utf8[dot] == UInt8(ascii: ".") {
+            named += prefixes[String(type[...dot])]?.lanes ?? []
+        }
+        return named.count < 2 ? named : Set(named).sorted()
+    }
+
+    private mutating func forget() {
+        resolved.removeAll()
+        resolvedEntries = 0
+    }
+
+    private static func remove(_ lane: Int, from table: inout [String: LaneList], _ key: String) {
+        table[key]?.remove(lane)
+        if table[key]?.lanes.isEmpty == true { table[key] = nil }
+    }
+}
+
+/// Lanes in any order. A lane is added and removed in constant time, since the status of all delegates of a type may
+/// change at once.
+private struct LaneList {
+    private(set) var lanes: [Int] = []
+    /// Where each lane is; `nil` for a list that is searched as fast. Many types have one delegate.
+    private var places: [Int: Int]?
+
+    private static let mostSearched = 8
+
+    mutating func append(_ lane: Int) {
+        guard place(of: lane) == nil else { return }
+        places?[lane] = lanes.count
+        lanes.append(lane)
+        if places == nil, lanes.count > Self.mostSearched {
+            places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { ($1, $0) })
+        }
+    }
+
+    /// The last lane takes its place.
+    mutating func remove(_ lane: Int) {
+        guard let place = place(of: lane) else { return }
+        places?[lane] = nil
+        let last = lanes.removeLast()
+        guard last != lane else { return }
+        lanes[place] = last
+        places?[last] = place
+    }
+
+    private func place(of lane: Int) -> Int? {
+        guard let places else { return lanes.firstIndex(of: lane) }
+        return places[lane]
+    }
+}

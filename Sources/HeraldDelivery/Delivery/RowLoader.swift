@@ -1,0 +1,88 @@
+import HeraldModel
+
+/// Leaves rows of lanes that have many in the store, and loads them when there is room; see `StoredRows`. Confined to one
+/// thread.
+final class RowLoader {
+    private let lanes: LaneTable
+    private let starter: AttemptStarter
+    private let distributor: EventDistributor
+    private let ledger: DeliveryLedger
+    private let timers: LoopTimers
+    private let awaited: AwaitedAttempts
+    /// Requests rows, which are passed to `arrived`.
+    private let read: (StoredRowsQuery) -> Void
+
+    init(
+        lanes: LaneTable, starter: AttemptStarter, distributor: EventDistributor, ledger: DeliveryLedger,
+        timers: LoopTimers, awaited: AwaitedAttempts, read: @escaping (StoredRowsQuery) -> Void
+    ) {
+        self.lanes = lanes
+        self.starter = starter
+        self.distributor = distributor
+        self.ledger = ledger
+        self.timers = timers
+        self.awaited = awaited
+        self.read = read
+    }
+
+    /// Called when the store has what was collected up to now.
+    func checkpointWritten() {
+        for key in ledger.crowded {
+            guard let lane = lanes[key], lane.waiting.isCrowded else {
+                ledger.crowded.remove(key)
+                continue
+            }
+            // The lane must find the row of an event that it has not read, or it would deliver the event by itself, too.
+            let unread = lane.next ?? .max
+            let count = lane.waiting.leaveInStore(
+                ended: { ledger.pendingEnds(of: key) },
+                where: { $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0)) })
+            if count > 0 {
+                timers.forget(count, lanes)
+                starter.enqueue(lane)
+            }
+            load(key)
+        }
+    }
+
+    /// Requests the next rows of a lane if it has room for them.
+    func load(_ key: DelegateKey) {
+        guard let lane = lanes[key], let part = lane.waiting.nextLoad() else { return }
+        read(StoredRowsQuery(delegate: key, part: part, limit: lane.waiting.loadLimit))
+    }
+
+    /// Called when rows have been read; `nil` if they could not be read.
+    func arrived(_ key: DelegateKey, _ part: StoredRowsQuery.Part, _ rows: [WaitingDelivery]?) {
+        guard let lane = lanes[key], lane.waiting.stored?.loading == part else { return }
+        guard let rows else {
+            lane.waiting.loadFailed()
+            return timers.insert(.loadRows(key), due: timers.now + LoopTimers.pause)
+        }
+        let plans = lane.waiting.loaded(part, rows)
+        ledger.touched(lane)
+        // The next ones are read when the ends of these are written.
+        if case .events = part { return end(rows, of: lane) }
+        for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt) }
+        starter.enqueue(lane)
+        load(key)
+    }
+
+    /// Ends deliveries that were only in the store.
+    private func end(_ rows: [WaitingDelivery], of lane: Lane) {
+        // What is in memory too has been made since, and ends by itself.
+        let isLast = rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil }
+        let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
+        lane.waiting.ended(ended.map(\.event), isLast: isLast)
+        for row in ended {
+            let key = DeliveryKey(delegate: lane.key, event: row.event)
+            if lane.isGone {
+                ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
+            } else {
+                ledger.end(key)
+            }
+            awaited.withdraw(key)
+        }
+        if !lane.isGone { distributor.record(missed: ended.count, of: lane.key, .size) }
+        starter.enqueue(lane)
+    }
+}

@@ -1,0 +1,48 @@
+/// The subjects of a selection: exact ones, prefixes (`order:*`), or all.
+///
+/// Part of ``EventSelection``.
+package struct SubjectSelection: Hashable, Sendable {
+    private let exact: Set<String>
+    private let prefixes: [String]
+
+    /// - Parameter patterns: each a subject, or with a `*` at its end a prefix; `*` alone matches every event that has
+    ///   a subject. Empty for all events.
+    package init(_ patterns: some Sequence<String>) {
+        var exact: Set<String> = []
+        var prefixes: Set<String> = []
+        for pattern in patterns {
+            if let prefix = Self.prefix(pattern) { prefixes.insert(prefix) } else { exact.insert(pattern) }
+        }
+        self.exact = exact
+        self.prefixes = prefixes.sorted()
+    }
+
+    /// Whether an event with this subject, or without one, matches.
+    package func contains(_ subject: String?) -> Bool {
+        if exact.isEmpty && prefixes.isEmpty { return true }
+        guard let subject else { return false }
+        return exact.contains(subject) || prefixes.contains { subject.begins(with: $0) }
+    }
+
+    /// Whether both have a pattern in common, or one of them matches every event.
+    package func overlaps(_ other: SubjectSelection) -> Bool {
+        patterns.isEmpty || other.patterns.isEmpty || !patterns.isDisjoint(with: other.patterns)
+    }
+
+    /// The original patterns.
+    var patterns: Set<String> { exact.union(prefixes.map { $0 + "*" }) }
+
+    /// The prefix of a pattern; `nil` if it is an exact subject.
+    package static func prefix(_ pattern: String) -> String? {
+        pattern.utf8.last == UInt8(ascii: "*") ? String(pattern.dropLast()) : nil
+    }
+
+    /// Why a pattern is invalid.
+    package static func problem(_ pattern: String) -> String? {
+        guard !pattern.isEmpty, pattern.unicodeScalars.count <= EventInput.maxSubjectCharacters else {
+            return "must be a string of 1 to \(EventInput.maxSubjectCharacters) characters"
+        }
+        return (prefix(pattern) ?? pattern).utf8.contains(UInt8(ascii: "*"))
+            ? "may have one * at its end, which means every subject that begins so, and none elsewhere" : nil
+    }
+}
