@@ -75,8 +75,7 @@ let package = Package(
             "Herald",
             [
                 "Delegation", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldCrypto", "HeraldJSON",
-                "HeraldRuntime", "HeraldSQLite",
-                "HeraldWebhooks",
+                "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
             ],
             // Herald on other platforms: see below.
             exclude: ["Elsewhere"]),
@@ -106,21 +105,22 @@ let package = Package(
         module(
             "HeraldWebhooks",
             [
-                "HeraldModel", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads", "CHeraldCares",
-                "CHeraldSSL", "HeraldJSON",
+                "HeraldModel", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl", "CHeraldReads",
+                "CHeraldCares", "CHeraldSSL", "HeraldJSON",
             ]),
         // Tracer on the OpenTelemetry protocol: spans, their encoding, a thread that exports them. Knows no store and no server.
-        module("HeraldTraces", ["HeraldModel", "HeraldRuntime", "HeraldHTTPClient"]),
-        // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
+        module("HeraldTraces", ["HeraldModel", "HeraldRuntime", "HeraldHTTP"]),
+        // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. In `Client`, a small blocking
+        // face of libcurl, for the command line and the export of traces. Knows nothing of events.
         module(
-            "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
+            "HeraldHTTP",
+            ["HeraldRuntime", "CHeraldCurl", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
         // The REST contract: routes, JSON, problems, metrics, the dashboard. Knows the hub and HTTP, no C library.
         module(
             "HeraldAPI",
             [
-                "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldHTTP", "HeraldJSON", "HeraldSchema",
-                "HeraldCrypto", "HeraldRuntime",
-                "CHeraldResources",
+                "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldHTTP", "HeraldJSON", "HeraldCrypto",
+                "HeraldRuntime", "CHeraldResources",
             ],
             exclude: [
                 "Server/openapi.yaml", "Server/openapi.json", "Server/problems.md", "Reference", "Dashboard/Pages",
@@ -130,9 +130,8 @@ let package = Package(
             "HeraldCLI",
             [
                 "Delegation", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldHTTP",
-                "HeraldHTTPClient", "HeraldJSON",
-                "HeraldPostgres", "HeraldStore",
-                "HeraldSQLite", "HeraldTraces", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
+                "HeraldJSON", "HeraldPostgres", "HeraldStore", "HeraldSQLite", "HeraldTraces",
+                "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
         )
         .executable(linking: [allocator]),
@@ -140,18 +139,14 @@ let package = Package(
         // Herald but how it signs.
         module(
             "HeraldReceiver", ["HeraldRuntime", "HeraldJSON", "HeraldCrypto", "CHeraldSSL", "CHeraldNGHTTP2"]),
-        // A small blocking face of libcurl, for the command line and the export of traces. Knows nothing of events.
-        module("HeraldHTTPClient", ["CHeraldCurl"]),
-        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
-        module("HeraldSchema", ["HeraldJSON"]),
-        // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
+        // One strict parser and one writer of JSON, over bytes, and JSON Schema 2020-12. Knows nothing of events.
         module("HeraldJSON"),
         // Hashes, signatures, random bytes, sealed secrets: a small face of libcrypto. Knows nothing of events.
         module("HeraldCrypto", ["CHeraldOpenSSL"]),
         // Threads, mailboxes, clocks, addresses, eventfd and epoll: the only place with system calls of our own. Knows nothing of events.
         module("HeraldRuntime", ["CHeraldLinux"]),
 
-        // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTPClient, and
+        // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTP, and
         // CHeraldSSL by HeraldWebhooks and HeraldReceiver, with a header for each.
         cLibrary("CHeraldLinux"),
         cLibrary("CHeraldMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
@@ -183,7 +178,8 @@ let package = Package(
         .executableTarget(
             name: "PublishingBenchmark",
             dependencies: [
-                "HeraldHTTP", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldTestSupport",
+                "HeraldHTTP", "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI",
+                "HeraldTestSupport",
             ],
             path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
 
@@ -206,12 +202,12 @@ let package = Package(
         tests(
             "ExampleTests",
             [
-                "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm", "EmbeddedHub",
-                "OrderServer", "TaskList", "AsyncMain", "DispatchMain", "TopLevel", "HeraldCLI",
+                "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm",
+                "EmbeddedHub", "OrderServer", "TaskList", "AsyncMain", "DispatchMain", "TopLevel",
+                "HeraldCLI",
             ]),
         tests("HeraldRuntimeTests", ["HeraldRuntime"]),
         tests("HeraldJSONTests", ["HeraldJSON"]),
-        tests("HeraldSchemaTests", ["HeraldSchema", "HeraldJSON"]),
         tests("HeraldCryptoTests", ["HeraldCrypto"]),
         tests("HeraldHTTPTests", ["HeraldHTTP"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
@@ -231,19 +227,19 @@ let package = Package(
         tests(
             "HeraldAPITests",
             [
-                "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldDelivery", "HeraldModel",
-                "HeraldHTTP", "HeraldJSON",
-                "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
+                "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldDelivery",
+                "HeraldModel", "HeraldHTTP", "HeraldJSON", "HeraldRuntime", "HeraldSQLite",
+                "HeraldWebhooks",
             ]),
         tests(
             "EndToEndTests",
-            ["HeraldCLI", "HeraldAPI", "HeraldHTTPClient", "HeraldJSON", "HeraldReceiver", "HeraldWebhooks"]),
+            ["HeraldCLI", "HeraldAPI", "HeraldJSON", "HeraldReceiver", "HeraldWebhooks"]),
     ]
 
     // Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be
     // testable; otherwise part of the tests, which run the inputs that are kept.
     let fuzzed: [Target.Dependency] = [
-        "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldHTTP", "HeraldJSON", "HeraldSchema",
+        "HeraldCore", "HeraldDelivery", "HeraldModel", "HeraldAPI", "HeraldHTTP", "HeraldJSON",
         "HeraldWebhooks",
     ]
     if Context.environment["HERALD_FUZZ"] != nil {

@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldSchema
 
 @testable import HeraldCore
 @testable import HeraldDelivery

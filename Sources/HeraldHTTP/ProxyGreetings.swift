@@ -1,3 +1,4 @@
+import CHeraldMicrohttpd
 import Glibc
 
 /// Connections of trusted proxies that have not sent the header of the PROXY protocol yet. One thread's.

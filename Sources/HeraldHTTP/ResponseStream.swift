@@ -1,3 +1,4 @@
+import CHeraldMicrohttpd
 import Glibc
 internal import HeraldRuntime
 

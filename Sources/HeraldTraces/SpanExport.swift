@@ -1,4 +1,4 @@
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldModel
 import HeraldRuntime
 

@@ -2,7 +2,6 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
-import HeraldSchema
 
 /// The catalogue of event types: descriptions and schemas.
 struct EventTypeEndpoints: Sendable {

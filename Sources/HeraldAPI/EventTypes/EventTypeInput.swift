@@ -1,7 +1,6 @@
 import HeraldCore
 import HeraldJSON
 import HeraldModel
-import HeraldSchema
 
 /// An event type in a request: `{"description", "example", "schema", "check", "assert_formats"}`.
 struct EventTypeInput: Sendable {

@@ -1,7 +1,6 @@
 import HeraldCore
 import HeraldJSON
 import HeraldModel
-import HeraldSchema
 import Synchronization
 
 /// Validates the data of posted events with the JSON Schemas of the catalogue.

@@ -1,7 +1,6 @@
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
-import HeraldSchema
 
 /// Parses CloudEvents 1.0 from an HTTP request, in the three modes of their HTTP protocol binding, into the same drafts
 /// as ``EventInput``.

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldRuntime
 import Synchronization
 

@@ -1,4 +1,4 @@
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldJSON
 import HeraldModel
 

@@ -1,5 +1,5 @@
 import Glibc
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldJSON
 
 /// The events of a server as they are posted, or its attempts as they end, across lost connections: each once, in their

@@ -1,5 +1,5 @@
 import HeraldAPI
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldJSON
 
 extension Command {

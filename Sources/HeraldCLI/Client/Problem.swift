@@ -1,4 +1,4 @@
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldJSON
 
 /// An error response (RFC 9457).

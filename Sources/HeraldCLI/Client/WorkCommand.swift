@@ -1,5 +1,5 @@
 import Glibc
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 import Synchronization

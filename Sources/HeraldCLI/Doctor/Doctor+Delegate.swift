@@ -1,5 +1,5 @@
 import Glibc
-import HeraldHTTPClient
+import HeraldHTTP
 import HeraldModel
 import HeraldRuntime
 import HeraldWebhooks

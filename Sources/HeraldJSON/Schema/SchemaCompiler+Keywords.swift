@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// Compiles one keyword at a time.
 extension SchemaCompiler {
     /// - Parameters:

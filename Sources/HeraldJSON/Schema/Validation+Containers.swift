@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// Strings, objects and arrays. Each function is called only for values of its kind.
 extension Validation {
     mutating func stringHolds(_ assertion: Assertion, _ value: JSONValue) -> Bool {

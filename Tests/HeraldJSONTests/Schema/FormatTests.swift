@@ -1,4 +1,4 @@
-import HeraldSchema
+import HeraldJSON
 import Testing
 
 @Suite("Formats of strings")

@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldSchema
 import Testing
 
 @Suite("Invalid schemas")

@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// Values are equal if they have the same meaning: numbers by value, strings byte by byte, objects in any order of
 /// their members.
 extension JSONValue {

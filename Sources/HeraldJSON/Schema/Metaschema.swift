@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// The schema of schemas of dialect 2020-12, for schemas that refer to it: what a schema of the core, applicator,
 /// validation and annotation vocabularies may be. Written after
 /// https://json-schema.org/draft/2020-12/json-schema-core and json-schema-validation, as one resource.

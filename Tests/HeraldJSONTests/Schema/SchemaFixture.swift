@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldSchema
 import Testing
 
 func schema(_ json: String, assertsFormats: Bool = false) throws -> JSONSchema {
@@ -20,7 +19,7 @@ func violations(
     _ schema: String, _ value: String, limit: Int = 20, assertsFormats: Bool = false, within budget: inout WorkBudget
 ) throws -> [String] {
     let document = try JSONDocument(parsing: value, limits: JSONLimits(values: .max, keyBytes: 1_024))
-    let schema = try HeraldSchemaTests.schema(schema, assertsFormats: assertsFormats)
+    let schema = try HeraldJSONTests.schema(schema, assertsFormats: assertsFormats)
     return schema.violations(of: document.root, limit: limit, within: &budget).map { "\($0.pointer): \($0.detail)" }
 }
 

@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// A regular expression of ECMA-262 (in its Unicode mode, where a character is a scalar), without features that can't
 /// be matched in linear time: backreferences and lookaround are refused. As in ECMA-262, it matches anywhere in the
 /// text unless it is anchored.

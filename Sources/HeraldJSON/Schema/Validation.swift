@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// The validation of one value: its violations, and the remaining budget.
 struct Validation {
     private let schema: JSONSchema

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HeraldSchema
+@testable import HeraldJSON
 
 @Suite("Patterns of schemas")
 struct PatternTests {

@@ -1,5 +1,3 @@
-package import HeraldJSON
-
 /// A JSON Schema, compiled once and used by any thread: dialect 2020-12, or 2019-09 or draft 7 if `$schema` says so.
 ///
 /// - All keywords of these dialects' vocabularies for validation and for applying schemas are checked, `$ref`,

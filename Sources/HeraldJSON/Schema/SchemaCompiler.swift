@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// Compiles a schema to nodes. Uses a queue, so that neither nesting nor references make it recurse.
 struct SchemaCompiler {
     private let root: JSONValue

@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// A compiled schema or subschema. Subschemas are named by their index in ``JSONSchema/nodes``.
 struct SchemaNode: Sendable {
     var assertions: [Assertion] = []

@@ -1,6 +1,5 @@
 import Glibc
 import HeraldJSON
-import HeraldSchema
 import HeraldTestSupport
 import Testing
 
@@ -18,7 +17,7 @@ struct OracleTests {
             let schema =
                 ##"{"$defs":{"a":\##(randomSchema(2, &random)),"b":\##(randomSchema(2, &random))},"##
                 + ##""allOf":[\##(randomSchema(3, &random, mayRefer: true))]}"##
-            guard let compiled = try? HeraldSchemaTests.schema(schema) else { continue }
+            guard let compiled = try? HeraldJSONTests.schema(schema) else { continue }
             for _ in 0..<3 {
                 let value = randomValue(3, &random)
                 cases.append((schema, value))

@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// The names that a schema document defines: `$id`, `$anchor`, `$dynamicAnchor` and `$recursiveAnchor`.
 ///
 /// A *resource* is a schema with an `$id`; the whole document is the first one. References are relative to the resource

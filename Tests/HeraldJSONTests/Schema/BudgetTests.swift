@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldSchema
 import Testing
 
 @Suite("The cost of a schema")

@@ -1,6 +1,5 @@
 import Foundation
 import HeraldJSON
-import HeraldSchema
 import Testing
 
 /// The official JSON-Schema-Test-Suite, as the source package of `jsonschema` from PyPI contains it; `script/bootstrap`

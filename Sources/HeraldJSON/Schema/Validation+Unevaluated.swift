@@ -1,5 +1,3 @@
-import HeraldJSON
-
 /// `unevaluatedProperties` and `unevaluatedItems`: the members and elements that no other keyword has evaluated, in the
 /// same schema or in a schema that it applies to the same value and that the value fits.
 extension Validation {
