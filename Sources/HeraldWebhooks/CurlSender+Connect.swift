@@ -67,11 +67,8 @@ extension CurlSender {
             var transport = TransportRecord()
             transport.lookup = (transfer.lookedUpAt - transfer.startedAt) / 1000
             transport.connect = (now - transfer.lookedUpAt) / 1000
-            let duration = (now - transfer.startedAt) / 1000
             release(transfer)
-            target.openCount -= 1
-            openCount -= 1
-            ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
+            endOpen(callback, target, verdict, startedAt: transfer.startedAt, transport: transport)
         }
     }
 

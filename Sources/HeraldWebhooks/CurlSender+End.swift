@@ -140,16 +140,22 @@ extension CurlSender {
     }
 
     /// Ends a callback that is counted as open.
-    func endOpen(_ callback: Callback, _ target: Target, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
+    func endOpen(
+        _ callback: Callback, _ target: Target, _ verdict: CallbackOutcome.Verdict, startedAt: Int64,
+        transport: TransportRecord = TransportRecord()
+    ) {
         target.openCount -= 1
         openCount -= 1
         if callback.purpose == .token { return tokenEnded(target, verdict, body: [], Self.now()) }
-        end(callback, verdict, startedAt: startedAt)
+        end(callback, verdict, startedAt: startedAt, transport: transport)
     }
 
-    func end(_ callback: Callback, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
+    func end(
+        _ callback: Callback, _ verdict: CallbackOutcome.Verdict, startedAt: Int64,
+        transport: TransportRecord = TransportRecord()
+    ) {
         let duration = (Self.now() - startedAt) / 1000
-        var transport = TransportRecord()
+        var transport = transport
         // The whole duration was the lookup.
         if case .failed(.nameResolution, _) = verdict { transport.lookup = duration }
         ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))

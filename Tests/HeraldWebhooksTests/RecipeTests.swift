@@ -282,10 +282,10 @@ func recipe(_ json: String) throws -> Recipe {
             receiver = try Receiver { issued.check($0) }
         }
 
-        func delegate(_ more: String = "") throws -> WebhookDelegate {
+        func delegate(_ more: String = "", tokenURL: String? = nil) throws -> WebhookDelegate {
             let made = try recipe(
                 #"""
-                {"auth": {"oauth2": {"token_url": "\#(tokens.url("/token"))", "client_id": "me", "client_secret": "a b"\#(more)}}}
+                {"auth": {"oauth2": {"token_url": "\#(tokenURL ?? tokens.url("/token"))", "client_id": "me", "client_secret": "a b"\#(more)}}}
                 """#)
             return HeraldWebhooksTests.delegate(receiver.url()) { $0.request = made }
         }
@@ -365,6 +365,27 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(outcome.failure == .tokenNotIssued)
         #expect(outcome.detail.contains(reason), "\(outcome.detail)")
         #expect(!outcome.detail.contains("hush"))
+        #expect(servers.receiver.requests.isEmpty)
+    }
+
+    @Test("an authorization server that accepts connections at none of its addresses ends the callbacks that wait")
+    func unreachable() async throws {
+        let servers = try Servers()
+        let addresses = try ["127.0.0.3", "127.0.0.4"].map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            servers.close()
+            loop.stop()
+            resolver.close()
+        }
+        let target = try servers.delegate(tokenURL: "http://tokens.example:\(servers.tokens.port)/")
+        // Each requests a token.
+        for _ in 1...2 {
+            let outcome = await loop.send(target)
+            #expect(outcome.failure == .tokenNotIssued)
+            #expect(outcome.detail.contains("no address of tokens.example accepts connections"), "\(outcome.detail)")
+        }
         #expect(servers.receiver.requests.isEmpty)
     }
 
