@@ -44,14 +44,15 @@ extension CurlSender {
         if recipe?.aws != nil { lines.append("authorization: AWS4-HMAC-SHA256 \(Self.hidden)") }
         return RequestPreview.Request(
             method: recipe?.method.rawValue ?? "POST", url: recipe?.url.text ?? target.url.text,
-            headers: shown(lines, of: callback.delegate), body: body)
+            headers: shown(lines, of: target), body: body)
     }
 
     private static let hidden = "***"
 
     /// The lines as names and values. The values of the delegate's headers, and what proves who sends, are never shown.
-    private func shown(_ lines: [String], of delegate: WebhookDelegate) -> [KeyValue] {
-        let secret = Set(delegate.settings.headers.map { $0.key.lowercased() })
+    private func shown(_ lines: [String], of target: Target) -> [KeyValue] {
+        let names = target.delegate.settings.headers.map(\.key) + (target.recipe?.tokenHeaders ?? [])
+        let secret = Set(names.map { $0.lowercased() })
         return lines.compactMap { line in
             guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
             let name = line[..<end].lowercased()

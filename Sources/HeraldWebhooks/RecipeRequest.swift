@@ -44,6 +44,9 @@ struct RecipeTarget {
     let plan: RecipePlan
     private let signers: [SchemeSigner]
 
+    /// The names of the headers that have a secret itself.
+    var tokenHeaders: [String] { signers.map(\.scheme).filter { $0.algorithm == .token }.map(\.header) }
+
     init(_ plan: RecipePlan, _ secrets: [DelegateSecret]) {
         self.plan = plan
         signers = plan.signatures.compactMap { signature in

@@ -241,6 +241,22 @@ func recipe(_ json: String) throws -> Recipe {
             #expect(!"\(shown)".contains("hush") && !"\(shown)".contains("dTpw"))
         }
     }
+
+    @Test("a preview hides a secret that is sent as it is", arguments: ["gitlab", "telegram"])
+    func tokenPreview(_ scheme: String) throws {
+        let sender = try CurlSender(.init(version: "1", addressGuard: AddressGuard()), resolver: Resolver())
+        defer { sender.close { _, _ in } }
+        let made = try recipe(#"{"sign": ["\#(scheme)"]}"#)
+        let secret = DelegateSecret(SigningSecret(.text, bytes: Array("hush-hush-hush-hush".utf8)))
+        let target = delegate("https://hooks.example/", secrets: [secret]) { $0.request = made }
+        guard case .request(let shown) = sender.preview(Callback(token: 0, delegate: target, event: paid, attempt: 1))
+        else {
+            Issue.record("no preview")
+            return
+        }
+        #expect(shown.headers.contains { $0.key.hasSuffix("-token") && $0.value == "***" })
+        #expect(!"\(shown)".contains("hush"))
+    }
 }
 
 @Suite("Tokens of OAuth 2.0", .timeLimit(.minutes(20))) struct TokenTests {
