@@ -16,6 +16,21 @@ struct AnswerHeaders {
         line.drop { $0 != UInt8(ascii: " ") }.drop { $0 == UInt8(ascii: " ") }.first == UInt8(ascii: "1")
     }
 
+    /// The number of codings that libcurl removes from the body because of this line. `chunked` is none.
+    static func codings(in line: UnsafeRawBufferPointer) -> Int {
+        guard let first = line.first else { return 0 }
+        let name: StaticString
+        switch first | 0x20 {
+        case UInt8(ascii: "c"): name = "content-encoding:"
+        case UInt8(ascii: "t"): name = "transfer-encoding:"
+        default: return 0
+        }
+        guard begins(line, with: name) else { return 0 }
+        let codings = line.dropFirst(name.utf8CodeUnitCount).split(separator: UInt8(ascii: ","))
+        let names = codings.map { String(decoding: Array($0).trimmed, as: UTF8.self).lowercased() }
+        return names.filter { !$0.isEmpty && $0 != "chunked" }.count
+    }
+
     mutating func take(_ line: UnsafeRawBufferPointer) {
         guard let first = line.first else { return }
         switch first | 0x20 {
@@ -36,11 +51,16 @@ struct AnswerHeaders {
 
     /// The value of the header `name`, without the surrounding spaces. `name` is in lower case and ends with the colon.
     private static func value(of name: StaticString, in line: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard line.count >= name.utf8CodeUnitCount else { return nil }
-        for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
-            return nil
-        }
+        guard begins(line, with: name) else { return nil }
         return Array(line.dropFirst(name.utf8CodeUnitCount).prefix(maxValueCount)).trimmed
+    }
+
+    private static func begins(_ line: UnsafeRawBufferPointer, with name: StaticString) -> Bool {
+        guard line.count >= name.utf8CodeUnitCount else { return false }
+        for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
+            return false
+        }
+        return true
     }
 }
 

@@ -50,7 +50,8 @@ func onHeader(
         transfer.headerCount += count
         transfer.lineCount += 1
         transfer.take(line)
-        return transfer.headerCount <= maxHeaders && transfer.lineCount <= maxLines ? count : 0
+        let isAllowed = transfer.headerCount <= maxHeaders && transfer.lineCount <= maxLines && !transfer.mustNotDecode
+        return isAllowed ? count : 0
     }
 }
 

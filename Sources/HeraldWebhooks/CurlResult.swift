@@ -37,6 +37,8 @@ enum CurlResult {
             return .failed(.protocolError, detail: "the answer is not HTTP/1.1: \(text)")
         case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
             return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
+        case HERALD_CURL_WRITE where transfer.mustNotDecode:
+            return .failed(.protocolError, detail: "the interim response \(status) has several codings")
         // libcurl has no memory for more than 100 KiB of a line.
         case HERALD_CURL_WRITE where transfer.headerCount > 0, HERALD_CURL_NO_MEMORY, HERALD_CURL_TOO_LARGE:
             return .failed(.protocolError, detail: "the answer's headers did not end within 16 KiB or 128 lines")

@@ -15,9 +15,14 @@ extension Transfer {
             isHeadComplete = true
             if !isInterim { decide() }
         } else {
+            codingCount += AnswerHeaders.codings(in: line)
             answer.take(line)
         }
     }
+
+    /// The body has codings inside each other. A few bytes of these become gigabytes between two decoders, where no
+    /// callback sees them: the thread would decode for minutes. An interim response may have a body too, with 101.
+    var mustNotDecode: Bool { isHeadComplete && codingCount > 1 }
 
     /// Unless the body decides, the outcome is known from here on.
     private func decide() {

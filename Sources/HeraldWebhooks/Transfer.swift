@@ -59,6 +59,8 @@ final class Transfer {
     var headerCount = 0
     var lineCount = 0
     var bodyCount = 0
+    /// The codings in all header sections: libcurl removes those of interim responses from the body too.
+    var codingCount = 0
     var excerpt: [UInt8] = []
     var answer = AnswerHeaders()
     /// Whether the header section of the latest response is complete.
@@ -291,6 +293,7 @@ final class Transfer {
         headerCount = 0
         lineCount = 0
         bodyCount = 0
+        codingCount = 0
         excerpt = []
         answer = AnswerHeaders()
         isHeadComplete = false

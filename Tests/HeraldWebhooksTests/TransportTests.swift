@@ -120,6 +120,58 @@ import Testing
         #expect(receiver.connectionCount == 2)
     }
 
+    @Test(
+        "a body with codings inside each other is not decoded, and the status counts",
+        arguments: [
+            ("", "content-encoding: identity\r\n", "hello"), ("", "content-encoding: identity, identity\r\n", ""),
+            ("", "content-encoding:identity\r\nContent-Encoding: identity\r\n", ""),
+            ("", "content-encoding: \(String(repeating: " ", count: 300))identity,identity\r\n", ""),
+            ("HTTP/1.1 103 x\r\ncontent-encoding: identity\r\n\r\n", "content-encoding: identity\r\n", ""),
+        ] as [(String, String, String)])
+    func severalCodings(_ interim: String, _ lines: String, _ excerpt: String) async throws {
+        let receiver = try Receiver { _ in
+            .raw("\(interim)HTTP/1.1 429 x\r\n\(lines)retry-after: 7\r\ncontent-length: 5\r\n\r\nhello")
+        }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate(receiver.url()))
+        #expect(outcome.verdict == .answered(status: 429, retryAfter: 7))
+        #expect(outcome.excerpt == Array(excerpt.utf8))
+    }
+
+    @Test("the body of an interim response with codings inside each other is not decoded", arguments: [101, 103])
+    func interimCodings(_ status: Int) async throws {
+        let receiver = try Receiver { _ in
+            .raw("HTTP/1.1 \(status) x\r\ncontent-encoding: identity, identity\r\n\r\nhello")
+        }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate(receiver.url()))
+        #expect(
+            outcome.verdict == .failed(.protocolError, detail: "the interim response \(status) has several codings"))
+    }
+
+    @Test("a chunked body with one coding is decoded")
+    func chunkedCoding() async throws {
+        let receiver = try Receiver { _ in
+            .raw(
+                "HTTP/1.1 200 x\r\ncontent-encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n"
+                    + "5\r\nhello\r\n0\r\n\r\n")
+        }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(await loop.send(delegate(receiver.url())).excerpt == Array("hello".utf8))
+    }
+
     @Test("a body that does not match its header does not change the status", arguments: ["gzip", "br", "foo"])
     func wrongEncoding(_ encoding: String) async throws {
         let receiver = try Receiver { _ in
