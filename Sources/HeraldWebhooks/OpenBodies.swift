@@ -27,7 +27,7 @@ final class OpenBodies {
     }
 
     /// When the next body is cut off, unless it ends before: nanoseconds of the monotonic clock; `max` for never.
-    var nextDeadline: Int64 { entries.first.map { $0.decidedAt + Self.time } ?? .max }
+    var nextDeadline: Int64 { (entries.first ?? recent.first).map { $0.decidedAt + Self.time } ?? .max }
 
     /// The transfers whose time is over. Called after those that libcurl has finished were reported.
     func takeOverdue(_ now: Int64) -> [Transfer] {

@@ -51,6 +51,20 @@ import Testing
         sender.close { _, _ in }
     }
 
+    @Test("a response that was read by a timer has as long for its body as any other")
+    func bodyDeadline() throws {
+        let sender = try sender(strict)
+        let transfer = Transfer(
+            index: 0, descriptors: sender.descriptors, openBodies: sender.openBodies, addressGuard: strict,
+            gate: sender.gate, caFile: nil)
+        #expect(sender.openBodies.nextDeadline == .max)
+        transfer.decidedAt = 7
+        // The thread sleeps before it has sorted the bodies of this turn.
+        sender.openBodies.insert(transfer)
+        #expect(sender.openBodies.nextDeadline == 7 + OpenBodies.time)
+        sender.close { _, _ in }
+    }
+
     @Test("a released sender frees its resources")
     func dropped() async throws {
         let gate = ReceiverGate()
