@@ -8,7 +8,8 @@ struct WaitingCallback {
     let target: Target
     /// Nanoseconds of the monotonic clock.
     let startedAt: Int64
-    let deadline: Int64
+    /// When its lookup must have ended; set when it begins.
+    var deadline = Int64.max
 }
 
 extension CurlSender {
@@ -27,9 +28,7 @@ extension CurlSender {
             target.lastUsed = now
             target.openCount += 1
             openCount += 1
-            let waiting = WaitingCallback(
-                callback: callback, target: target, startedAt: now,
-                deadline: now + min(Self.lookupTime, target.timeout))
+            let waiting = WaitingCallback(callback: callback, target: target, startedAt: now)
             if let tokens = target.tokens, callback.purpose != .handshake, !tokens.isValid(now) {
                 requestToken(for: waiting, now)
             } else {
@@ -45,7 +44,7 @@ extension CurlSender {
         if waiting.target.reachExpiresAt > now {
             advance(waiting.callback, waiting.target, startedAt: waiting.startedAt, now)
         } else {
-            lookUp(waiting)
+            lookUp(waiting, now)
         }
     }
 
@@ -70,7 +69,10 @@ extension CurlSender {
 
     // MARK: Names
 
-    private func lookUp(_ waiting: WaitingCallback) {
+    private func lookUp(_ waiting: WaitingCallback, _ now: Int64) {
+        var waiting = waiting
+        // From now on: it may have waited for a token before.
+        waiting.deadline = min(now + Self.lookupTime, waiting.startedAt + waiting.target.timeout)
         let host = waiting.target.url.host
         let app = waiting.target.delegate.app
         // Each app has its own share of the lookups.

@@ -120,9 +120,7 @@ extension CurlSender {
         awaitingTokens.append(waiting.target)
         tokens.target.openCount += 1
         openCount += 1
-        reach(
-            WaitingCallback(
-                callback: tokens.callback, target: tokens.target, startedAt: now, deadline: waiting.deadline), now)
+        reach(WaitingCallback(callback: tokens.callback, target: tokens.target, startedAt: now), now)
     }
 
     /// Sends or ends the callbacks that waited for a token.

@@ -65,6 +65,20 @@ import Testing
         sender.close { _, _ in }
     }
 
+    @Test("a callback that has waited for a token has the usual time for the lookup of its host")
+    func lookupAfterToken() throws {
+        let resolver = Resolver { _ in nil }
+        defer { resolver.close() }
+        let sender = try CurlSender(.init(version: "1", addressGuard: lax), resolver: resolver)
+        let delegate = delegate("http://hooks.example/", timeout: 60)
+        let target = try Target(delegate, userAgent: "", addressGuard: lax)
+        let callback = Callback(token: 1, delegate: delegate, event: event(), attempt: 1)
+        let now = CurlSender.now()
+        sender.reach(WaitingCallback(callback: callback, target: target, startedAt: now - 20_000_000_000), now)
+        #expect(sender.nextLookupDeadline == now + 5_000_000_000)
+        sender.close { _, _ in }
+    }
+
     @Test("a released sender frees its resources")
     func dropped() async throws {
         let gate = ReceiverGate()
