@@ -81,14 +81,14 @@ final class TokenSource {
         let document = try? JSONDocument(parsing: body)
         guard (200...299).contains(status) else {
             // RFC 6749, 5.2. The rest of the body may have what must not be shown.
-            let error = document?["error"]?.string.map { ": \($0.prefix(64))" } ?? ""
+            let error = document?["error"]?.string.map { ": \(Self.start(of: $0, 64))" } ?? ""
             return "\(target.url.host): status \(status)\(error)"
         }
         guard let token = document?["access_token"]?.string, (1...Self.maxTokenBytes).contains(token.utf8.count),
             token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
         else { return "\(target.url.host): the response has no access_token that can stand in a header" }
         if let type = document?["token_type"]?.string, type.lowercased() != "bearer" {
-            return "\(target.url.host): the token is of the type \(type.prefix(32)), not bearer"
+            return "\(target.url.host): the token is of the type \(Self.start(of: type, 32)), not bearer"
         }
         let seconds = min(max(document?["expires_in"]?.double ?? Self.usualSeconds, 0), 86_400 * 365)
         // Some time before, since the request takes a while, and clocks differ.
@@ -97,6 +97,12 @@ final class TokenSource {
         issuedAt = now
         expiresAt = now + Int64((seconds - margin) * 1_000_000_000)
         return nil
+    }
+
+    /// The first bytes of a text, which has only visible ASCII and spaces by RFC 6749. A single character of another text may
+    /// have thousands of bytes.
+    private static func start(of text: String, _ count: Int) -> String {
+        String(decoding: text.utf8.prefix(count).filter { (0x20...0x7e).contains($0) }, as: UTF8.self)
     }
 
     // MARK: Callbacks that wait

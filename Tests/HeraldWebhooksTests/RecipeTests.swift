@@ -365,6 +365,8 @@ func recipe(_ json: String) throws -> Recipe {
         "without a token, the attempt says why",
         arguments: [
             (400, #"{"error": "invalid_client", "secret": "hush"}"#, "status 400: invalid_client"),
+            // One character of 4,001 bytes.
+            (400, #"{"error": "e\#(String(repeating: "\u{301}", count: 2_000))"}"#, "status 400: e"),
             (200, #"{"token_type": "bearer"}"#, "no access_token"), (200, "<html>", "no access_token"),
             (200, #"{"access_token": "a\r\nb"}"#, "no access_token"),
             (200, #"{"access_token": "a", "token_type": "mac"}"#, "mac"),
@@ -381,6 +383,7 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(outcome.failure == .tokenNotIssued)
         #expect(outcome.detail.contains(reason), "\(outcome.detail)")
         #expect(!outcome.detail.contains("hush"))
+        #expect(outcome.detail.utf8.count < 100)
         #expect(servers.receiver.requests.isEmpty)
     }
 
