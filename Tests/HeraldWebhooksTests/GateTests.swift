@@ -31,6 +31,20 @@ import Testing
         sender.close { _, _ in }
     }
 
+    @Test(
+        "loopback is refused before a connection is searched, in each form",
+        arguments: ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::127.0.0.1]"])
+    func loopbackForms(_ host: String) throws {
+        let sender = try sender(strict)
+        let delegate = delegate("http://\(host):9/")
+        // As it was before the first access key.
+        sender.targets[delegate.key] = try Target(delegate, userAgent: "", addressGuard: lax)
+        sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
+        #expect(sender.pool.all.isEmpty)
+        #expect(sender.ended.map(\.outcome.failure) == [.addressBlocked])
+        sender.close { _, _ in }
+    }
+
     @Test("a request on an open connection to a refused address is not sent")
     func requestGate() throws {
         let sender = try sender(strict)
