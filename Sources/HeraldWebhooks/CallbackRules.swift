@@ -75,6 +75,9 @@ package struct CallbackRules: Sendable {
                     false, "/tls/client_key",
                     "must be a private key in PEM (-----BEGIN PRIVATE KEY-----), not encrypted")
             case .mismatch: check(false, "/tls/client_key", "does not belong to client_certificate")
+            // Each connection signs with it, on the thread that all receivers share.
+            case .tooLong:
+                check(false, "/tls/client_key", "must have at most \(Certificates.mostKeyBits) bits")
             }
         }
         return errors

@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldCrypto
 import HeraldTestSupport
 import HeraldWebhooks
 import Testing
@@ -36,6 +37,31 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(receiver.url(), key: 3)).failure == .tls)
         #expect(await loop.send(delegate(usual.url(), key: 4) { $0.tls = tls }).failure == .tls)
         #expect(await loop.send(delegate(usual.url(), key: 5)).isSuccess)
+    }
+
+    @Test("a client key that takes long to sign is refused")
+    func longKey() throws {
+        func der(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+            // At least 256 bytes.
+            var bytes: [UInt8] = [tag, 0x82, UInt8(content.count >> 8), UInt8(content.count & 255)]
+            bytes += content
+            return bytes
+        }
+        /// An RSA key whose modulus consists of ones.
+        func problems(bits: Int) -> [FieldError] {
+            var members: [UInt8] = [2, 1, 0]
+            members += der(2, [0] + [UInt8](repeating: 0xFF, count: bits / 8))
+            members += [2, 3, 1, 0, 1]
+            for _ in 1...6 { members += [2, 1, 1] }
+            let text = Base64.encode(der(0x30, members))
+            let pem = "-----BEGIN RSA PRIVATE KEY-----\n\(text)\n-----END RSA PRIVATE KEY-----\n"
+            var settings = WebhookSettings(url: "https://hooks.example/")
+            settings.tls = TLSSettings(clientCertificate: authority.pem, clientKey: pem)
+            return CallbackRules(AddressGuard()).problems(of: &settings)
+        }
+        #expect(problems(bits: 4096).map(\.detail) == ["does not belong to client_certificate"])
+        #expect(problems(bits: 4104).map(\.detail) == ["must have at most 4096 bits"])
+        #expect(problems(bits: 4104).map(\.pointer) == ["/tls/client_key"])
     }
 
     @Test("with TLS 1.2 only forward secrecy and authenticated encryption are used")
