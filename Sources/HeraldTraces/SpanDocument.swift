@@ -52,9 +52,7 @@ struct SpanDocument {
             message.attribute(9, "messaging.system", "herald")
             message.attribute(9, "messaging.operation.name", "commit")
             message.attribute(9, "herald.transaction.events", events)
-        case .attempt(let attempt):
-            message.head("POST", Kind.client.rawValue)
-            write(attempt, &message)
+        case .attempt(let attempt): write(attempt, &message)
         }
         message.fixed32(16, 1)  // sampled
     }
@@ -70,8 +68,11 @@ struct SpanDocument {
 
     /// The URL itself is left out, because it may contain a secret.
     private static func write(_ attempt: SpanWork.Attempt, _ message: inout ProtobufWriter) {
-        let server = ServerAddress(attempt.delegate.settings.url)
-        message.attribute(9, "http.request.method", "POST")
+        let settings = attempt.delegate.settings
+        let server = ServerAddress(settings.url)
+        let method = (settings.request?.method ?? .post).rawValue
+        message.head(method, Kind.client.rawValue)
+        message.attribute(9, "http.request.method", method)
         message.attribute(9, "url.scheme", server.scheme)
         message.attribute(9, "server.address", server.host)
         message.attribute(9, "server.port", server.port)

@@ -30,6 +30,22 @@ struct SpanQueueTests {
         #expect(queue.counts.exported == 2 && queue.counts.dropped == 3 && queue.counts.waiting == 0)
     }
 
+    @Test(
+        "the span of an attempt has the method of the recipe",
+        arguments: [(nil, "POST"), ("PUT", "PUT")] as [(String?, String)])
+    func method(recipe: String?, method: String) {
+        let delegate = WebhookDelegate(1, url: "https://hooks.example/") { settings in
+            settings.request = recipe.map { Recipe(stored: Array(#"{"method":"\#($0)"}"#.utf8)) }
+        }
+        let work = SpanWork.attempt(
+            .init(
+                delegate: delegate, eventID: "evt_1", eventType: "order.paid", number: 1, isReplay: false,
+                verdict: .answered(status: 200, retryAfter: nil), transport: TransportRecord()))
+        let ended = EndedSpan(span: span(1).span, endedAt: 1, work: work)
+        let text = String(decoding: SpanDocument(resource: [], version: "").bytes([ended]), as: UTF8.self)
+        #expect(["POST", "PUT"].filter { text.contains($0) } == [method])
+    }
+
     @Test("what the collector has refused of a request is dropped")
     func partial() {
         let message = Array("full".utf8)

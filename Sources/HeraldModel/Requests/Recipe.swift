@@ -28,6 +28,11 @@ public final class Recipe: Sendable, Equatable {
         return document.root.members.map { ($0.key, $0.value) }
     }
 
+    /// The method of its requests.
+    package var method: RecipePlan.Method {
+        parts.first { $0.name == "method" }?.value.string.flatMap(RecipePlan.Method.init) ?? .post
+    }
+
     /// Whether the body is that of the delegate's `format`.
     var hasPlainBody: Bool { !parts.contains { $0.name == "body" } }
 
