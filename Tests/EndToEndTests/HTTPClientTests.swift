@@ -30,6 +30,11 @@ struct HTTPClientTests {
         }
     }
 
+    @Test("the limit of a body is named in a unit that fits", arguments: [(65_536, "64 KiB"), (64 << 20, "64 MiB")])
+    func limit(bytes: Int, words: String) {
+        #expect(HTTPClientError.tooLarge(limit: bytes).description == "the response is longer than \(words)")
+    }
+
     @Test("requests to one server share a connection")
     func keptConnection() async throws {
         let receiver = try Receiver { _ in .status(200, body: "hi") }

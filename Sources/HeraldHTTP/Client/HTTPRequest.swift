@@ -72,7 +72,8 @@ package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertibl
         switch self {
         case .library: "libcurl can't be used"
         case .url(let text): text
-        case .tooLarge(let limit): "the response is longer than \(limit >> 20) MiB"
+        case .tooLarge(let limit):
+            "the response is longer than " + (limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB")
         case .silent(let seconds): "nothing came for \(seconds) s"
         case .connection(let text), .tls(let text), .failed(let text): text
         }
