@@ -71,7 +71,7 @@ struct RecipeTarget {
                 payload, TemplateRoots(event, callback.delegate, attempt: callback.attempt), &budget)
             lines += authorization(token)
             let hasStandard = plan.signatures.contains(.standard)
-            if !hasStandard { lines += Self.plainLines(callback, now: now) }
+            if !hasStandard { lines += plainLines(callback) }
             lines += try signatureLines(callback, url, payload, form, now: now)
             return RecipeRequest(
                 method: plan.method, url: url, parsedURL: url == base ? nil : ParsedURL(url), payload: payload,
@@ -159,9 +159,12 @@ struct RecipeTarget {
     }
 
     /// The headers of a plain callback beside its signature, for receivers that drop repeated events.
-    private static func plainLines(_ callback: Callback, now: Int64) -> [String] {
+    private func plainLines(_ callback: Callback) -> [String] {
         let id = EventID.header(callback.event.id)
-        return (HeaderText.isValue(id) ? ["webhook-id: \(id)"] : []) + ["herald-attempt: \(callback.attempt)"]
+        // A second header of the name would become `id, id`, and the signature of the scheme wrong.
+        let isOfScheme = signers.contains { $0.scheme.idHeader?.lowercased() == "webhook-id" }
+        let hasID = HeaderText.isValue(id) && !isOfScheme
+        return (hasID ? ["webhook-id: \(id)"] : []) + ["herald-attempt: \(callback.attempt)"]
     }
 
     private func signatureLines(

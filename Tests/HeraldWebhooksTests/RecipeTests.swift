@@ -104,6 +104,17 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(both.header("svix-signature") == both.header("webhook-signature"))
     }
 
+    @Test("the id is sent once, also if a scheme has it in the same header")
+    func idOnce() async throws {
+        let secret = DelegateSecret(SigningSecret(.v1a, bytes: secretBytes))
+        let request = try #require(try await send(#"{"sign": ["standard_ed25519"]}"#, secrets: [secret]).1.first)
+        #expect(request.headers.filter { $0.name.lowercased() == "webhook-id" }.map(\.value) == ["evt_7"])
+        let text = try #require(request.header("webhook-signature"))
+        let signature = try #require(Base64.decode(text.dropFirst("v1a,".count)))
+        let key = try Ed25519.PrivateKey(seed: secretBytes).publicKey
+        #expect(key.verifies(signature, of: signedContent(request)))
+    }
+
     @Test("basic authentication, and Amazon's signature")
     func authentication() async throws {
         let basic = try #require(
