@@ -1,4 +1,5 @@
 import CHeraldCurl
+import Glibc
 import HeraldCrypto
 
 /// libcurl, initialized once per process.
@@ -9,6 +10,15 @@ enum CurlLibrary {
     static func prepare() throws(CurlSenderError) {
         guard isPrepared else { throw .library("curl_global_init failed") }
     }
+
+    /// The file with the authorities of the system; `nil` if there is none.
+    ///
+    /// libcurl keeps the authorities that it has read only if all of them are in one file. With the folder that it uses by
+    /// default beside the file, each connection with TLS would read them again, which takes 20 ms of the sender's thread.
+    static let authorities: String? = {
+        guard let path = herald_curl_ca_file(), access(path, R_OK) == 0 else { return nil }
+        return String(cString: path)
+    }()
 
     /// The content codings that libcurl decodes, for `accept-encoding`; empty if there are none.
     static let contentCodings = [

@@ -208,7 +208,7 @@ extension CurlSender {
         keepConnections(transfers: index + 1)
         return Transfer(
             index: index, descriptors: descriptors, openBodies: openBodies, addressGuard: configuration.addressGuard,
-            gate: gate, caFile: configuration.certificateAuthorities)
+            gate: gate, caFile: configuration.certificateAuthorities ?? CurlLibrary.authorities)
     }
 
     private func keepConnections() { keepConnections(transfers: pool.all.count) }

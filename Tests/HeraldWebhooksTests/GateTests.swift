@@ -79,6 +79,12 @@ import Testing
         sender.close { _, _ in }
     }
 
+    @Test("the authorities of the system are in one file, which libcurl reads once for many connections")
+    func authorities() throws {
+        let file = try #require(CurlLibrary.authorities)
+        #expect(!file.isEmpty && !file.hasSuffix("/"))
+    }
+
     @Test("a callback that has waited for a token has the usual time for the lookup of its host")
     func lookupAfterToken() throws {
         let resolver = Resolver { _ in nil }

@@ -48,6 +48,7 @@ static inline int herald_curl_decodes_zstd(void) {
 static inline const char *herald_curl_version(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 static inline const char *herald_curl_tls_version(void) { return curl_version_info(CURLVERSION_NOW)->ssl_version; }
 static inline const char *herald_curl_http2_version(void) { return curl_version_info(CURLVERSION_NOW)->nghttp2_version; }
+static inline const char *herald_curl_ca_file(void) { return curl_version_info(CURLVERSION_NOW)->cainfo; }
 static inline int herald_curl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 static inline const char *herald_curl_message(int code) { return curl_easy_strerror((CURLcode)code); }
 
@@ -105,6 +106,7 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     if (settings->ca_file) {
         HERALD_SET(CURLOPT_CAINFO, settings->ca_file);
         HERALD_SET(CURLOPT_CAPATH, NULL); // otherwise the system's folder of authorities is trusted as well
+        HERALD_SET(CURLOPT_CA_CACHE_TIMEOUT, 60L); // seconds; a day would be too long for a file that is replaced
     }
     // What is sent and accepted. With this version, small requests cost several times as much over HTTP/2.
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
