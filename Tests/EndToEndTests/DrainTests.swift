@@ -215,6 +215,21 @@ final class DrainTests {
         #expect(try await next.get("/v1/events").data.map { $0["data"]?.integer } == [3, 2, 1])
     }
 
+    @Test(
+        "waits for a busy server, whatever time that names",
+        arguments: ["9223372036854775807", "-9223372036854775808"])
+    func retryAfter(_ seconds: String) async throws {
+        let busy = try Receiver { _ in .status(503, headers: [("retry-after", seconds)]) }
+        defer { busy.close() }
+        try _ = sql(Self.table, "INSERT INTO outbox (type, data) VALUES ('a', '1')")
+        let drain = try start([url, "--table", "outbox"], busy.port)
+        try await eventually("it waits") { drain.text.contains("Retrying until it responds.") }
+        drain.signal(SIGTERM)
+        #expect(try await drain.ended() == .exited(0), "\(drain.text)")
+        #expect(drain.lines.last == "0 events were published.", "\(drain.text)")
+        #expect(try sql("SELECT count(*) FROM outbox") == "1")
+    }
+
     @Test("publishes the rows of an SQLite database, while programs write to it, and when it is killed")
     func sqlite() async throws {
         let herald = try await HeraldProcess.start()

@@ -375,4 +375,15 @@ struct PullTests {
         #expect(try await worker.ended() == .exited(0), "\(worker.text)")
         #expect(worker.lines.count <= 2, "\(worker.text)")
     }
+
+    @Test("a worker bounds the length of a lease that a server names")
+    func length() async throws {
+        let run = #"{"lease": "ls_1", "ack_seconds": 9223372036854775807, "events": [{"id": "o1", "type": "a"}]}"#
+        let server = try Receiver { .status(200, body: $0.position == 1 ? run : #"{"lease": null}"#) }
+        defer { server.close() }
+        let worker = try await Client.run(
+            ["work", "dlg_1", "--once", "--exec", "true"], server: "http://127.0.0.1:\(server.port)")
+        #expect(worker.end == .exited(0), "\(worker.text)")
+        #expect(server.requests.map(\.path).filter { $0.hasSuffix("/ack") }.count == 1)
+    }
 }

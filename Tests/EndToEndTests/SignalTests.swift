@@ -3,6 +3,8 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
+@testable import HeraldCLI
+
 @Suite("Signals", .timeLimit(.minutes(20)), .serialized)
 struct SignalTests {
     @Test("HUP changes nothing")
@@ -111,5 +113,13 @@ struct SignalTests {
         herald.process.signal(SIGCONT)
         _ = try await herald.deliveries(of: try await posted, "delivered")
         #expect(receiver.requests.count == 1)
+    }
+
+    @Test("a wait of any length for a signal has a time that the system takes")
+    func waits() {
+        for (milliseconds, seconds, rest) in [(0, 0, 0), (250, 0, 250), (999, 0, 999), (1_000, 1, 0), (10_001, 10, 1)] {
+            let time = Signals.time(milliseconds: milliseconds)
+            #expect(time.tv_sec == seconds && time.tv_nsec == rest * 1_000_000)
+        }
     }
 }

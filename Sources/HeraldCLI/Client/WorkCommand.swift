@@ -137,7 +137,7 @@ private final class Work {
         var handled: [HandledEvent] = []
         var running = 0
         // The clock of the server may be another one: only the length counts.
-        let length = max(2, run["ack_seconds"]?.integer ?? 2)
+        let length = min(max(2, run["ack_seconds"]?.integer ?? 2), 86_400)
         var nextExtension = Clock.system.monotonic() + length * 500_000_000
         var isHeld = true
         while running > 0 || !waiting.isEmpty {

@@ -45,7 +45,12 @@ struct Signals {
         var stops = sigset_t()
         sigemptyset(&stops)
         for signal in [SIGTERM, SIGINT] { sigaddset(&stops, signal) }
-        var time = timespec(tv_sec: 0, tv_nsec: milliseconds * 1_000_000)
+        var time = Self.time(milliseconds: milliseconds)
         return sigtimedwait(&stops, nil, &time) > 0
+    }
+
+    /// A time as the system takes it: it refuses a second or more in the nanoseconds, and then does not wait.
+    static func time(milliseconds: Int) -> timespec {
+        timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)
     }
 }

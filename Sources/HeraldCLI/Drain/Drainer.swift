@@ -132,7 +132,9 @@ private struct DrainPause {
             isAway = true
             Output.message("\(reason.hasSuffix(".") ? reason : reason + ".") Retrying until it responds.\n")
         }
-        let pause = min(max(milliseconds, (seconds ?? 0) * 1_000), Self.longestMilliseconds)
+        // The peer chooses the seconds, so they are bounded first.
+        let wanted = min(max(0, seconds ?? 0), Self.longestMilliseconds / 1_000) * 1_000
+        let pause = max(milliseconds, wanted)
         milliseconds = min(2 * milliseconds, Self.longestMilliseconds)
         return pause
     }
