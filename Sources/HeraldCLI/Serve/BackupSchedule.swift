@@ -18,7 +18,7 @@ final class BackupSchedule: Sendable {
     }
 
     private static let retryMilliseconds: Int64 = 300_000
-    private static let (prefix, suffix) = ("herald-", ".backup")
+    private static let (prefix, suffix, partial) = ("herald-", ".backup", ".partial")
 
     private struct State {
         var thread: Thread?
@@ -59,22 +59,37 @@ final class BackupSchedule: Sendable {
     }
 
     private func wait(until time: Int64) {
-        let milliseconds = max(0, time - hub.clock.wall())
+        // The wall clock may have been set back since the last backup.
+        let milliseconds = min(max(0, time - hub.clock.wall()), plan.every)
         hub.after(milliseconds: Int(milliseconds)) { [weak self] in self?.begin() }
     }
 
     private func begin() {
-        state.withLock { state in
-            guard !state.isStopped else { return }
+        let failure = state.withLock { state -> SystemError? in
+            guard !state.isStopped else { return nil }
             // The previous thread scheduled this backup as its last action.
-            state.thread?.detach()
-            state.thread = try? Thread(name: "backup", priority: .low) { [self] in make() }
+            state.thread.take()?.detach()
+            do throws(SystemError) {
+                state.thread = try Thread(name: "backup", priority: .low) { [self] in make() }
+                return nil
+            } catch {
+                return error
+            }
         }
+        if let failure { report(failure.description, at: hub.clock.wall()) }
+    }
+
+    /// Makes the backup later.
+    private func report(_ reason: String, _ file: String? = nil, at time: Int64) {
+        hub.storage.backups { $0?.failures += 1 }
+        log.error("backup failed", ["file": file, "reason": reason])
+        wait(until: time + min(plan.every, Self.retryMilliseconds))
     }
 
     private func make() {
         let started = hub.clock.wall()
         let path = "\(folder)/\(Self.name(at: started))"
+        removePartial()
         do {
             let size = try Backup.make(of: data, to: path) { [self] _, _ in !state.withLock { $0.isStopped } }
             removeOld()
@@ -85,9 +100,7 @@ final class BackupSchedule: Sendable {
             wait(until: started + plan.every)
         } catch {
             if state.withLock({ $0.isStopped }) { return }
-            hub.storage.backups { $0?.failures += 1 }
-            log.error("backup failed", ["file": path, "reason": CommandError(explaining: error).description])
-            wait(until: started + min(plan.every, Self.retryMilliseconds))
+            report(CommandError(explaining: error).description, path, at: started)
         }
     }
 
@@ -95,8 +108,22 @@ final class BackupSchedule: Sendable {
         for name in names.dropLast(plan.keep) { unlink("\(folder)/\(name)") }
     }
 
-    /// The names of the backups in the folder, oldest first: they contain their times.
+    /// Removes what a crash has left of earlier backups. Must be called while none is made.
+    private func removePartial() {
+        for name in files where name.hasSuffix(Self.partial) {
+            guard Self.time(String(name.dropLast(Self.partial.count))) != nil else { continue }
+            unlink("\(folder)/\(name)")
+        }
+    }
+
+    /// The names of the backups in the folder, oldest first: they contain their times. A time to come is that of a wrong
+    /// clock: such a backup neither delays the next one nor is one of those that are kept.
     private var names: [String] {
+        let now = hub.clock.wall()
+        return files.filter { Self.time($0).map { $0 <= now } ?? false }.sorted()
+    }
+
+    private var files: [String] {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
@@ -104,9 +131,9 @@ final class BackupSchedule: Sendable {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if Self.time(name) != nil { names.append(name) }
+            names.append(name)
         }
-        return names.sorted()
+        return names
     }
 
     /// `herald-2026-11-22T210000.000Z.backup`.
