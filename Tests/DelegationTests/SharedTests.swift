@@ -139,6 +139,27 @@ struct SharedTests {
         #expect(delegates.count == 1)
     }
 
+    @Test("leave nothing behind when the last one of an actor is removed by its own call, or was released") @MainActor
+    func lastOne() {
+        let delegates = delegates
+        func hasMembers() -> Bool {
+            delegates.membership.acquire()
+            defer { delegates.membership.release() }
+            return delegates.membership.hasMembers
+        }
+        let screen = Screen()
+        screen.reaction = { screen in delegates.removeDelegate(screen) }
+        delegates.addDelegate(screen)
+        delegates.invokeDelegates { $0.hear("x") }
+        #expect(screen.words == ["x"] && !hasMembers())
+        var released: Screen? = Screen()
+        for case let screen? in [released] { delegates.addDelegate(screen) }
+        released = nil
+        #expect(hasMembers())
+        delegates.invokeDelegates { $0.hear("y") }
+        #expect(!hasMembers())
+    }
+
     @Test("end with their actor, which is not kept alive")
     func goneActor() async {
         weak var observed: Library?

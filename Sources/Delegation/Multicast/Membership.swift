@@ -181,8 +181,14 @@ final class Membership: @unchecked Sendable {
         if !keys.isEmpty, let key = keys.removeValue(forKey: ObjectIdentifier(member)) { byKey[key] = nil }
         if free.roster.remove(member) { return true }
         guard let index = bound.firstIndex(where: { $0.roster.remove(member) }) else { return false }
-        if bound[index].roster.count == 0 && bound[index].phase == .idle { bound.remove(at: index) }
+        if bound[index].phase == .idle { becomeIdle(bound[index]) }
         return true
+    }
+
+    /// Nothing waits in the lane. Without members it is not kept: its actor may end and never have others.
+    private func becomeIdle(_ lane: Lane) {
+        lane.phase = .idle
+        if lane.roster.count == 0 { bound.removeAll { $0 === lane } }
     }
 
     private func lane(on actor: (any Actor)?, _ delivery: StateDelivery) -> Lane {
@@ -237,7 +243,7 @@ final class Membership: @unchecked Sendable {
         if !released.isEmpty { sweep(released) }
         lock.acquire()
         let isIdle = round.lane.next == nil
-        if isIdle { round.lane.phase = .idle }
+        if isIdle { becomeIdle(round.lane) }
         lock.release()
         if !isIdle { run(round.lane) }
     }
@@ -314,7 +320,7 @@ final class Membership: @unchecked Sendable {
         while true {
             lock.acquire()
             guard let item = lane.next else {
-                lane.phase = .idle
+                becomeIdle(lane)
                 return lock.release()
             }
             if item.thread != thread { left -= 1 }
