@@ -46,4 +46,24 @@ struct HTTPClientTests {
         #expect(statuses == [200, 200, 200, 200, 200])
         #expect(receiver.connectionCount == 1)
     }
+
+    @Test("a response that is not HTTP is no mistake in the URL")
+    func notHTTP() async throws {
+        let receiver = try Receiver { _ in .thenClose(.raw("This is no HTTP.\r\n\r\n")) }
+        defer { receiver.close() }
+        let errors = await offPool {
+            [receiver.url(), "gopher://127.0.0.1/"].map { url -> HTTPClientError? in
+                do throws(HTTPClientError) {
+                    _ = try HTTPClient(.init(userAgent: "test")).send(HTTPRequest("GET", url))
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+        }
+        guard case .failed? = errors[0], case .url? = errors[1] else {
+            Issue.record("\(errors)")
+            return
+        }
+    }
 }

@@ -71,6 +71,14 @@ struct TLSTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
+    @Test("a command that uses http names https in its error")
+    func scheme() async throws {
+        let herald = try await HeraldProcess.start(try show(authority))
+        let run = try await Client.run(["stats", "--server", "http://127.0.0.1:\(herald.port)"])
+        #expect(run.end == .exited(69), "\(run.text)")
+        #expect(run.text.contains("If it serves https, name it as https://127.0.0.1:\(herald.port)."), "\(run.text)")
+    }
+
     @Test("HUP reloads the certificate; an invalid one changes nothing")
     func reload() async throws {
         let herald = try await HeraldProcess.start(try show(authority))

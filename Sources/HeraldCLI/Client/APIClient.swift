@@ -19,6 +19,8 @@ final class APIClient {
     /// The app to act on, if it is not the key's own.
     var app: String? { credentials.first { $0.name == "Herald-App" }?.value }
     var hasKey: Bool { credentials.contains { $0.name == "Authorization" } }
+    /// The server speaks the scheme of its URL.
+    private var hasResponded = false
     private let client: HTTPClient
     private let credentials: [(name: String, value: String)]
 
@@ -112,7 +114,11 @@ final class APIClient {
         return request
     }
 
-    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse { try client.send(request) }
+    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse {
+        let response = try client.send(request)
+        hasResponded = true
+        return response
+    }
 
     /// Reads a stream of Server-Sent Events.
     /// - Parameters:
@@ -126,7 +132,11 @@ final class APIClient {
         try client.stream(
             // With only the first type, the server would close the connection in place of a 503.
             request("GET", path, query: query, accept: "text/event-stream, application/problem+json"),
-            silenceSeconds: 45, shouldContinue: shouldContinue, take: take)
+            silenceSeconds: 45, shouldContinue: shouldContinue,
+            take: { bytes in
+                hasResponded = true
+                return take(bytes)
+            })
     }
 
     /// The elements of a list, newest first, page by page.
@@ -170,8 +180,15 @@ final class APIClient {
         if case .url(let text) = error {
             return CommandError("The server is \"\(server)\", which cannot be reached: \(text).")
         }
-        let hint = server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
-        return CommandError("\(server) was not reached: \(error).\(hint)", exitCode: ExitCode.unavailable)
+        return CommandError("\(server) was not reached: \(error).\(hint(error))", exitCode: ExitCode.unavailable)
+    }
+
+    private func hint(_ error: HTTPClientError) -> String {
+        // A server that expects TLS ends the connection, or responds with bytes that are no HTTP.
+        if case .failed = error, !hasResponded, server.hasPrefix("http://") {
+            return " If it serves https, name it as https\(server.dropFirst("http".utf8.count))."
+        }
+        return server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
     }
 
     func url(_ path: [String], _ query: [(String, String?)]) -> String {

@@ -63,7 +63,9 @@ package final class HTTPClient {
         if let error = exchange.error { throw error }
         guard result.code == HERALD_CLIENT_OK || exchange.isEnded else {
             let text = result.text.isEmpty ? String(cString: herald_client_message(result.code)) : result.text
-            let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
+            // libcurl has one code for a scheme that it does not support, and for a response that is not HTTP.
+            let isScheme = result.code == HERALD_CLIENT_NOT_HTTP && !request.url.hasPrefix("http")
+            let isURL = isScheme || result.code == HERALD_CLIENT_BAD_URL
             if herald_client_is_connection(result.code) != 0 { throw .connection(text) }
             if herald_client_is_tls(result.code) != 0 { throw .tls(text) }
             throw isURL ? .url(text) : .failed(text)
