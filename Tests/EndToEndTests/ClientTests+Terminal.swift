@@ -38,4 +38,15 @@ struct ClientTerminalTests {
         let typescript = String(decoding: try Files.read(folder.path + "/typescript"), as: UTF8.self)
         #expect(typescript.contains("\r1000 events, ") && typescript.contains(" per second"))
     }
+
+    @Test("Ctrl-C instead of a hidden key leaves the terminal with its echo")
+    func hiddenKey() async throws {
+        let screen = try await Screen("\(try Binary.path()) login --server 127.0.0.1:9")
+        _ = try await screen.lines(with: "Access key")
+        try await screen.type("C-c")
+        _ = try await screen.lines(with: "END 130")
+        // Without Enter, only the echo shows it.
+        try await screen.type("typed")
+        _ = try await screen.lines(with: "typed")
+    }
 }

@@ -88,21 +88,29 @@ private enum LoginCommand {
         let hasTerminal = isatty(0) == 1
         var terminal = termios()
         if hasTerminal {
-            Output.message("Access key (empty if the server requires none): ")
             tcgetattr(0, &terminal)
+            // Ctrl-C would leave the terminal without its echo.
+            try Signals().observe { [terminal] _, _ in
+                restore(terminal)
+                _exit(ExitCode.interrupted)
+            }
             var silent = terminal
             silent.c_lflag &= ~tcflag_t(ECHO)
             tcsetattr(0, TCSAFLUSH, &silent)
+            Output.message("Access key (empty if the server requires none): ")
         }
         let line = readLine() ?? ""
-        if hasTerminal {
-            tcsetattr(0, TCSAFLUSH, &terminal)
-            Output.message("\n")
-        }
+        if hasTerminal { restore(terminal) }
         guard line.isEmpty || KeyFile.isKey(line) else {
             throw CommandError(
                 "That is not an access key: 20 to 255 visible ASCII characters.", exitCode: ExitCode.data)
         }
         return line.isEmpty ? nil : line
+    }
+
+    private static func restore(_ terminal: termios) {
+        var terminal = terminal
+        tcsetattr(0, TCSAFLUSH, &terminal)
+        Output.message("\n")
     }
 }
