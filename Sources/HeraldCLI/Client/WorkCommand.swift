@@ -228,7 +228,8 @@ private final class StopFlag: Sendable {
                 woken.signal()
                 // Nothing was handed out, or the user does not want to wait.
                 if count > 0 || exits.load(ordering: .sequentiallyConsistent) {
-                    exit(name == "INT" ? ExitCode.interrupted : 0)
+                    // Not `exit`, which would unload libraries while other threads run.
+                    _exit(name == "INT" ? ExitCode.interrupted : 0)
                 }
             }
         }
@@ -238,7 +239,7 @@ private final class StopFlag: Sendable {
     /// Whether the process may exit at once: it waits for events, and has none.
     func mayExit(_ value: Bool) {
         exits.store(value, ordering: .sequentiallyConsistent)
-        if value, isRequested { exit(0) }
+        if value, isRequested { _exit(0) }
     }
 
     func pause(seconds: Int) {
