@@ -1,6 +1,8 @@
 import HeraldTestSupport
 import Testing
 
+@testable import HeraldReceiver
+
 @Suite("The receiver and HTTP/1.1", .timeLimit(.minutes(20)))
 struct ConversationTests {
     /// Sends the text on a connection of its own, closes nothing, and returns so many answers.
@@ -52,6 +54,18 @@ struct ConversationTests {
                 + "X-Trailer: 1\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n")
         #expect(answers.count == 2)
         #expect(requests.map(\.text) == ["abc0123456789", ""])
+    }
+
+    @Test("a request after millions of empty lines costs no more than their bytes")
+    func emptyLines() {
+        var parser = HTTP1Parser(maxBodyBytes: 0)
+        parser.append(Array(String(repeating: "\r\n", count: 8 << 20).utf8)[...])
+        parser.append(Array("GET /a HTTP/1.1\r\n\r\n".utf8)[...])
+        guard case .request(let request) = parser.next() else {
+            Issue.record("no request")
+            return
+        }
+        #expect(request.path == "/a" && parser.bufferedBytes == 0)
     }
 
     @Test("a client that expects 100 Continue gets it")

@@ -18,6 +18,8 @@ struct HTTP1Parser {
 
     private let maxBodyBytes: Int
     private var buffer: [UInt8] = []
+    /// The bytes before this index are parsed. They are removed together, because each removal moves the others.
+    private var start = 0
     /// The number of buffered bytes already searched for the end of the header section.
     private var searched = 0
     private var request: HTTP1Request?
@@ -27,7 +29,7 @@ struct HTTP1Parser {
         self.maxBodyBytes = maxBodyBytes
     }
 
-    var bufferedBytes: Int { buffer.count }
+    var bufferedBytes: Int { buffer.count - start }
 
     mutating func append(_ bytes: ArraySlice<UInt8>) {
         buffer.append(contentsOf: bytes)
@@ -36,20 +38,22 @@ struct HTTP1Parser {
     mutating func next() -> Result {
         if request == nil {
             // Clients may send an empty line after a body.
-            while buffer.starts(with: [13, 10]) { buffer.removeFirst(2) }
+            var first = start
+            while first + 1 < buffer.count, buffer[first] == 13, buffer[first + 1] == 10 { first += 2 }
+            take(first - start)
             guard let end = endOfHead() else {
-                return buffer.count <= ConversationLimits.headBytes
+                return bufferedBytes <= ConversationLimits.headBytes
                     ? .incomplete : .malformed(status: 431, "The header section is larger than 64 KiB.")
             }
-            let lines = buffer[..<end].split(separator: 10).map { $0.last == 13 ? $0.dropLast() : $0 }
-            buffer.removeFirst(end)
+            let lines = buffer[start..<end].split(separator: 10).map { $0.last == 13 ? $0.dropLast() : $0 }
+            take(end - start)
             searched = 0
             do throws(Malformed) {
                 try begin(lines)
             } catch {
                 return .malformed(status: error.status, error.what)
             }
-            if request?.expectsContinue == true, buffer.isEmpty { return .awaitsContinue }
+            if request?.expectsContinue == true, bufferedBytes == 0 { return .awaitsContinue }
         }
         do throws(Malformed) {
             guard try takeBody(), let complete = request else { return .incomplete }
@@ -65,15 +69,24 @@ struct HTTP1Parser {
         let what: String
     }
 
+    private mutating func take(_ count: Int) {
+        start += count
+        let isMost = start >= ConversationLimits.headBytes && start * 2 >= buffer.count
+        guard isMost || start == buffer.count else { return }
+        buffer.removeFirst(start)
+        start = 0
+    }
+
+    /// The index after the header section.
     private mutating func endOfHead() -> Int? {
-        var index = max(searched, 3)
+        var index = start + max(searched, 3)
         while index < buffer.count {
             if buffer[index] == 10, buffer[index - 1] == 13, buffer[index - 2] == 10, buffer[index - 3] == 13 {
                 return index + 1
             }
             index += 1
         }
-        searched = index
+        searched = index - start
         return nil
     }
 
@@ -114,9 +127,9 @@ struct HTTP1Parser {
         while true {
             switch framing {
             case .length(let length):
-                guard buffer.count >= length else { return false }
-                request?.body = Array(buffer[..<length])
-                buffer.removeFirst(length)
+                guard bufferedBytes >= length else { return false }
+                request?.body = Array(buffer[start..<(start + length)])
+                take(length)
                 return true
             case .chunks:
                 guard let line = try peekLine() else { return false }
@@ -126,29 +139,30 @@ struct HTTP1Parser {
                 }
                 guard size <= maxBodyBytes - (request?.body.count ?? 0) else { throw tooLarge }
                 if size == 0 {
-                    buffer.removeFirst(line.end)
+                    take(line.length)
                     framing = .trailers
                     continue
                 }
-                guard buffer.count >= line.end + size + 2 else { return false }
-                request?.body += buffer[line.end..<(line.end + size)]
-                buffer.removeFirst(line.end + size + 2)
+                guard bufferedBytes >= line.length + size + 2 else { return false }
+                let first = start + line.length
+                request?.body += buffer[first..<(first + size)]
+                take(line.length + size + 2)
             case .trailers:
                 guard let line = try peekLine() else { return false }
-                buffer.removeFirst(line.end)
+                take(line.length)
                 if line.text.isEmpty { return true }
             }
         }
     }
 
-    /// The line at the start of the buffer, without its line break, and the start of the next one.
-    private func peekLine() throws(Malformed) -> (text: String, end: Int)? {
-        guard let end = buffer.prefix(4096).firstIndex(of: 10) else {
-            if buffer.count >= 4096 { throw Malformed(what: "The line before a chunk is too long.") }
+    /// The next line, without its line break, and its length with it.
+    private func peekLine() throws(Malformed) -> (text: String, length: Int)? {
+        guard let end = buffer[start...].prefix(4096).firstIndex(of: 10) else {
+            if bufferedBytes >= 4096 { throw Malformed(what: "The line before a chunk is too long.") }
             return nil
         }
-        let line = buffer[..<end]
-        return (String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self), end + 1)
+        let line = buffer[start..<end]
+        return (String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self), end + 1 - start)
     }
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> String {
