@@ -88,6 +88,13 @@ struct DoctorTests {
         #expect(KeyStrength.isWeak(key) == isWeak)
     }
 
+    @Test("the retention that fits on a disk is a valid setting", arguments: [64 << 20, 1 << 30, 1 << 42] as [UInt64])
+    func retention(_ bytes: UInt64) throws {
+        let flags = Doctor.retention(fitting: bytes).split(separator: " ").map(String.init)
+        let retention = try Settings(arguments: flags, environment: [:]).retention
+        #expect((retention.bytes ?? .max) + (retention.attemptBytes ?? .max) <= Int64(bytes), "\(flags)")
+    }
+
     @Test("a folder is on the file system of the longest mount point")
     func mounts() {
         let mounts = """

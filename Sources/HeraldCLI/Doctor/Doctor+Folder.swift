@@ -127,14 +127,19 @@ extension Doctor {
         guard let events, let attempts, events.addingReportingOverflow(attempts).overflow == false,
             UInt64(events + attempts) <= free + used
         else {
-            // Nine tenths, of which a sixth is for attempts.
-            let fitting = (free + used) / 10 * 9 / Self.mebibyte
-            let sizes = "--retention-size \(fitting / 6 * 5)MiB --retention-attempts-size \(fitting / 6)MiB"
             return warn(
                 "disk", "\(text(free)) are free, less than the retention may take: the disk can become full",
-                "set \(sizes), or choose a larger disk with --data")
+                "set \(Self.retention(fitting: free + used)), or choose a larger disk with --data")
         }
         ok("disk", "\(text(free)) are free; the retention takes \(text(UInt64(events + attempts))) at most")
+    }
+
+    /// The settings of a retention for a disk of this size, in bytes: nine tenths, of which a sixth is for attempts.
+    static func retention(fitting bytes: UInt64) -> String {
+        let sixth = bytes / 10 * 9 / mebibyte / 6
+        // The settings have a smallest size, and a largest number of a unit.
+        func text(_ size: UInt64) -> String { size >= 10 << 10 ? "\(size >> 10)GiB" : "\(max(16, size))MiB" }
+        return "--retention-size \(text(sixth * 5)) --retention-attempts-size \(text(sixth))"
     }
 
     /// The time that a publication waits for the disk.
