@@ -113,7 +113,7 @@ extension Hub {
     /// ```
     /// - Parameters:
     ///   - position: begins after this position of the log; `.start`: with the oldest event there is; `nil`: with those
-    ///     that are published from now on.
+    ///     that are published from now on. A position beyond the end of the log counts as its end.
     ///   - last: the last position, such as ``lastPosition``; `nil`: continues with future events.
     ///   - selection: which events; by default all but Herald's own.
     /// - Returns: a sequence. Without an end it ends when the hub stops. With an end it returns all events up to there, or throws
@@ -122,7 +122,10 @@ extension Hub {
         after position: EventPosition? = nil, through last: EventPosition? = nil,
         matching selection: EventSelection = EventSelection()
     ) -> EventSequence {
-        EventSequence(hub: self, position: position?.number ?? head, last: last?.number, selection: selection)
+        // A position of a log that a backup has replaced may be beyond the end of this one.
+        let head = head
+        return EventSequence(
+            hub: self, position: min(position?.number ?? head, head), last: last?.number, selection: selection)
     }
 
     /// The events of the log whose type is this one, or has this prefix.

@@ -60,6 +60,17 @@ struct FollowTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a position of a longer log, as before the restore of a backup, skips nothing", arguments: [3, Int64.max])
+    func longerLog(_ number: Int64) async throws {
+        let hub = try await makeHub()
+        try await publish(1...1, hub)
+        var iterator = hub.events(after: EventPosition(number: number)).makeAsyncIterator()
+        try await publish(2...2, hub)
+        let entry = try #require(try await iterator.next())
+        #expect(try entry.event.decode(Int.self) == 2 && entry.position.number == 2)
+        await hub.stop(grace: .zero)
+    }
+
     @Test("logins, logouts and states are published as values")
     func families() async throws {
         struct User: Codable, Equatable {
