@@ -55,7 +55,7 @@ extension Hub {
         if events.isEmpty { return [] }
         let now = clock.wall()
         let late = events.indices.filter {
-            (events[$0].deliveryDate?.milliseconds ?? now) - now > PublicationLimits.maxDelay
+            events[$0].deliveryDate.map { $0.milliseconds > now + PublicationLimits.maxDelay } ?? false
         }
         guard late.isEmpty else {
             throw .invalid(

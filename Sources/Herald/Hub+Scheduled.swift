@@ -57,10 +57,12 @@ extension Hub {
     /// - Throws: `HubError.notFound`, `.alreadyPublished` if it is in the log, `.invalid`, or that the hub can't write.
     @discardableResult
     public func reschedule(_ id: String, to date: Date) async throws(HubError) -> ScheduledEvent {
-        guard date.milliseconds - clock.wall() <= PublicationLimits.maxDelay else {
+        // All times in the past mean now, and the event gets this time if it brought none.
+        let time = max(0, date.milliseconds)
+        guard time <= clock.wall() + PublicationLimits.maxDelay else {
             throw .invalid([FieldError("/deliver_at", PublicationLimits.delayWords)])
         }
-        guard case .moved(let pending) = try await manage(scheduled: id, .move(to: date.milliseconds)) else {
+        guard case .moved(let pending) = try await manage(scheduled: id, .move(to: time)) else {
             // Any other outcome was thrown.
             throw .notFound("There is no scheduled event with the id \(id).")
         }

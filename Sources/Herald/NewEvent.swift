@@ -54,13 +54,14 @@ public struct NewEvent: Sendable {
     }
 
     func draft(_ hub: Hub, _ now: Int64) -> EventDraft {
+        // All times in the past mean now, and the event gets this time if it brings none.
+        let due = deliveryDate.map { max(0, $0.milliseconds) }
         let event = Event(
             id: id ?? hub.ids.next("evt_", time: now), type: type, subject: subject,
-            time: time?.milliseconds ?? deliveryDate?.milliseconds ?? now,
+            time: time?.milliseconds ?? due ?? now,
             attributes: TraceParent.attributes(traceparent, state: tracestate),
             data: data)
-        return EventDraft(
-            event: event, mayExist: id != nil, bringsTime: time != nil, deliverAt: deliveryDate?.milliseconds)
+        return EventDraft(event: event, mayExist: id != nil, bringsTime: time != nil, deliverAt: due)
     }
 }
 

@@ -71,6 +71,12 @@ struct EmbeddingTests {
         await #expect(throws: HubError.self) { try await hub.publish(event) }
         event.deliveryDate = Date(timeIntervalSince1970: 5)
         #expect(try await hub.publish(event).disposition == .accepted && hub.head == 2)
+        let earliest = Date(timeIntervalSince1970: -.greatestFiniteMagnitude)
+        event.deliveryDate = earliest
+        #expect(try await hub.publish(event).disposition == .accepted && hub.head == 3)
+        event.deliveryDate = date
+        _ = try await hub.reschedule(try await hub.publish(event).event.id, to: earliest)
+        try await eventually("it is published") { hub.head == 4 }
         await hub.stop(grace: .zero)
     }
 
