@@ -35,7 +35,8 @@ extension Hub {
     }
 
     private func beginToStop(grace: Duration) {
-        let nanoseconds = max(0, grace.nanoseconds)
+        // Ten years are without limit, and can be added to the time.
+        let nanoseconds = min(max(0, grace.nanoseconds), 315_360_000_000_000_000)
         startThread("hub-stop") { [self] in stop(grace: nanoseconds) }
     }
 }

@@ -80,6 +80,13 @@ struct EmbeddingTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a hub stops with any time for open callbacks", arguments: [Duration.seconds(Int64.max), .seconds(Int64.min)])
+    func anyGrace(_ grace: Duration) async throws {
+        let hub = try await hub()
+        try await hub.publish("order.placed", 1)
+        await hub.stop(grace: grace)
+    }
+
     @Test("a sequence returns the events of the log in order, from disk and from memory, until the hub stops")
     func sequence() async throws {
         let first = try await hub()
