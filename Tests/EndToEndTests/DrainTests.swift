@@ -230,6 +230,16 @@ final class DrainTests {
         #expect(try sql("SELECT count(*) FROM outbox") == "1")
     }
 
+    @Test("ends when the server accepts no size")
+    func noSize() async throws {
+        let proxy = try Receiver { _ in .status(413) }
+        defer { proxy.close() }
+        try _ = sql(Self.table, "INSERT INTO outbox (type, data) VALUES ('a', '1'), ('a', '2')")
+        let run = try await Client.run(["drain", url, "--table", "outbox", "--once"], server: proxy.url())
+        #expect(run.end == .exited(65) && run.text.contains("The event 1 is refused"), "\(run.text)")
+        #expect(try sql("SELECT count(*) FROM outbox") == "2")
+    }
+
     @Test("publishes the rows of an SQLite database, while programs write to it, and when it is killed")
     func sqlite() async throws {
         let herald = try await HeraldProcess.start()

@@ -16,6 +16,8 @@ struct OutboxPublisher {
     private let client: APIClient
     /// The limit of a request. Halved when the server refuses the size.
     private var maxBytes = PublicationLimits.defaultBytes
+    /// The smallest limit that a server of Herald has. A proxy may have a smaller one.
+    private static let leastBytes = 1024
     private(set) var published = 0
     /// The number of published events that were stored before.
     private(set) var duplicates = 0
@@ -61,7 +63,8 @@ struct OutboxPublisher {
                 published += batch.count
                 left = left.dropFirst(batch.count)
                 maxCount = PublicationLimits.maxEvents
-            case 413 where batch.count > 1: maxBytes = max(1024, body.count / 2)
+            case 413 where batch.count > 1 && maxBytes > Self.leastBytes:
+                maxBytes = max(Self.leastBytes, body.count / 2)
             case 400, 413, 422:
                 let found = Self.refused(problem, batch)
                 if found.isEmpty, batch.count > 1 {
