@@ -136,6 +136,9 @@ struct MaintenanceTests {
         try makeDatabase()
         #expect(kind { _ = try Backup.make(of: path, to: backup) { _, _ in false } } == .cancelled)
         #expect(!exists(backup) && !exists(backup + ".partial"))
+        // Everything is copied, and not yet hashed.
+        #expect(kind { _ = try Backup.make(of: path, to: backup) { $0 < $1 } } == .cancelled)
+        #expect(!exists(backup) && !exists(backup + ".partial"))
     }
 
     @Test("50 flipped bits in a backup: each is found, and none is restored", arguments: 0..<50)

@@ -23,7 +23,8 @@ package enum Backup {
     ///
     /// Runs on the calling thread. While a server has the folder, it rests for most of the time, so that publishing
     /// continues at its pace. The write-ahead log grows during the backup.
-    /// - Parameter progress: called before each step with the pages copied and all pages; returns `false` to cancel.
+    /// - Parameter progress: called before each step with the pages copied and all pages, and while the copy is hashed; returns
+    ///   `false` to cancel.
     /// - Returns: the size of the file in bytes.
     package static func make(
         of folder: String, to path: String, progress: (_ copied: Int, _ all: Int) -> Bool = { _, _ in true }
@@ -48,7 +49,7 @@ package enum Backup {
         do {
             try source.createPrivateFile(partial)
             try copy(source.database, to: partial, pace, progress)
-            let size = try seal(partial, pace)
+            let size = try seal(partial, pace, progress)
             guard rename(partial, "\(target.folder)/\(target.name)") == 0 else {
                 throw StoreError.notWritable(path: path, reason: String(cString: strerror(errno)))
             }
@@ -91,9 +92,7 @@ package enum Backup {
         defer { sqlite3_backup_finish(copying) }
         var (copied, all, steps) = (0, 1, 0)
         while true {
-            guard progress(copied, all) else {
-                throw MaintenanceError(kind: .cancelled, description: "The backup was ended.")
-            }
+            guard progress(copied, all) else { throw cancelled }
             let started = Pace.now
             let code = sqlite3_backup_step(copying, pagesPerStep)
             if code == SQLITE_DONE { break }
@@ -107,12 +106,22 @@ package enum Backup {
         _ = progress(all, all)
     }
 
+    private static var cancelled: MaintenanceError {
+        MaintenanceError(kind: .cancelled, description: "The backup was ended.")
+    }
+
     /// Appends the length and the hash to a file.
-    private static func seal(_ path: String, _ pace: Pace) throws -> Int {
+    private static func seal(_ path: String, _ pace: Pace, _ progress: (Int, Int) -> Bool) throws -> Int {
         let file = try PlainFile(changing: path)
         let size = file.size
         var bytes = magic
-        for number in [UInt64(size), try file.hash(size, pace.rest) ?? 0] {
+        // With the rests, the hash of a large file takes minutes.
+        let found = try file.hash(size) { started in
+            pace.rest(since: started)
+            return progress(1, 1)
+        }
+        guard let content = found else { throw cancelled }
+        for number in [UInt64(size), content] {
             withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
         }
         withUnsafeBytes(of: hash(bytes).littleEndian) { bytes += $0 }

@@ -89,9 +89,10 @@ final class PlainFile {
         guard fsync(descriptor) == 0 else { throw .syncFailed(reason: "\(path): \(String(cString: strerror(errno)))") }
     }
 
-    /// The hash of the first `count` bytes; `nil` if the file is shorter.
-    /// - Parameter pause: called after each mebibyte with the time at which it began, in monotonic nanoseconds.
-    func hash(_ count: Int, _ pause: (_ started: Int64) -> Void = { _ in }) throws(StoreError) -> UInt64? {
+    /// The hash of the first `count` bytes; `nil` if the file is shorter, or if it was ended.
+    /// - Parameter pause: called after each mebibyte with the time at which it began, in monotonic nanoseconds; returns `false`
+    ///   to end.
+    func hash(_ count: Int, _ pause: (_ started: Int64) -> Bool = { _ in true }) throws(StoreError) -> UInt64? {
         var hash: UInt64 = 0
         var place = 0
         while place < count {
@@ -100,7 +101,7 @@ final class PlainFile {
             if part.isEmpty { return nil }
             hash = part.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, hash) }
             place += part.count
-            pause(started)
+            guard pause(started) else { return nil }
         }
         return hash
     }
