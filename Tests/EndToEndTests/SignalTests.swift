@@ -115,6 +115,21 @@ struct SignalTests {
         #expect(receiver.requests.count == 1)
     }
 
+    @Test("HUP is for the server; another command ends with its terminal")
+    func closedTerminal() async {
+        let areHeld = await offPool {
+            var held = sigset_t()
+            sigemptyset(&held)
+            pthread_sigmask(SIG_SETMASK, &held, nil)
+            return [false, true].map { reloads in
+                _ = Signals(reloads: reloads)
+                pthread_sigmask(SIG_BLOCK, nil, &held)
+                return sigismember(&held, SIGHUP) == 1
+            }
+        }
+        #expect(areHeld == [false, true])
+    }
+
     @Test("a wait of any length for a signal has a time that the system takes")
     func waits() {
         for (milliseconds, seconds, rest) in [(0, 0, 0), (250, 0, 250), (999, 0, 999), (1_000, 1, 0), (10_001, 10, 1)] {

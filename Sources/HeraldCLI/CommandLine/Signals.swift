@@ -1,15 +1,16 @@
 import Glibc
 import HeraldRuntime
 
-/// TERM, INT and HUP as values that one thread waits for, instead of handlers that interrupt any thread.
+/// TERM and INT, and for the server HUP, as values that one thread waits for, instead of handlers that interrupt any thread.
 struct Signals {
     private var set = sigset_t()
 
     /// Blocks the signals in the calling thread and all threads that it starts: must be created before any other
     /// thread.
-    init() {
+    /// - Parameter reloads: takes HUP, too. Otherwise it ends the process, as when its terminal is closed.
+    init(reloads: Bool = false) {
         sigemptyset(&set)
-        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, signal) }
+        for signal in [SIGTERM, SIGINT] + (reloads ? [SIGHUP] : []) { sigaddset(&set, signal) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
     }

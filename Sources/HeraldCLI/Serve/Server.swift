@@ -38,7 +38,7 @@ struct Server {
     /// - Returns: the exit code.
     static func run(_ settings: Settings) throws(CommandError) -> Int32 {
         // Before any thread exists, so that all threads block the signals.
-        let signals = Signals()
+        let signals = Signals(reloads: true)
         Allocator.giveBackWhenIdle()
         let memory = try MemoryPlan(settings)
         let log: Log
