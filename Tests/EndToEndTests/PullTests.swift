@@ -376,6 +376,22 @@ struct PullTests {
         #expect(worker.lines.count <= 2, "\(worker.text)")
     }
 
+    @Test("a worker has the exit codes of its programs, also when its parent ignores those of its own")
+    func ignoredChildren() async throws {
+        let run = #"{"lease": "ls_1", "ack_seconds": 60, "events": [{"id": "o1", "type": "a"}]}"#
+        let server = try Receiver { .status(200, body: $0.position == 1 ? run : #"{"lease": null}"#) }
+        defer { server.close() }
+        let worker = try await ChildProcess.run(
+            "sh",
+            [
+                "-c", "trap '' CHLD; exec \"$@\"", "sh", try Binary.path(), "work", "dlg_1", "--once", "--exec", "true",
+                "--server", "http://127.0.0.1:\(server.port)",
+            ])
+        #expect(worker.end == .exited(0), "\(worker.text)")
+        let ack = try #require(server.requests.first { $0.path.hasSuffix("/ack") })
+        #expect(try JSONDocument(parsing: ack.text)["failed"]?.count == 0, "\(ack.text)")
+    }
+
     @Test("a worker bounds the length of a lease that a server names")
     func length() async throws {
         let run = #"{"lease": "ls_1", "ack_seconds": 9223372036854775807, "events": [{"id": "o1", "type": "a"}]}"#

@@ -59,6 +59,8 @@ private final class Work {
         parallel = try call.number("parallel", 1...256) ?? 1
         most = try call.number("max", 1...1_000) ?? min(1_000, 10 * parallel)
         isOnce = call.has("once")
+        // A parent may ignore it, and then the system does not keep the exit codes of the programs.
+        signal(SIGCHLD, SIG_DFL)
         client = try APIClient(call)
         path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
         do throws(SystemError) {
