@@ -116,6 +116,13 @@ struct BackupTests {
         #expect(names.contains { file == backups.path + "/" + $0 }, "\(names)")
     }
 
+    @Test("a folder that cannot be used is refused with the reason")
+    func unusable() async throws {
+        let refused = try await Binary.run(["config", "--backup-folder", "/nonexistent"])
+        #expect(refused.end == .exited(64), "\(refused.text)")
+        #expect(refused.text.contains("a folder that can be written (No such file or directory)."), "\(refused.text)")
+    }
+
     @Test("a backup that fails is logged and counted")
     func failed() async throws {
         // No files can be made there.

@@ -51,9 +51,19 @@ extension Option {
     }
 
     static func readable(_ file: String) throws(Disallowed) -> String {
-        guard access(file, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
+        guard access(file, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read (\(reason))") }
         return file
     }
+
+    static func writable(_ folder: String) throws(Disallowed) -> String {
+        guard access(folder, W_OK | X_OK) == 0 else {
+            throw Disallowed(allowed: "a folder that can be written (\(reason))")
+        }
+        return folder
+    }
+
+    /// The error of the last system call: a sandbox may refuse what the permissions allow.
+    private static var reason: String { String(cString: strerror(errno)) }
 
     static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
         try list(text).map { entry throws(Disallowed) in

@@ -1,4 +1,3 @@
-import Glibc
 import HeraldAPI
 import HeraldCrypto
 import HeraldModel
@@ -244,10 +243,7 @@ extension Option {
         Option(
             "backup-folder", "FOLDER", "none: no backups",
             "Where backups are made while the server runs. It must exist; on another disk, it survives this one."
-        ) { text, settings throws(Disallowed) in
-            guard access(text, W_OK | X_OK) == 0 else { throw Disallowed(allowed: "a folder that can be written") }
-            settings.backups.folder = text
-        },
+        ) { text, settings throws(Disallowed) in settings.backups.folder = try writable(text) },
         Option(
             "backup-every", "DURATION", describe(duration: standard.backups.every),
             "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
