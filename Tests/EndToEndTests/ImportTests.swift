@@ -66,6 +66,7 @@ struct ImportTests {
         try #require(delegates.map { $0.text("status") } == ["active", "paused", "active"])
         #expect(delegates.map { $0["events"]?.plainText } == ["*", "user.joined, user.left", "order.paid"])
         #expect(delegates[1]["rate_limit"]?.integer == 7 && delegates[1]["metadata"]?["number"]?.string == "1")
+        #expect(delegates[1]["metadata"]?["svix_uid"]?.string == "uid-1")
         #expect(delegates[0].text("url") == "http://localhost/2")
         #expect(delegates.map { $0["filter"]?.compactText } == [#"{"channels":["eu"]}"#, "null", "null"])
         let type = try await client.run("event-types", "show", "order.paid", "--app=tenant-0", "--json").document()

@@ -28,8 +28,9 @@ def application(number):
 def endpoint(app, number):
     # The first two have one URL and other types; libcurl writes the third URL otherwise.
     url = [hook, hook, f"http://LocalHost:80/{number}"][min(number, 2)]
+    metadata = {"number": str(number)} | ({"svix_uid": "of-the-tenant"} if number == 1 else {})
     return models.EndpointOut(
-        id=f"ep_{app:04}{number:06}", uid=f"uid-{number}", url=url, description=f"Endpoint {number}", metadata={"number": str(number)},
+        id=f"ep_{app:04}{number:06}", uid=f"uid-{number}", url=url, description=f"Endpoint {number}", metadata=metadata,
         event_types=[["order.paid"], ["user.joined", "user.left"], None][number % 3], channels=["eu"] if number == 2 else None,
         throttle_rate=7 if number == 1 else None, disabled=number == 1, created_at=NOW, updated_at=NOW)
 

@@ -84,10 +84,13 @@ struct SvixServer: ForeignService {
                 object.member("description", endpoint.text("description"))
                 // With its uid, an endpoint is found by the operations of Svix that Herald serves.
                 object.object("metadata") { pairs in
-                    if let metadata = endpoint["metadata"] {
-                        for (key, value) in metadata.members { pairs.member(key, value) }
+                    let uid = endpoint["uid"]?.string
+                    // A tenant may have a value of this name, and an object has each name once.
+                    for (key, value) in endpoint["metadata"]?.members.map({ $0 }) ?? []
+                    where uid == nil || key != "svix_uid" {
+                        pairs.member(key, value)
                     }
-                    if let uid = endpoint["uid"]?.string { pairs.member("svix_uid", uid) }
+                    pairs.member("svix_uid", ifPresent: uid)
                 }
                 if let rate = endpoint["rateLimit"] ?? endpoint["throttleRate"], !rate.isNull {
                     object.member("rate_limit", rate)
