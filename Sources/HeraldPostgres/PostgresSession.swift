@@ -68,7 +68,8 @@ final class PostgresSession {
 
     /// Whether nothing is known against it: a server that has ended is noticed before anything is sent to it.
     var isAlive: Bool {
-        guard isOpen else { return false }
+        // A connection whose end was read has no socket any more, and `poll` finds nothing there.
+        guard isOpen, PQstatus(handle) == CONNECTION_OK else { return false }
         var wait = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
         // A server that ends a session first says why.
         while poll(&wait, 1, 0) > 0 {

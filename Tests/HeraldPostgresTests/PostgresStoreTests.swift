@@ -414,6 +414,26 @@ struct PostgresLossTests {
         #expect(try store.recover().head == 3)
     }
 
+    @Test("a session whose end a check has found is opened again without an error")
+    func checked() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        for (number, kind) in [TransactionKind.publishing, .deciding].enumerated() {
+            try database.endSessions()
+            for _ in 1...2 {
+                guard case .unavailable? = failure({ try store.checkFiles() }) else {
+                    Issue.record("the end is not found")
+                    return
+                }
+            }
+            try store.append("a\(number)", kind: kind)
+            try store.checkFiles()
+            try store.health()
+        }
+        #expect(try store.ids() == ["a0", "a1"])
+    }
+
     @Test("a session that ends in a transaction: nothing is written, or it is not known; then it works again")
     func middle() throws {
         let database = try TestDatabase()
