@@ -4,7 +4,7 @@ import HeraldStore
 /// Removes events and attempts, counts what is left, and erases.
 extension Transaction {
     func removed(_ range: ClosedRange<LogPosition>, first: LogPosition, kept: LogPosition) {
-        writer.partitions.begin(.events, at: kept)
+        begins[.events] = kept
     }
 
     // MARK: Attempts
@@ -35,7 +35,7 @@ extension Transaction {
 
     private func removeAttempts(_ statement: Statement, _ bound: Int64, _ limit: Int) throws(StoreError) -> Rows {
         let removed = try run(statement) { $0.add(bound, limit) }
-        writer.partitions.begin(.attempts, at: try run(Request(Self.firstAttempt)).natural("attempt"))
+        begins[.attempts] = try run(Request(Self.firstAttempt)).natural("attempt")
         return removed
     }
 

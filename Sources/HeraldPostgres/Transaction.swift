@@ -25,6 +25,8 @@ final class Transaction: StoreTransaction, SharedTransaction {
     private(set) var isNews = false
     /// The last attempts that this transaction has changed; 0 for a deleted delegate.
     private(set) var changedHeads: [DelegateKey: Int64] = [:]
+    /// The first rows that its removals leave.
+    var begins: [Partitions.Parent: Int64] = [:]
     /// The last one that this transaction has recorded; `nil` for none.
     private(set) var lastAttempt: Int64?
     /// The checkpoints in it, and the first attempt of each.

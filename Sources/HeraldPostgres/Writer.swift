@@ -325,6 +325,7 @@ final class Writer {
     /// - Parameter ends: what is flushed now.
     private func committed(_ transaction: Transaction, _ ends: StoreEnds) {
         heads.take(transaction.changedHeads)
+        for (parent, first) in transaction.begins { partitions.begin(parent, at: first) }
         if let last = transaction.lastAttempt {
             lastAttempt = last
             durable.raise(toAttempt: lastAttempt)

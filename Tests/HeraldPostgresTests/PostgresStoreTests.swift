@@ -106,6 +106,28 @@ struct PostgresContentTests {
         #expect(try count("attempts") == 1)
     }
 
+    @Test("a partition stays when the removal of its events is rolled back")
+    func removalRolledBack() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<3 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        let thrown = failure {
+            try store.transaction { transaction throws(StoreError) in
+                _ = try transaction.removeEvents(1...2_500, limit: 5_000)
+                throw .full
+            }
+        }
+        #expect(thrown == .full)
+        for _ in 1...3 { _ = try store.checkpointIfDue() }
+        #expect(try store.makeReader().events(after: 0, limit: 9_999, maxBytes: .max).events.count == 2_700)
+    }
+
     @Test("more events than a partition was made for are appended nevertheless")
     func overrun() throws {
         let database = try TestDatabase()
