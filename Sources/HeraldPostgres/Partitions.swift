@@ -19,10 +19,15 @@ struct Partitions {
     }
 
     private var bounds: [Parent: Bounds] = [:]
+    /// When a drop that has failed is tried again, in monotonic nanoseconds.
+    private var nextDrop: Int64 = .min
     /// The number of rows of a new partition.
     private let size: Int64
 
     static let size: Int64 = 1 << 21
+    /// Nanoseconds from a drop that has failed to the next one. While a drop waits for a lock, all sessions wait behind it, and a
+    /// program such as `pg_dump` may keep it from the lock for hours.
+    static let dropPause: Int64 = 60_000_000_000
 
     init(size: Int64 = Partitions.size) { self.size = size }
 
@@ -33,10 +38,10 @@ struct Partitions {
     private static let wait = Statement("SELECT set_config('lock_timeout', '100ms', true)")
 
     mutating func read(_ run: ([Request]) throws(StoreError) -> [Rows]) throws(StoreError) {
-        for parent in Parent.allCases { bounds[parent, default: Bounds()].starts = [] }
         let rows = try run([Request(Self.all)])[0].map { row throws(StoreError) in
             (row.text(0), try row.natural(1, "partition"), try row.natural(2, "partition"))
         }
+        for parent in Parent.allCases { bounds[parent, default: Bounds()].starts = [] }
         for row in rows {
             guard let parent = Parent(rawValue: row.0) else { continue }
             bounds[parent, default: Bounds()].starts.append(row.1)
@@ -57,7 +62,9 @@ struct Partitions {
     mutating func begin(_ parent: Parent, at first: Int64) { bounds[parent]?.first = first }
 
     /// Drops a partition that has no rows any more, if there is one.
-    mutating func drop(_ run: ([Request]) throws(StoreError) -> [Rows]) {
+    /// - Parameter now: monotonic nanoseconds.
+    mutating func drop(at now: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]) {
+        guard now >= nextDrop else { return }
         for parent in Parent.allCases {
             guard let found = bounds[parent], found.starts.count > 1, found.first >= found.starts[1] else { continue }
             let start = found.starts[0]
@@ -66,7 +73,12 @@ struct Partitions {
                 Request(Self.forget) { $0.add(parent.rawValue, start) },
             ]
             // What fails now is tried again later, unless another process has dropped it.
-            if (try? run(requests)) != nil { bounds[parent]?.starts.removeFirst() } else { try? read(run) }
+            if (try? run(requests)) != nil {
+                bounds[parent]?.starts.removeFirst()
+            } else {
+                nextDrop = now + Self.dropPause
+                try? read(run)
+            }
         }
     }
 }

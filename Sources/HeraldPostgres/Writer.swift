@@ -220,7 +220,9 @@ final class Writer {
         }
     }
 
-    func dropPartitions() { partitions.drop { requests throws(StoreError) in try run(requests) } }
+    func dropPartitions() {
+        partitions.drop(at: Clock.system.monotonic()) { requests throws(StoreError) in try run(requests) }
+    }
 
     // MARK: Transactions
 
