@@ -42,7 +42,7 @@ final class Writer {
     private var lacksPartition = false
     /// All nodes support scheduled events, which no later start changes.
     var oldestVersion = 0
-    /// A statement has waited for a lock in vain.
+    /// A statement of the transaction has waited for a lock in vain.
     private var lacksLock = false
 
     init(
@@ -231,6 +231,8 @@ final class Writer {
     ) throws(StoreError) -> Commit {
         try connect()
         let round = openRounds.last
+        // Other work may have waited for another lock, such as the drop of a partition.
+        lacksLock = false
         do {
             switch kind {
             case .deciding: return try decide(body)
@@ -242,15 +244,12 @@ final class Writer {
                 return try commit(transaction, known)
             }
         } catch {
-            if lacksLock {
-                lacksLock = false
-                if let holder = holderOfLock() {
-                    throw .unavailable(reason: "another session holds the lock of the log: \(holder)")
-                }
-            }
             // Of the ids some may be used; or the round was begun in what was rolled back.
             if case .unknown = error { mustBeginRound = true }
             if openRounds.last != round { mustBeginRound = true }
+            if lacksLock, let holder = holderOfLock() {
+                throw .unavailable(reason: "another session holds the lock of the log: \(holder)")
+            }
             throw error
         }
     }

@@ -285,6 +285,31 @@ struct HostileDatabaseTests {
         #expect(reason.contains("the role herald, process"), "\(reason)")
     }
 
+    @Test("an error of a transaction stays, whatever lock other work has waited for before")
+    func holderOfOther() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<3 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        try store.transaction { transaction throws(StoreError) in
+            _ = try transaction.removeEvents(1...1_500, limit: 5_000)
+        }
+        let other = try Database(url: database.url).open(.log)
+        defer { other.close() }
+        for sql in [
+            "SELECT set_config('idle_in_transaction_session_timeout', '0', false)",
+            "SELECT pg_advisory_lock(\(Schema.orderLock))", "BEGIN", "LOCK TABLE events IN ACCESS SHARE MODE",
+        ] { _ = try other.run(Request(Statement(sql)), seconds: 60) }
+        // The drop of the first partition waits in vain.
+        _ = try store.checkpointIfDue()
+        #expect(failure { try store.transaction(.recording) { _ throws(StoreError) in throw .full } } == .full)
+    }
+
     @Test(
         "a connection to another machine that may be without encryption is a risk",
         arguments: [
