@@ -54,8 +54,6 @@ extension StoreError {
         case "42501", "25006": self = .notWritable(path: database, reason: message)
         // Damaged data, a damaged index.
         case "XX001", "XX002": self = .corrupt(path: database, reason: message)
-        // A canceled statement.
-        case "57014": self = .failed(reason: message)
         // A table or a column that is missing, or there already.
         case "42P01", "42703", "42P07", "42701", "3F000":
             self = .corrupt(path: database, reason: "its schema is not that of Herald: \(message)")
@@ -69,6 +67,7 @@ extension StoreError {
                 self = .unreadable(reason: "\(message) (SQLSTATE \(state))")
                 return
             }
+            // No connection, no resources, an operator: a canceled statement, or a server that stops.
             let isUnavailable = ["08", "53", "57"].contains { state.hasPrefix($0) }
             self = isUnavailable ? .unavailable(reason: message) : .failed(reason: "\(message) (SQLSTATE \(state))")
         }

@@ -533,6 +533,34 @@ struct PostgresLossTests {
         #expect(try store.ids() == ["a", "c"])
     }
 
+    /// The writer ends the process when it cannot follow the others for any other reason.
+    @Test("a read that an operator has canceled is unavailable, and can be repeated")
+    func canceled() async throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        let other = try Database(url: database.url).open(.log)
+        for sql in [
+            "SELECT set_config('idle_in_transaction_session_timeout', '0', false)", "BEGIN",
+            "LOCK TABLE changes IN ACCESS EXCLUSIVE MODE",
+        ] { _ = try other.run(Request(Statement(sql)), seconds: 60) }
+        async let thrown = RawHTTP.onThread { failure { _ = try store.makeReader().ends(isFresh: true) } }
+        try await eventually("the read waits for the table, and is canceled") {
+            try database.sql(
+                """
+                SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """) == "1"
+        }
+        let error = try await thrown
+        other.close()
+        guard case .unavailable? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        _ = try store.makeReader().ends(isFresh: true)
+    }
+
     @Test("no response is sent when the wait for a synchronous standby was canceled")
     func standby() async throws {
         let server = try PostgresServer()
