@@ -31,6 +31,23 @@ struct HousekeepingTests {
         #expect(world.contents.marks.count == 8)
     }
 
+    @Test("a probe of the storage leaves no mark: the clock may be wrong then, and retention removes events by marks")
+    func probe() throws {
+        let world = try World()
+        world.publish()
+        let marks = world.contents.marks
+        world.store.fail(.full)
+        world.publish()
+        let transactions = world.store.kinds.items.count
+        world.clock.advance(seconds: 2)
+        world.catchUp()
+        #expect(world.store.kinds.items.count > transactions)
+        #expect(world.contents.marks == marks)
+        world.clock.advance(seconds: 2)
+        world.publish()
+        #expect(world.contents.answers.isEmpty)
+    }
+
     @Test("removal of expired responses keeps up with more than 500 requests per second")
     func expiredUnderLoad() throws {
         let world = try World(memory: Self.memory(expired: 1_500))
