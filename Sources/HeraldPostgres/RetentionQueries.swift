@@ -14,14 +14,14 @@ enum RetentionQueries {
 
     private static let count = Statement(
         """
-        SELECT $1::bigint >> 10, app, count(*), sum(\(bytes))::bigint FROM events WHERE sequence BETWEEN $1 AND $2
-        GROUP BY app ORDER BY app
+        SELECT $1::bigint >> 10, \(AppBlock.owner), count(*), sum(\(bytes))::bigint FROM events
+        WHERE sequence BETWEEN $1 AND $2 GROUP BY 2 ORDER BY 2
         """)
     /// Counts whole blocks.
     static let blocksOf = Statement(
         """
-        SELECT block, app, count(*), sum(\(bytes))::bigint FROM unnest($1::bigint[]) AS block
-        JOIN events ON sequence BETWEEN block << 10 AND ((block + 1) << 10) - 1 GROUP BY block, app ORDER BY block, app
+        SELECT block, \(AppBlock.owner), count(*), sum(\(bytes))::bigint FROM unnest($1::bigint[]) AS block
+        JOIN events ON sequence BETWEEN block << 10 AND ((block + 1) << 10) - 1 GROUP BY block, 2 ORDER BY block, 2
         """)
 
     /// Counts the positions of a block.

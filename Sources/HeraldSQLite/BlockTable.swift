@@ -8,7 +8,8 @@ struct BlockTable {
     /// Counts positions ?1 to ?2. SQLite reads only the length of long data. Without the inner table it would sort the rows
     /// with their data, all of which would be in memory.
     static let count = """
-        WITH sizes AS MATERIALIZED (SELECT app, \(bytes) AS bytes FROM events WHERE sequence BETWEEN ?1 AND ?2)
+        WITH sizes AS MATERIALIZED (
+            SELECT \(AppBlock.owner) AS app, \(bytes) AS bytes FROM events WHERE sequence BETWEEN ?1 AND ?2)
         SELECT app, count(*), sum(bytes) FROM sizes GROUP BY app
         """
     /// `Event.storedBytes` of a row.

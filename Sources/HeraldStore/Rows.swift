@@ -281,6 +281,9 @@ extension LogMark: RowConvertible {
 extension AppBlock: RowConvertible {
     package static let columns = "block, app, events, bytes"
 
+    /// The app of an event, in SQL. A damaged one counts for no app: it must not hold up the start, or retention.
+    package static let owner = "CASE WHEN app BETWEEN 0 AND \(StoredNumber.limit) THEN app ELSE 0 END"
+
     /// - Parameter row: a row of `columns`.
     package init(_ row: some ResultRow) throws(StoreError) {
         self.init(

@@ -129,6 +129,24 @@ struct HostileDatabaseTests {
         #expect(check.disabled.count == (table == "delegates" ? 2 : 0))
     }
 
+    @Test("an event with an impossible app is counted for no app: it holds up neither a start nor retention")
+    func owner() throws {
+        let database = try TestDatabase()
+        try fill(try database.open())
+        try database.sql("UPDATE herald.events SET app = -sequence WHERE sequence IN (10, 11)")
+        let store = try database.open()
+        defer { store.close() }
+        let noApp = AppKey(rawValue: 0)
+        #expect(try store.recover().blocks.filter { $0.app == noApp }.map(\.events) == [2])
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.removeEvents(1...10, limit: 99)
+            let counted = try transaction.countBlock(0)
+            #expect(counted.first { $0.app == noApp }?.events == 1)
+        }
+        let rows = try store.makeReader().rows(of: [.block(0)])
+        #expect(rows.blocks.first { $0.app == noApp }?.events == 1)
+    }
+
     @Test("a changed row that cannot be read does not hold up the other changes, and admits no more than before")
     func changed() throws {
         let database = try TestDatabase()

@@ -398,6 +398,23 @@ struct HostileValueTests {
         }
     }
 
+    @Test("an event with an impossible app is counted for no app: it holds up neither a start nor retention")
+    func owner() throws {
+        try makeDatabase()
+        try change("UPDATE events SET app = -sequence WHERE sequence IN (40, 41, 2100)")
+        try change("DELETE FROM app_blocks")
+        _ = try FolderCheck(folder: path)
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let blocks = try store.recover().blocks.filter { $0.app == AppKey(rawValue: 0) }
+        #expect(blocks.map(\.block).sorted() == [0, 2] && blocks.reduce(0) { $0 + $1.events } == 3)
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.removeEvents(31...40, limit: 99)
+            let counted = try transaction.countBlock(0)
+            #expect(counted.first { $0.app == AppKey(rawValue: 0) }?.events == 1)
+        }
+    }
+
     @Test(
         "a key or an app with an id that is not UTF-8 is refused at the start, and the error names the row",
         arguments: [
