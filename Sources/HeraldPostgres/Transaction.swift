@@ -237,7 +237,8 @@ extension Transaction {
             parameters.add(unknown) { $0.delegate }
             parameters.add(unknown) { $0.start }
         }
-        for found in try writer.run([request])[0].map({ row throws(StoreError) in try DeliveryStatistics(row) }) {
+        // A slot that can't be read is replaced: it must not hold up the checkpoint.
+        for case let found? in try writer.run([request])[0].map({ try? DeliveryStatistics($0) }) {
             statistics[StatisticsSlot(found)] = found
         }
         for slot in slots {

@@ -66,7 +66,8 @@ struct ProgressTables {
     func add(_ slot: DeliveryStatistics) throws(StoreError) {
         var sum = slot
         let find = findStatistics.bound(slot.delegate, slot.start)
-        if let earlier: DeliveryStatistics = try find.row() { sum.add(earlier) }
+        // A slot that can't be read is replaced: it must not hold up the checkpoint.
+        if case let earlier?? = try find.row({ try? DeliveryStatistics($0) }) { sum.add(earlier) }
         try setStatistics.bound(sum.delegate, sum.start, sum.delivered, sum.failed, sum.latencies.text).run()
     }
 }

@@ -206,8 +206,9 @@ extension SharedTransaction {
         let limit = ColumnValue.integer(Int64(limit))
         let past: [ColumnValue] = [.integer(time - DeliveryStatistics.lateness), .integer(time), limit]
         var hours: [DeliveryKey: DeliveryStatistics] = [:]
-        let slots: [DeliveryStatistics] = try rows(.delivery(.pastStatistics), past)
-        for slot in slots {
+        // A slot that can't be read is removed: it must not hold up retention.
+        let slots = try rows(.delivery(.pastStatistics), past) { try? DeliveryStatistics($0) }
+        for case let slot? in slots {
             let start = slot.start - slot.start % Volume.hour
             let key = DeliveryKey(delegate: slot.delegate, event: start)
             hours[key, default: DeliveryStatistics(delegate: slot.delegate, start: start)].add(slot)
@@ -218,10 +219,10 @@ extension SharedTransaction {
             checkpoint.statistics = hours.sorted { $0.key < $1.key }.map(\.value)
             try write(checkpoint)
         }
-        let volumes: [Volume] = try rows(.delivery(.pastVolumes), past)
+        let volumes = try rows(.delivery(.pastVolumes), past) { try? Volume($0) }
         if !volumes.isEmpty {
             try change(.delivery(.removePastVolumes), past)
-            try add(volumes.map(\.ofHour))
+            try add(volumes.compactMap { $0?.ofHour })
         }
         let old = time - DeliveryStatistics.lifetimeOfHours
         let removed = try change(.delivery(.removeOldStatistics), [.integer(old), limit])

@@ -147,6 +147,27 @@ struct HostileDatabaseTests {
         #expect(rows.blocks.first { $0.app == noApp }?.events == 1)
     }
 
+    @Test("statistics that cannot be read hold up neither a checkpoint nor retention")
+    func statistics() throws {
+        let database = try TestDatabase()
+        try fill(try database.open())
+        try database.sql("UPDATE herald.statistics SET latencies = '3:nan'")
+        let store = try database.open()
+        defer { store.close() }
+        var slot = DeliveryStatistics(delegate: 1, start: 300_000)
+        slot.count(succeeded: true, duration: 7)
+        var checkpoint = Checkpoint()
+        checkpoint.statistics = [slot]
+        let written = checkpoint
+        try store.transaction(.recording) { (transaction) throws(StoreError) in try transaction.write(written) }
+        #expect(try store.makeReader().statistics(1, since: 0) == [slot])
+        try database.sql("UPDATE herald.statistics SET latencies = '3:nan'")
+        try store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.removeStatistics(before: 2 * Volume.hour, limit: 99) == 1)
+        }
+        #expect(try store.makeReader().statistics(1, since: 0).isEmpty)
+    }
+
     @Test("a changed row that cannot be read does not hold up the other changes, and admits no more than before")
     func changed() throws {
         let database = try TestDatabase()

@@ -415,6 +415,30 @@ struct HostileValueTests {
         }
     }
 
+    @Test("statistics and volumes that cannot be read hold up neither a checkpoint nor retention")
+    func statistics() throws {
+        try makeDatabase()
+        try change("UPDATE statistics SET latencies = '3:nan'")
+        let hour = Volume.hour
+        try change("INSERT INTO volumes VALUES (-1, 'a', \(hour + 1), 1, 1, 1), (1, 'a', \(hour + 1), 1, 1, 1)")
+        let checkpoint = checkpoint()
+        let first = try SQLiteStore(folder: path)
+        try first.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
+        #expect(try first.makeReader().statistics(1, since: 0) == checkpoint.statistics)
+        first.close()
+        try change("UPDATE statistics SET latencies = '3:nan'")
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.removeStatistics(before: 2 * hour, limit: 99) == 2)
+        }
+        let reader = try store.makeReader()
+        #expect(try reader.statistics(1, since: 0).isEmpty)
+        var query = VolumeQuery(0...2 * hour)
+        query.app = .default
+        #expect(try reader.volumes(query).map(\.start) == [hour])
+    }
+
     @Test(
         "a key or an app with an id that is not UTF-8 is refused at the start, and the error names the row",
         arguments: [
