@@ -1,0 +1,112 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+@Suite("The partitions of a PostgreSQL database")
+struct PostgresPartitionTests {
+    @Test("partitions are made ahead of what is appended, and dropped when they are empty")
+    func partitions() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<5 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        func count(_ parent: String) throws -> Int? {
+            Int(try database.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'herald.\(parent)'::regclass"))
+        }
+        let before = try #require(try count("events"))
+        #expect(before >= 5)
+        try store.transaction { transaction throws(StoreError) in
+            _ = try transaction.removeEvents(1...2_500, limit: 5_000)
+        }
+        for _ in 1...3 { _ = try store.checkpointIfDue() }
+        #expect(try count("events") == before - 2)
+        #expect(try store.makeReader().events(after: 0, limit: 9_999, maxBytes: .max).events.count == 2_000)
+        #expect(try count("attempts") == 1)
+    }
+
+    @Test("a partition stays when the removal of its events is rolled back")
+    func removalRolledBack() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<3 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        let thrown = failure {
+            try store.transaction { transaction throws(StoreError) in
+                _ = try transaction.removeEvents(1...2_500, limit: 5_000)
+                throw .full
+            }
+        }
+        #expect(thrown == .full)
+        for _ in 1...3 { _ = try store.checkpointIfDue() }
+        #expect(try store.makeReader().events(after: 0, limit: 9_999, maxBytes: .max).events.count == 2_700)
+    }
+
+    @Test("a partition that cannot be dropped is tried again a minute later: sessions wait behind each try")
+    func dropFails() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<3 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        let session = try Database(url: database.url).open(.log)
+        func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
+            do throws(PostgresError) {
+                return try session.run([requests], seconds: 60)
+            } catch {
+                throw error.ofRead("the database")
+            }
+        }
+        var partitions = Partitions(size: 1000)
+        try partitions.read(run)
+        partitions.begin(.events, at: 1_500)
+        var requests = 0
+        func fail(_ all: [Request]) throws(StoreError) -> [Rows] {
+            requests += all.count
+            throw .unavailable(reason: "on purpose")
+        }
+        partitions.drop(at: 0, fail)
+        let first = requests
+        partitions.drop(at: 1, fail)
+        #expect(first > 0 && requests == first)
+        func count() throws -> Int? {
+            Int(try database.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'herald.events'::regclass"))
+        }
+        let before = try #require(try count())
+        partitions.drop(at: Partitions.dropPause - 1, run)
+        #expect(try count() == before)
+        partitions.drop(at: Partitions.dropPause, run)
+        #expect(try count() == before - 1)
+    }
+
+    @Test("more events than a partition was made for are appended nevertheless")
+    func overrun() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 100)
+        defer { store.close() }
+        func append() throws {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<5_000).map { Event(id: "\($0)") })
+            }
+        }
+        // The hub runs it again.
+        #expect(failure { try append() } == .outdated)
+        try append()
+        #expect(try store.recover().head == 5_000)
+    }
+}
