@@ -53,14 +53,29 @@ enum Sealing {
         let changes = DelegateColumns.table.sealed.enumerated().map { "\($1.name) = $\($0 + 2)" }
         return Statement("UPDATE delegates SET \(changes.joined(separator: ", ")) WHERE key = $1")
     }()
-    private static let answers = Statement("SELECT app, key, body FROM answers")
+    private static let answers = Statement(
+        "SELECT app, key, body FROM answers WHERE (app, key) > ($1, $2) ORDER BY app, key LIMIT $3")
     private static let setAnswer = Statement("UPDATE answers SET body = $3 WHERE app = $1 AND key = $2")
 
-    /// Encrypts everything.
+    /// The number of rows that are encrypted at once: each page has the time of a message, and memory holds one page of responses.
+    static let page = 1_000
+
+    /// Encrypts everything, in the transaction that was begun.
     private static func seal(_ writer: Writer, _ secret: [UInt8]) throws(StoreError) {
+        try sealDelegates(writer)
+        try sealAnswers(writer)
+        let (sealed, proof) = (try writer.sealer.seal(secret, .secret), try writer.sealer.makeProof())
+        _ = try writer.run(Request(setProof) { $0.add(sealed, proof) })
+    }
+
+    private static func sealDelegates(_ writer: Writer) throws(StoreError) {
         let sealer = writer.sealer
         var changes: [Request] = []
-        for row in try writer.run(Request(delegates)).map({ $0 }) {
+        for row in try writer.run([Request(delegates)], seconds: Database.readSeconds)[0].map({ $0 }) {
+            if changes.count == page {
+                _ = try writer.run(changes)
+                changes = []
+            }
             let key = row.integer(0)
             var parameters = Parameters()
             parameters.add(key)
@@ -71,13 +86,22 @@ enum Sealing {
             }
             changes.append(Request(setDelegate, parameters))
         }
-        for row in try writer.run(Request(answers)).map({ $0 }) {
-            let (app, key) = (AppKey(rawValue: row.integer(0)), row.text(1))
-            let body = try sealer.seal(row.bytes(2), .answer(app, key: key))
-            changes.append(Request(setAnswer) { $0.add(app, key, body) })
-        }
-        let (sealed, proof) = (try sealer.seal(secret, .secret), try sealer.makeProof())
-        changes.append(Request(setProof) { $0.add(sealed, proof) })
         _ = try writer.run(changes)
+    }
+
+    private static func sealAnswers(_ writer: Writer) throws(StoreError) {
+        var last = (app: AppKey(rawValue: .min), key: "")
+        while true {
+            let rows = try writer.run(Request(answers) { $0.add(last.app, last.key, page) })
+            let found = try rows.map { (app: AppKey(rawValue: $0.integer(0)), key: $0.text(1), body: $0.bytes(2)) }
+            var changes: [Request] = []
+            for (app, key, body) in found {
+                let sealed = try writer.sealer.seal(body, .answer(app, key: key))
+                changes.append(Request(setAnswer) { $0.add(app, key, sealed) })
+            }
+            _ = try writer.run(changes)
+            guard found.count == page, let end = found.last else { return }
+            last = (end.app, end.key)
+        }
     }
 }

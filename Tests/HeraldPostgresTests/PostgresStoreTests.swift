@@ -154,6 +154,11 @@ struct PostgresOpeningTests {
         try plain.transaction { transaction throws(StoreError) in
             try transaction.setDelegate(delegate)
             try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: .max)
+            // More than are encrypted at once, of two apps.
+            for number in 0..<2 * Sealing.page + 500 {
+                let app = AppKey(rawValue: Int64(1 + number / 50 % 2))
+                try transaction.setAnswer(answer, app: app, key: "n\(number)", expiresAt: .max)
+            }
         }
         let secret = try plain.recover().secret
         plain.close()
@@ -162,6 +167,10 @@ struct PostgresOpeningTests {
         #expect(try sealed.recover().secret == secret)
         try sealed.transaction { transaction throws(StoreError) in
             #expect(try transaction.answer(app: .default, key: "k", now: 0) == answer)
+            for number in stride(from: 0, to: 2 * Sealing.page + 500, by: 50) {
+                let app = AppKey(rawValue: Int64(1 + number / 50 % 2))
+                #expect(try transaction.answer(app: app, key: "n\(number)", now: 0) == answer)
+            }
         }
         sealed.close()
         #expect(
