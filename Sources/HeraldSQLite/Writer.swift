@@ -17,6 +17,8 @@ final class Writer: StoreTransaction {
 
     /// The write-ahead log may still contain erased data, until it is truncated.
     var mustCutLog = false
+    /// When to truncate it, if a reader has held that back, in monotonic nanoseconds.
+    private var cutLogAt: Int64?
 
     private let beginStatement, commitStatement, rollbackStatement: Statement
     let events: EventTable
@@ -36,7 +38,7 @@ final class Writer: StoreTransaction {
     private static let checkpointPages = 500
     /// While a reader holds back the checkpoint, the next try is after this many more pages.
     private static let retryPages = 1000
-    /// After a failure, the next commit after a second tries again.
+    /// After a failure, or if erased data was held back, the next commit after a second tries again.
     private static let retryNanoseconds: Int64 = 1_000_000_000
     /// 64 MiB: a longer log is truncated as soon as no reader needs it.
     private static let longPages = 16384
@@ -110,7 +112,8 @@ final class Writer: StoreTransaction {
         if let retryCheckpointAt {
             guard Clock.system.monotonic() >= retryCheckpointAt else { return .notDue }
         } else {
-            guard mustCutLog && erasing || connection.logPages >= checkpointAt else { return .notDue }
+            let mayCut = erasing || cutLogAt.map { Clock.system.monotonic() >= $0 } ?? false
+            guard mustCutLog && mayCut || connection.logPages >= checkpointAt else { return .notDue }
         }
         let pages = connection.logPages
         // Before the try, so that a checkpoint that is held back is not repeated with each commit.
@@ -118,6 +121,7 @@ final class Writer: StoreTransaction {
         do {
             let isComplete = try checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive)
             retryCheckpointAt = nil
+            cutLogAt = mustCutLog && !isComplete ? Clock.system.monotonic() + Writer.retryNanoseconds : nil
             guard isComplete else { return .heldBack }
         } catch {
             retryCheckpointAt = Clock.system.monotonic() + Writer.retryNanoseconds

@@ -289,6 +289,30 @@ struct SQLiteStoreTests {
         #expect(try store.makeReader().lastEvent() == 51)
     }
 
+    @Test("erased data that a reader has kept in the write-ahead log is removed after it, without another erasure")
+    func heldBack() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try store.commit { (transaction) throws(StoreError) in
+            try transaction.append([Event(id: "a", subject: "personal"), Event(id: "b")])
+        }
+        let connection = try Connection(path: database, .readOnly)
+        let statement = try Statement(connection, "SELECT id FROM events")
+        #expect(try statement.step())
+        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([1]) }
+        guard case .heldBack = try store.checkpointIfDue(erasing: true) else {
+            Issue.record("it is not held back")
+            return
+        }
+        statement.reset()
+        // As the writer does after each of the next commits.
+        try blockUntil("the log is truncated") { () throws -> Bool in
+            guard case .done = try store.checkpointIfDue(erasing: false) else { return false }
+            return true
+        }
+        #expect([database, database + "-wal"].allSatisfy { !contains(bytes($0) ?? [], "personal") })
+    }
+
     @Test("deliveries that wait for the oldest event are removed in slices, too")
     func removalInSlices() throws {
         let store = try SQLiteStore(folder: path)
