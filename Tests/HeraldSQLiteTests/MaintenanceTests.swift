@@ -141,6 +141,22 @@ struct MaintenanceTests {
         #expect(!exists(backup) && !exists(backup + ".partial"))
     }
 
+    @Test("a second backup to the same path is refused while the first one is made, which is complete")
+    func twice() throws {
+        try makeDatabase()
+        // Of a backup that was interrupted.
+        write([1, 2, 3], to: backup + ".partial")
+        var second: MaintenanceError.Kind?
+        let size = try Backup.make(of: path, to: backup) { _, _ in
+            second = second ?? kind { _ = try Backup.make(of: path, to: backup) }
+            return true
+        }
+        #expect(second == .output && bytes(backup)?.count == size && permissions(backup) == 0o600)
+        try Backup.restore(backup, to: folder.path + "/restored")
+        #expect(try content(folder.path + "/restored") == content(path))
+        #expect(!exists(backup + ".partial"))
+    }
+
     @Test("50 flipped bits in a backup: each is found, and none is restored", arguments: 0..<50)
     func flippedBackup(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

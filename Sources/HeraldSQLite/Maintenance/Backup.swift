@@ -45,9 +45,9 @@ package enum Backup {
         }
         let target = try place(path)
         let partial = "\(target.folder)/\(target.name).partial"
-        unlink(partial)
+        let held = try PartialFile(partial, of: path)
+        defer { withExtendedLifetime(held) {} }
         do {
-            try source.createPrivateFile(partial)
             try copy(source.database, to: partial, pace, progress)
             let size = try seal(partial, pace, progress)
             guard rename(partial, "\(target.folder)/\(target.name)") == 0 else {
@@ -182,6 +182,32 @@ package enum Backup {
             throw error
         }
     }
+}
+
+/// The file of a backup that is not complete, empty at first. Its lock keeps another backup to the same path out.
+private final class PartialFile {
+    private let descriptor: Int32
+
+    /// - Parameter backup: the path of the backup, for messages.
+    init(_ path: String, of backup: String) throws {
+        do throws(SystemError) {
+            descriptor = Int32(
+                try systemCall("open") { Int(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
+        } catch {
+            throw error.code == ENOSPC ? StoreError.full : .notWritable(path: path, reason: error.description)
+        }
+        let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        // A backup that has ended in the meantime has renamed or removed the file.
+        guard !isLocked, FileID(descriptor)?.hasLeft(path) == false else {
+            throw MaintenanceError(
+                kind: .output, description: "Another backup to \(backup) has not ended. Choose another name.")
+        }
+        // An interrupted backup may have left something.
+        fchmod(descriptor, 0o600)
+        ftruncate(descriptor, 0)
+    }
+
+    deinit { close(descriptor) }
 }
 
 /// Leaves the processor and the disk to a server for most of the time.
