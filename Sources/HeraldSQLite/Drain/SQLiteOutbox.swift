@@ -58,7 +58,7 @@ package final class SQLiteOutbox: Outbox {
             case .full: throw .unavailable("the disk is full")
             // Another connection has locked it for longer than `busyMilliseconds`.
             case .failed(let reason) where reason.contains("locked"): throw .unavailable(reason)
-            case .failed(let reason): throw .unusable("\(label): \(reason).")
+            case .failed(let reason), .corrupt(_, let reason): throw .unusable("\(label): \(reason).")
             default: throw .unusable(error.description)
             }
         }
@@ -85,16 +85,26 @@ package final class SQLiteOutbox: Outbox {
         }
         let opened = (
             connection,
-            try Statement(
+            try Self.statement(
                 connection,
                 """
                 SELECT \(([id] + columns).joined(separator: ", ")) FROM \(name)
                 WHERE \(isOpen) ORDER BY \(OutboxTable.quoted(table.order)) LIMIT ?1
                 """),
-            try Statement(connection, "\(change) WHERE \(id) IS ?1 AND \(isOpen)")
+            try Self.statement(connection, "\(change) WHERE \(id) IS ?1 AND \(isOpen)")
         )
         statements = opened
         return opened
+    }
+
+    /// A statement about the table of a program: its error does not concern a database of Herald.
+    private static func statement(_ connection: Connection, _ sql: String) throws(StoreError) -> Statement {
+        do throws(StoreError) {
+            return try Statement(connection, sql)
+        } catch {
+            guard case .corrupt = error else { throw error }
+            throw .failed(reason: String(cString: sqlite3_errmsg(connection.handle)))
+        }
     }
 
     private func check(_ connection: Connection) throws(StoreError) {
