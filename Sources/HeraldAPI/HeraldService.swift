@@ -93,7 +93,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes
-                + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
+                + StateEndpoints(hub: hub, checks: checks, watch: watch, access: access).routes
                 + StorageEndpoints(hub: hub).routes + NodeEndpoints(hub: hub).routes
                 + ActivityEndpoints(hub: hub).routes + AuditEndpoints(hub: hub).routes
                 + PortalEndpoints(hub: hub, access: access).routes

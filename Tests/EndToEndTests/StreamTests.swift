@@ -255,6 +255,19 @@ struct StreamTests {
         #expect(try await herald.get("/v1/app-state?wait=1").status == 200)
         for wrong in ["-1", "61", "x"] { #expect(try await herald.get("/v1/app-state?wait=\(wrong)").status == 422) }
     }
+
+    @Test("a long poll with a key that is revoked does not get the app state")
+    func revokedPoll() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let key = try await herald.makeKey("read")
+        let server = herald
+        async let waiting = server.get("/v1/app-state?wait=60", key.headers)
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 1\n") }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(key.id)").status == 204)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "open"}"#).status == 200)
+        let answer = try await waiting
+        #expect(answer.status == 401 && !answer.text.contains("open"))
+    }
 }
 
 /// A client that one thread after another uses, never two at a time.

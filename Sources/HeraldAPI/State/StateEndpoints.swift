@@ -9,6 +9,7 @@ struct StateEndpoints: Sendable {
     let hub: Hub
     let checks: SchemaChecks
     let watch: AppStateWatch
+    let access: AccessControl
 
     var routes: [Route] {
         [
@@ -99,7 +100,11 @@ struct StateEndpoints: Sendable {
         }
         guard let seconds = try query.wait() else { return try sendAppState(call, unless: known) }
         watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
-            call.attempt { () throws(Problem) in try sendAppState(call, unless: known) }
+            call.attempt { () throws(Problem) in
+                // The key may have been revoked since the request.
+                guard access.isValid(call.principal) else { throw .unauthorized }
+                try sendAppState(call, unless: known)
+            }
         }
     }
 
