@@ -36,6 +36,10 @@ struct DamageTests {
         let story = try await next.get("/v1/events/\(damaged)")
         #expect(story.status == 410 && story.problem == "event-damaged")
         #expect(try await next.send("POST", "/v1/events/\(damaged)/redeliver").status == 410)
+        for call in ["test", "preview"] {
+            let refused = try await next.send("POST", "/v1/delegates/\(paused)/\(call)?event=\(damaged)")
+            #expect(refused.status == 410 && refused.problem == "event-damaged", "\(call): \(refused.text)")
+        }
         let list = try await next.get("/v1/events?type=order.placed&limit=2")
         #expect(list.data.map { $0["id"]?.string } == whole.reversed())
         _ = try await next.get("/v1/deliveries?state=dropped") {

@@ -76,8 +76,7 @@ extension Webhooks {
     /// - Throws: `HubError.notFound`, `.eventDamaged`, `.budgetExceeded`, or that the hub can't read.
     public func stories(ofEvent eventID: String) async throws(HubError) -> [Webhook.Story] {
         try await hub.reading { [hub] reader in
-            let logged = try DeliverySelection.event(eventID, .default, reader)
-            if logged.event.isDamaged { throw HubError.eventDamaged(id: eventID) }
+            let logged = try DeliverySelection.intactEvent(eventID, .default, reader)
             return try DeliveryStory.all(of: logged, hub, reader).map { Webhook.Story($0, eventID: eventID) }
         }
     }

@@ -273,12 +273,12 @@ extension Webhooks {
     ///   - eventID: the id of the event.
     ///   - id: the id of the webhook.
     /// - Returns: the request, with `***` for secrets.
-    /// - Throws: `HubError.invalid` if the recipe of the webhook makes no request of the event, `.notFound`, or that the hub
-    ///   can't read.
+    /// - Throws: `HubError.invalid` if the recipe of the webhook makes no request of the event, `.notFound`,
+    ///   `.eventDamaged`, or that the hub can't read.
     public func preview(_ eventID: String, to id: Webhook.ID) async throws(HubError) -> Webhook.Request {
         let delegate = try hub.webhook(id, of: .default)
         return try await hub.reading { [hub] reader in
-            let event = try DeliverySelection.event(eventID, .default, reader).event
+            let event = try DeliverySelection.intactEvent(eventID, .default, reader).event
             switch hub.preview(delegate, event) {
             case .request(let request): return Webhook.Request(request)
             case .notMade(let error): throw HubError.invalid([error])
@@ -295,13 +295,15 @@ extension Webhooks {
     ///   - id: the id of the webhook.
     ///   - eventID: the id of an event of the log; `nil` for an event of the type `herald.test`, which is not logged.
     /// - Returns: how it ended, which may be a failure.
-    /// - Throws: `HubError.unverified`, `.notFound`, `.busy`, or that the hub can't read.
+    /// - Throws: `HubError.unverified`, `.notFound`, `.eventDamaged`, `.busy`, or that the hub can't read.
     public func test(_ id: Webhook.ID, event eventID: String? = nil) async throws(HubError) -> Webhook.Attempt {
         let delegate = try hub.testableWebhook(id, of: .default)
         if hub.isStopping { throw .stopping }
         var event: Event?
         if let eventID {
-            event = try await hub.reading { reader in try DeliverySelection.event(eventID, .default, reader).event }
+            event = try await hub.reading { reader in
+                try DeliverySelection.intactEvent(eventID, .default, reader).event
+            }
         }
         let outcome = await withCheckedContinuation { [event] continuation in
             hub.test(delegate, event) { continuation.resume(returning: $0) }

@@ -22,7 +22,7 @@ enum SampleEvent {
 
     func event(_ app: AppKey, _ hub: Hub, _ reader: any StoreReader) throws -> Event {
         switch self {
-        case .stored(let id): return try DeliverySelection.event(id, app, reader).event
+        case .stored(let id): return try DeliverySelection.intactEvent(id, app, reader).event
         case .example(let type):
             let example = try reader.eventTypes([type], app: app).first?.example
             return make(app, hub, type, example ?? Self.data)

@@ -95,8 +95,7 @@ struct EventEndpoints: Sendable {
         let last = try query["cursor"].map { text throws(Problem) in try storyPosition(text, in: state, call) }
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
-            let logged = try Self.event(id, of: nil, call.app, reader)
-            if logged.event.isDamaged { throw Problem.eventDamaged(id) }
+            let logged = try DeliverySelection.intactEvent(id, call.app, reader)
             let all = try DeliveryStory.all(of: logged, hub, reader)
             let page = DeliveryStory.Page(all, state: state, after: last, limit: limit)
             call.send { json in

@@ -143,8 +143,7 @@ extension SvixEndpoints {
         let showsPayload = try call.query("with_content").showsContent()
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
-            let event = try DeliverySelection.event(id, call.app, reader).event
-            if event.isDamaged { throw Problem.eventDamaged(id) }
+            let event = try DeliverySelection.intactEvent(id, call.app, reader).event
             call.send { $0.svixMembers(of: event, showsPayload) }
         }
     }

@@ -110,4 +110,12 @@ package struct DeliverySelection: Sendable {
         guard let event = try reader.event(app: app, id: id) else { throw HubError.noEvent(id) }
         return event
     }
+
+    /// An event whose content is needed.
+    /// - Throws: `HubError.notFound`, `.eventDamaged`.
+    package static func intactEvent(_ id: String, _ app: AppKey, _ reader: any StoreReader) throws -> LoggedEvent {
+        let found = try event(id, app, reader)
+        if found.event.isDamaged { throw HubError.eventDamaged(id: id) }
+        return found
+    }
 }
