@@ -72,7 +72,7 @@ def an_app_is_dressed(page, elsewhere):
     page.fill("field-portal-frame_origins", elsewhere.origin)
     page.click("Create")
     page.wait(lambda: not page.all("dialog"))
-    ask(page, "/v1/apps/shop", {"portal": {"logo": picture()}}, "PATCH")
+    page.app = "?portal=" + ask(page, "/v1/apps/shop", {"portal": {"logo": picture()}}, "PATCH")["id"]
     for type_, url in (("order.*", "http://127.0.0.1:9/orders"), ("*", "http://127.0.0.1:9/all")):
         # A text of the page is data here.
         ask(page, "/v1/delegates", {"url": url, "events": [type_], "description": "Events", "retry_schedule": []}, app="shop")
@@ -91,12 +91,12 @@ def its_users_see_its_name_color_and_language(page, _):
     page.wait(lambda: page.script("return document.querySelector('.brand img').naturalWidth") == 4)
     assert page.script("return document.documentElement.lang") == "de"
     assert page.texts("nav a")[:4] == ["Übersicht", "Empfänger", "Ereignisse", "Zustellungen"]
-    page.open("?portal=shop#/delegates")
+    page.open(page.app + "#/delegates")
     page.wait(lambda: page.texts("td.first a")[:1] == ["Events"])
     assert page.script("return getComputedStyle(document.querySelector('.primary')).backgroundColor") == "rgb(11, 92, 173)"
-    page.open("?portal=shop#/events")
+    page.open(page.app + "#/events")
     page.wait(lambda: "Search" in page.texts("tbody td:nth-child(3)"))
-    page.open("?portal=shop#/types")
+    page.open(page.app + "#/types")
     page.wait(lambda: "Overview" in page.texts("tbody td:nth-child(2)"))
 
 
@@ -104,7 +104,7 @@ def no_text_of_the_pages_is_left_in_english(page, _):
     """Those that the portal shows most: each is in the table."""
     for place, words in {"": "Braucht Aufmerksamkeit", "delegates": "Neuer Empfänger", "delegates/new": "Anfrage und Vorschau", "delegates/" + page.delegate: "Aufgegeben", "events": "Jedes Ergebnis",
                          "events/" + page.event: "An alle erneut zustellen", "deliveries": "Letzter Fehler", "types": "Beschreibung", "state": "Anmeldestatus"}.items():
-        page.open("?portal=shop#/" + place)
+        page.open(page.app + "#/" + place)
         page.see(words)
         shown = page.text("main, dialog")
         for english in ("Needs attention", "Delegate", "Deliveries", "Attempts", "attempts", "ago", "Settings", "Published", "Newest", "State", "None", "delivery"):
@@ -113,9 +113,9 @@ def no_text_of_the_pages_is_left_in_english(page, _):
 
 def what_the_server_refuses_is_said_in_its_language(page, _):
     """By the names of problems. A detail with values follows in English."""
-    page.open("?portal=shop#/events/evt_none")
+    page.open(page.app + "#/events/evt_none")
     page.wait(lambda: "Nicht gefunden:\nThere is no event" in page.text("main"))
-    page.open("?portal=shop#/delegates/new")
+    page.open(page.app + "#/delegates/new")
     page.fill("field-url", "ftp://nowhere")
     page.click("Eintragen")
     page.wait(lambda: page.text("#error-url").startswith("Ungültig:\n"))
@@ -131,29 +131,29 @@ def what_the_server_refuses_is_said_in_its_language(page, _):
     page.check_accessibility()
     # Why a delegate does not get an event, by the setting.
     event = ask(page, "/v1/events", {"type": "user.created"}, app="shop")["id"]
-    page.open("?portal=shop#/events/" + event)
+    page.open(page.app + "#/events/" + event)
     page.click("Warum hat ein Empfänger es nicht erhalten?")
     page.fill("why", "orders", enter=True)
     page.wait(lambda: "Kein Muster passt zum Typ." in page.text("main"))
     # Why a delivery waits: the sentence of the delegate is a part of that of the delivery.
     ask(page, f"/v1/delegates/{page.delegate}/pause", None, "POST", app="shop")
     event = ask(page, "/v1/events", {"type": "order.paid"}, app="shop")["id"]
-    page.open("?portal=shop#/events/" + event)
+    page.open(page.app + "#/events/" + event)
     reason = "uf Wunsch angehalten; Ereignisse werden bis zum Fortsetzen aufbewahrt."
     page.wait(lambda: "Der Empfänger ist im Zustand „angehalten“: a" + reason in page.text("main"))
-    page.open("?portal=shop#/delegates/" + page.delegate)
+    page.open(page.app + "#/delegates/" + page.delegate)
     page.wait(lambda: "A" + reason in page.text("dialog"))
     ask(page, f"/v1/delegates/{page.delegate}/resume", None, "POST", app="shop")
     # The class of a failure is a word of the page, before the words of the library.
     closed = ask(page, "/v1/delegates", {"url": "http://127.0.0.1:9/closed", "events": ["never.*"], "verification": "challenge"}, app="shop")["id"]
-    page.open("?portal=shop#/delegates/" + closed)
+    page.open(page.app + "#/delegates/" + closed)
     page.wait(lambda: "Die Adresse wurde nicht bestätigt: keine Verbindung: " in page.text("dialog"))
     ask(page, "/v1/delegates/" + closed, None, "DELETE", app="shop")
 
 
 def its_pages_are_accessible(page, _):
     page.check_fit(("", "delegates", "delegates/new", "delegates/" + page.delegate, "events", "events/" + page.event, "deliveries", "types", "types/order.paid", "state"), SIZES,
-                   "?portal=shop")
+                   page.app)
 
 
 def only_pages_that_it_names_may_frame_it(page, elsewhere):
@@ -180,7 +180,7 @@ def a_frame_does_not_show_the_session_of_a_key(page, elsewhere):
     page.tap("#sign-out")
     page.fill("access-key", page.key, enter=True)
     page.see("Event flow")
-    elsewhere.frame = page.server + "/?portal=shop#/server"
+    elsewhere.frame = page.server + "/" + page.app + "#/server"
     page.open(elsewhere.origin)
     page.driver.switch_to.frame(page.find("iframe"))
     page.see("Open this page with a new link.")
@@ -195,7 +195,7 @@ def without_a_session_the_language_is_the_browsers(page, _):
     page.see("Access key")
     page.driver.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": page.script("return navigator.userAgent"), "acceptLanguage": "de-DE"})
     page.open("about:blank")
-    page.open("?portal=shop#/portal/of-nobody")
+    page.open(page.app + "#/portal/of-nobody")
     page.see("Öffnen Sie diese Seite mit einem neuen Link.")
     page.see("Dieser Link ist abgelaufen.")
     assert page.script("return document.documentElement.lang") == "de"

@@ -12,7 +12,9 @@ struct DashboardEndpoints: Sendable {
         [
             Route(.get, "/", needs: nil, takesQuery: true) { call throws(Problem) in
                 // The users of an app's links have a page of their own: its policy names the pages that may frame it.
-                let app = try call.query("portal")["portal"].flatMap(hub.committed.apps.find)
+                // It needs no key, so only the id names the app: the policy would say which names there are.
+                let id = try call.query("portal")["portal"]
+                let app = id.flatMap(hub.committed.apps.find).flatMap { $0.id == id ? $0 : nil }
                 call.send(DashboardFile.page, for: app?.settings.portal)
             },
             Route(.get, "/dashboard/{file}", needs: nil) { call throws(Problem) in
