@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -134,6 +135,34 @@ struct SharedServiceTests {
         gate.set()
         while try await node.send("GET", "/v1/events", key: operatorKey).0 == 503 {}
         #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 200)
+        await node.stop()
+    }
+
+    @Test("an erasure that is refused after it has removed scheduled events is in the audit log")
+    func refusedErasure() async throws {
+        let node = try Node(MemoryStore())
+        let time = Timestamp(milliseconds: Clock.system.wall() + 3_600_000)
+        let posted = try await node.send(
+            "POST", "/v1/events", key: operatorKey,
+            body: #"{"type":"a","id":"e","subject":"s","deliver_at":"\#(time)"}"#)
+        #expect(posted.0 == 202, "\(posted)")
+        let (gate, blocked) = (Flag(), Counter())
+        defer { gate.set() }
+        let block: @Sendable (Result<any StoreReader, StoreError>) -> Void = { _ in
+            blocked.next()
+            _ = try? blockUntil("the reads may end") { gate.isSet }
+        }
+        let threads = Hub.Configuration().readers
+        for _ in 0..<threads { #expect(node.hub.read(app: nil, block)) }
+        try await eventually("all threads read") { blocked.value == threads }
+        while node.hub.read(app: nil, block) {}
+        #expect(try await node.send("DELETE", "/v1/subjects/s", key: operatorKey).0 == 503)
+        gate.set()
+        var list = try await node.send("GET", "/v1/events?state=scheduled", key: operatorKey)
+        while list.0 == 503 { list = try await node.send("GET", "/v1/events?state=scheduled", key: operatorKey) }
+        #expect(list.1.contains(#""data":[]"#), "\(list)")
+        let log = try await node.send("GET", "/v1/audit", key: operatorKey)
+        #expect(log.1.contains("DELETE /v1/subjects/{subject}"), "\(log)")
         await node.stop()
     }
 

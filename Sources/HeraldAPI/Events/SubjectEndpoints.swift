@@ -28,7 +28,7 @@ struct SubjectEndpoints: Sendable {
             throw .notFound("A subject has 1 to \(EventInput.maxSubjectCharacters) characters.")
         }
         let erasing = Erasing(subject: subject, call: call, hub: hub)
-        erasing.eraseScheduled(Erasure())
+        erasing.eraseScheduled(Erasure(), isFirst: true)
     }
 }
 
@@ -43,9 +43,10 @@ private struct Erasing: Sendable {
     private static let sliceSize = 500
 
     /// The first steps: no scheduled event becomes one of the log behind the search.
-    func eraseScheduled(_ erased: Erasure) {
-        submit(.erasePending(subject), isFirst: false, erased) { sum, step in
-            if step.scheduled > 0 { return eraseScheduled(sum) }
+    /// - Parameter isFirst: the audit log gets one entry, with the first step, because later ones may be refused.
+    func eraseScheduled(_ erased: Erasure, isFirst: Bool) {
+        submit(.erasePending(subject), isFirst: isFirst, erased) { sum, step in
+            if step.scheduled > 0 { return eraseScheduled(sum, isFirst: false) }
             readOn(after: 0, sum)
         }
     }
@@ -53,15 +54,14 @@ private struct Erasing: Sendable {
     /// A reader's thread.
     func read(_ reader: any StoreReader, after sequence: LogPosition, _ erased: Erasure) throws {
         let slice = try reader.sequences(about: subject, app: call.app, after: sequence, limit: Self.sliceSize)
-        // The audit log gets one entry, with the first step.
-        erase(slice, then: slice.count < Self.sliceSize ? nil : slice.last, erased, isFirst: sequence == 0)
+        erase(slice, then: slice.count < Self.sliceSize ? nil : slice.last, erased)
     }
 
     /// - Parameter next: the position behind which the next slice begins; `nil` if these are the last events.
-    private func erase(_ events: [LogPosition], then next: LogPosition?, _ erased: Erasure, isFirst: Bool) {
-        submit(.erase(events), isFirst: isFirst, erased) { sum, rest in
+    private func erase(_ events: [LogPosition], then next: LogPosition?, _ erased: Erasure) {
+        submit(.erase(events), erased) { sum, rest in
             if !rest.rest.isEmpty {
-                erase(rest.rest, then: next, sum, isFirst: false)
+                erase(rest.rest, then: next, sum)
             } else if let next {
                 readOn(after: next, sum)
             } else {
@@ -71,7 +71,7 @@ private struct Erasing: Sendable {
     }
 
     private func eraseOutsideLog(after key: String, _ erased: Erasure) {
-        submit(.eraseSubject(subject, after: key), isFirst: false, erased) { sum, rest in
+        submit(.eraseSubject(subject, after: key), erased) { sum, rest in
             if let next = rest.nextAnswer { return eraseOutsideLog(after: next, sum) }
             receipt(sum)
         }
@@ -79,7 +79,7 @@ private struct Erasing: Sendable {
 
     /// - Parameter then: called on the writer's thread with the sum of all steps, and with the last step.
     private func submit(
-        _ action: DeliveryWrite.Action, isFirst: Bool, _ erased: Erasure,
+        _ action: DeliveryWrite.Action, isFirst: Bool = false, _ erased: Erasure,
         then: @escaping @Sendable (_ sum: Erasure, _ step: Erasure) -> Void
     ) {
         hub.submit(
