@@ -255,6 +255,17 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/events?type=" + String(repeating: "x", count: 40_000)).status == 414)
     }
 
+    @Test("of a target with thousands of parts only the first are read")
+    func longTargets() async throws {
+        let herald = try await HeraldProcess.start()
+        // A malformed escape would be reported, were it read.
+        let names = Array(repeating: "a", count: 100).joined(separator: "&")
+        let query = try await herald.get("/v1/events?\(names)&%zz")
+        #expect(query.status == 422 && query.errors.count == 100, "\(query.text)")
+        let path = "/v1/delegates" + String(repeating: "/a", count: 1_000)
+        #expect(try await herald.get(path + "/%zz").status == 404)
+    }
+
     @Test(
         "an ambiguous path gets 400",
         arguments: [

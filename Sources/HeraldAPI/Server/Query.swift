@@ -6,11 +6,13 @@ struct Query {
     private let parameters: [(name: String, value: String)]
 
     /// - Throws: 400 if it is not properly escaped, 422 if a name is unknown or appears twice, so that no typo goes
-    ///   unnoticed.
+    ///   unnoticed. What follows too many wrong names is not read.
     init(_ text: String?, known: [String]) throws(Problem) {
         var parameters: [(name: String, value: String)] = []
         var wrong: [Problem.Item] = []
         for pair in (text ?? "").split(separator: "&") {
+            // No key is needed to send thousands of names, and a loop's thread reads them.
+            if wrong.count == FieldError.maxReported { break }
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name: String
             let value: String

@@ -57,10 +57,13 @@ struct RouteTable: Sendable {
     /// Paths without parameters, by length: few paths share a length, so few are compared.
     private let literal: [[Literal]]
     private let parametric: [Route]
+    /// No path of a route has more.
+    private let maxSegments: Int
 
     init(_ routes: [Route]) {
         self.routes = routes
         parametric = routes.filter { $0.segments.contains(.parameter) }
+        maxSegments = routes.map(\.segments.count).max() ?? 0
         var literal: [[Literal]] = []
         for (path, routes) in Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template)
         {
@@ -92,6 +95,8 @@ struct RouteTable: Sendable {
                 return Self.choose(method, candidates[index].routes, parameters: [])
             }
         }
+        // Each segment begins with a slash. Thousands would be decoded for a client without a key.
+        guard path.count(where: { $0 == UInt8(ascii: "/") }) <= maxSegments else { return .unknownPath }
         let (segments, parameters) = try Self.split(String(decoding: path, as: UTF8.self))
         let candidates = parametric.filter { route in
             route.segments.count == segments.count
