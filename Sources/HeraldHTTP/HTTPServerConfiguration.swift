@@ -9,7 +9,8 @@ package struct HTTPServerConfiguration: Sendable {
     /// Checked with `Content-Length`, and while the body arrives.
     package var maxBodyBytes: Int
     /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses to GET that are not
-    /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
+    /// sent yet. A request that exceeds it gets 503, but not if it is the only one. With a limit of connections of one
+    /// address, a client may have three times as many as stay free.
     package var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
     /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears it one and a half

@@ -193,9 +193,10 @@ extension ServerLoop {
         connection.finishedAfterRead = lastRead.number
         if connection.phase == .left { return }
         if connection.isWaiting { endWait(of: connection) }
-        if connection.isProxied { forgetClient(of: connection) }
         connection.phase = .idle
+        // Its bytes are those of the client.
         connection.reset()
+        if connection.isProxied { forgetClient(of: connection) }
         connection.since = now
         connection.isUnseen = true
         if connection.request == 1 { answeredFirst.append(connection) }

@@ -78,6 +78,8 @@ final class ServerLoop: @unchecked Sendable {
     var answeredFirst: [ClientConnection] = []
     /// The bytes of large bodies of incomplete requests, and of responses that are being sent.
     private var partialBytes = 0
+    /// Of each client.
+    private var partialBytesOfClients: [PeerAddress: Int] = [:]
     var lastRead = LastRead()
     /// Connections with a chunked body that is arriving, by their descriptor.
     var chunked: [Int32: ClientConnection] = [:]
@@ -179,19 +181,30 @@ final class ServerLoop: @unchecked Sendable {
         _ = mailbox.takeAll()
     }
 
-    /// Counts a large body that is on its way, or the part of it that has arrived.
+    /// Counts a large body that is on its way, or the part of it that has arrived. With a limit of connections of one address, a
+    /// client has at most three times the bytes that stay free, so that there are some for others. One body of a client needs
+    /// only what is free.
     /// - Returns: `false` if there is no room for it. There is always room for one.
     func count(_ bytes: Int, of connection: ClientConnection) -> Bool {
         guard bytes > Self.smallBody else { return true }
+        let client = connection.peer.client
         let others = partialBytes - connection.countedBytes
-        guard others == 0 || others + bytes <= configuration.maxPartialBytes / configuration.loops else { return false }
+        let own = (partialBytesOfClients[client] ?? 0) - connection.countedBytes
+        let free = configuration.maxPartialBytes / configuration.loops - others - bytes
+        let isInShare = own == 0 || addresses.limit == 0 || (own + bytes) / 3 <= free
+        guard others == 0 || (free >= 0 && isInShare) else { return false }
         partialBytes = others + bytes
+        partialBytesOfClients[client] = own + bytes
         connection.countedBytes = bytes
         return true
     }
 
     /// The body has arrived, or the connection's request has ended.
     func forgetBytes(of connection: ClientConnection) {
+        if connection.countedBytes == 0 { return }
+        let client = connection.peer.client
+        let left = (partialBytesOfClients[client] ?? 0) - connection.countedBytes
+        partialBytesOfClients[client] = left > 0 ? left : nil
         partialBytes -= connection.countedBytes
         connection.countedBytes = 0
     }

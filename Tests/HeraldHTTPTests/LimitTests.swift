@@ -96,6 +96,22 @@ struct LimitTests {
         }
     }
 
+    @Test("one address leaves a part of that budget to others")
+    func sharedBudget() async throws {
+        try await Fixture.run(with(\.maxPartialBytes, 80_000_000)) { fixture in
+            let unread = try fixture.client()
+            unread.send(get("/large"))
+            var byte: UInt8 = 0
+            #expect(recv(unread.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1)
+            let refused = try fixture.client()
+            refused.send(get("/large"))
+            #expect(try refused.readResponse()?.status == 503)
+            let other = try RawHTTPClient(port: fixture.server.port, source: 2)
+            other.send(get("/large"))
+            #expect(try other.readResponse()?.body.count == 32_000_000)
+        }
+    }
+
     @Test("a body of exactly the limit arrives whole, in both forms")
     func largestBody() async throws {
         try await Fixture.run { fixture in
