@@ -267,12 +267,16 @@ package final class HeraldService: RequestHandler, CallServices {
         throw .unsupportedMediaType("application/json", "application/json")
     }
 
+    /// The media ranges of an `Accept` that are read.
+    private static let maxRanges = 100
+
     private func checkAccept(_ accept: String, _ route: Route) throws(Problem) {
         let offered =
             route.isStream
             ? ["*/*", "text/*", "text/event-stream"]
             : ["*/*", "application/*", "application/json", "application/problem+json"]
-        let acceptable = accept.split(separator: ",").contains { range in
+        // A loop's thread reads it, for some routes without a key.
+        let acceptable = accept.split(separator: ",").prefix(Self.maxRanges).contains { range in
             let parts = range.lowercased().filter { $0 != " " }.split(separator: ";")
             guard let type = parts.first, !parts.dropFirst().contains(where: { $0 == "q=0" || $0 == "q=0.0" }) else {
                 return false

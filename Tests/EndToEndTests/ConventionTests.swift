@@ -255,8 +255,8 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/events?type=" + String(repeating: "x", count: 40_000)).status == 414)
     }
 
-    @Test("of a target with thousands of parts only the first are read")
-    func longTargets() async throws {
+    @Test("of a target or an Accept with thousands of parts only the first are read")
+    func longHeads() async throws {
         let herald = try await HeraldProcess.start()
         // A malformed escape would be reported, were it read.
         let names = Array(repeating: "a", count: 100).joined(separator: "&")
@@ -264,6 +264,10 @@ struct ConventionTests {
         #expect(query.status == 422 && query.errors.count == 100, "\(query.text)")
         let path = "/v1/delegates" + String(repeating: "/a", count: 1_000)
         #expect(try await herald.get(path + "/%zz").status == 404)
+        for (count, status) in [(99, 200), (100, 406)] {
+            let accept = String(repeating: "a/b, ", count: count) + "application/json"
+            #expect(try await herald.get("/v1/session", ["Accept": accept]).status == status)
+        }
     }
 
     @Test(
