@@ -72,7 +72,8 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             SELECT delegate FROM attempts WHERE event = ?1 UNION SELECT delegate FROM waiting WHERE event = ?1
             ORDER BY delegate
             """
-        case .attemptsOfEvent: "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id"
+        case .attemptsOfEvent:
+            "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id DESC LIMIT ?2"
         case .waitingOfEvent:
             "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate"
         case .waitingEvents:
@@ -238,8 +239,10 @@ extension SharedTransaction {
 
 /// Reads deliveries.
 extension SharedReader {
-    package func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
-        try rows(.delivery(.attemptsOfEvent), [.integer(event)])
+    package func attempts(event: LogPosition, limit: Int) throws(StoreError) -> [StoredAttempt] {
+        let found: [StoredAttempt] = try rows(
+            .delivery(.attemptsOfEvent), [.integer(event), .integer(Int64(limit))])
+        return found.reversed()
     }
 
     package func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {

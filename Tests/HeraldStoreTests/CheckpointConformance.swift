@@ -195,6 +195,7 @@ struct CheckpointConformance {
         let ofEvent = try reader.attempts(event: 1)
         #expect(ofEvent.map(\.record) == [records[0], records[1], records[2]])
         #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
+        #expect(try reader.attempts(event: 1, limit: 2) == Array(ofEvent.suffix(2)))
     }
 
     @Test("the attempts of all delegates are read in the order of recording", arguments: StoreKind.allCases)

@@ -55,7 +55,7 @@ package struct DeliveryStory: Sendable {
         var keys = Set(
             hub.committed.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
         if view.budget.isSpent { throw HubError.budgetExceeded }
-        let (stored, waitingRows) = try rows(of: logged.sequence, reader)
+        let (stored, waitingRows) = try rows(of: logged.sequence, hub, reader)
         let attempts = Dictionary(grouping: stored, by: \.record.delegate)
         let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
         keys.formUnion(attempts.keys)
@@ -115,18 +115,26 @@ package struct DeliveryStory: Sendable {
         }
     }
 
-    /// Attempts and waiting deliveries of the same moment. A checkpoint may be committed between two reads. Whatever it
-    /// changes includes an attempt, so if there are no new attempts, nothing has changed.
+    /// How often it looks for a moment without new attempts. An event that is redelivered all the time may have none.
+    private static let maxLooks = 8
+
+    /// The last attempts, and the waiting deliveries, of the same moment if there is one. A checkpoint may be committed
+    /// between two reads. Whatever it changes includes an attempt, so if there are no new attempts, nothing has changed.
     private static func rows(
-        of event: LogPosition, _ reader: any StoreReader
+        of event: LogPosition, _ hub: Hub, _ reader: any StoreReader
     ) throws -> ([StoredAttempt], [WaitingDelivery]) {
-        var attempts = try reader.attempts(event: event)
-        while true {
-            let waiting = try reader.waiting(event: event)
-            let again = try reader.attempts(event: event)
-            if again.count == attempts.count { return (attempts, waiting) }
+        // In memory an attempt takes half a kibibyte, and more with an excerpt.
+        let limit = max(500, hub.maxListBytes >> 9)
+        var attempts = try reader.attempts(event: event, limit: limit)
+        var waiting = try reader.waiting(event: event)
+        for _ in 0..<maxLooks {
+            let again = try reader.attempts(event: event, limit: limit)
+            let isSame = again.count == attempts.count && again.last?.id == attempts.last?.id
             attempts = again
+            if isSame { break }
+            waiting = try reader.waiting(event: event)
         }
+        return (attempts, waiting)
     }
 
     /// The event will be delivered, or was delivered so recently that its checkpoint is not committed.

@@ -46,8 +46,8 @@ package protocol DeliveryReader: AnyObject {
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// The attempt before which a search continues that has found fewer than its limit; `nil` if there are no more.
     func rest(of query: AttemptQuery) throws(StoreError) -> Int64?
-    /// All attempts to deliver one event, oldest first.
-    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt]
+    /// The last attempts to deliver one event, oldest first.
+    func attempts(event: LogPosition, limit: Int) throws(StoreError) -> [StoredAttempt]
     /// Attempts from `id + 1` on, oldest first, for all delegates. An erased attempt may be included with delegate 0
     /// and event 0.
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
@@ -86,4 +86,12 @@ package protocol DeliveryReader: AnyObject {
     func progress() throws(StoreError) -> DeliveryProgress
     /// The events in this range with a delivery that waits for a retry, ascending.
     func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition]
+}
+
+extension DeliveryReader {
+    /// The last attempts to deliver one event, oldest first: as many as one search reads. An event that is delivered again and
+    /// again has any number.
+    package func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
+        try attempts(event: event, limit: AttemptQuery.maxWork)
+    }
 }

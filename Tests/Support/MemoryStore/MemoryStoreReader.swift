@@ -139,8 +139,8 @@ extension MemoryReader {
     /// A search reads everything.
     func rest(of query: AttemptQuery) -> Int64? { nil }
 
-    func attempts(event: LogPosition) -> [StoredAttempt] {
-        store.read { contents in contents.attempts.filter { $0.record.event == event } }
+    func attempts(event: LogPosition, limit: Int) -> [StoredAttempt] {
+        store.read { contents in Array(contents.attempts.filter { $0.record.event == event }.suffix(limit)) }
     }
 
     func attempts(after id: Int64, limit: Int) -> [StoredAttempt] {
