@@ -69,8 +69,9 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start"
         case .recipients:
             """
-            SELECT delegate FROM attempts WHERE event = ?1 UNION SELECT delegate FROM waiting WHERE event = ?1
-            ORDER BY delegate
+            SELECT delegate FROM attempts WHERE event = ?1 AND delegate > ?2
+            UNION SELECT delegate FROM waiting WHERE event = ?1 AND delegate > ?2
+            ORDER BY delegate LIMIT ?3
             """
         case .attemptsOfEvent:
             "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id DESC LIMIT ?2"
@@ -182,8 +183,12 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
 
 /// Changes of deliveries.
 extension SharedTransaction {
-    package func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
-        try rows(.delivery(.recipients), [.integer(event)]) { row throws(StoreError) in try row.natural(0, "delegate") }
+    package func recipients(
+        event: LogPosition, after delegate: DelegateKey, limit: Int
+    ) throws(StoreError) -> [DelegateKey] {
+        try rows(.delivery(.recipients), [.integer(event), .integer(delegate), .integer(Int64(limit))]) {
+            row throws(StoreError) in try row.natural(0, "delegate")
+        }
     }
 
     package func addReplay(

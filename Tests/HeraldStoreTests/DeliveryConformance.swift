@@ -249,9 +249,11 @@ struct DeliveryConformance {
         let fixture = try fixture(kind, [row(2, 1, .retrying), row(1, 3, .retrying)])
         try fixture.write { $0.attempts = [attempt(3, 1), attempt(2, 1, status: 500), attempt(1, 2)] }
         try fixture.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.recipients(event: 1) == [2, 3])
-            #expect(try transaction.recipients(event: 2) == [1])
-            #expect(try transaction.recipients(event: 4) == [])
+            #expect(try transaction.recipients(event: 1, after: 0, limit: 9) == [2, 3])
+            #expect(try transaction.recipients(event: 1, after: 0, limit: 1) == [2])
+            #expect(try transaction.recipients(event: 1, after: 2, limit: 9) == [3])
+            #expect(try transaction.recipients(event: 2, after: 0, limit: 9) == [1])
+            #expect(try transaction.recipients(event: 4, after: 0, limit: 9) == [])
         }
     }
 }

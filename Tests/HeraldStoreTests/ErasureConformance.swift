@@ -43,7 +43,7 @@ struct ErasureConformance {
         let erasure = try fixture.transaction { (transaction) throws(StoreError) in
             let erasure = try transaction.erase([1, 99])
             #expect(try transaction.event(app: .default, id: "a")?.event.isErased == true)
-            #expect(try transaction.recipients(event: 1) == [])
+            #expect(try transaction.recipients(event: 1, after: 0, limit: 9) == [])
             #expect(try transaction.erase([1]) == Erasure(), "there is nothing left")
             return erasure
         }

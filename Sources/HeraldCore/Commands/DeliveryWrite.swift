@@ -58,6 +58,8 @@ package struct DeliveryWrite: Sendable {
     /// The number of deliveries that earlier steps have changed.
     private var changed = 0
     private var steps = 0
+    /// The last delegate to which an earlier step has sent its event again; 0 before.
+    private var lastRecipient: DelegateKey = 0
     package let idempotency: Idempotency<Outcome>?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
@@ -203,7 +205,13 @@ extension DeliveryWrite: RequestCommand {
             }
             delegates = [delegate]
         } else {
-            delegates = try transaction.recipients(event: logged.sequence).compactMap { registry.delegate(key: $0) }
+            let recipients = try transaction.recipients(
+                event: logged.sequence, after: lastRecipient, limit: Self.rowsOfStep)
+            delegates = recipients.compactMap { registry.delegate(key: $0) }
+            if recipients.count == Self.rowsOfStep, let last = recipients.last {
+                plan.isPartial = true
+                plan.lastChanged = DeliveryKey(delegate: last, event: logged.sequence)
+            }
         }
         // What a pull delegate has not reached is handed out anyway.
         var reached: [WebhookDelegate] = []
@@ -223,7 +231,8 @@ extension DeliveryWrite: RequestCommand {
         }
         try transaction.redeliver(deliveries)
         if !deliveries.isEmpty { plan.effects.append(.redelivered(deliveries)) }
-        return .count(deliveries.count)
+        if plan.isPartial, let last = plan.lastChanged { return .part(changed + deliveries.count, last) }
+        return .count(changed + deliveries.count)
     }
 
     // MARK: Steps
@@ -260,7 +269,8 @@ extension DeliveryWrite: RequestCommand {
         switch action {
         case .redeliver(let query): next.action = .redeliver(rest(of: query))
         case .cancel(let query): next.action = .cancel(rest(of: query))
-        case .redeliverEvent, .replay, .endReplay, .erase, .eraseSubject, .erasePending: break
+        case .redeliverEvent: next.lastRecipient = last?.delegate ?? lastRecipient
+        case .replay, .endReplay, .erase, .eraseSubject, .erasePending: break
         }
         // The first step that changes something is in the audit log.
         if count > 0 { next.provenance = nil }

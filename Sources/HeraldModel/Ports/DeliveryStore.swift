@@ -14,8 +14,10 @@ package protocol DeliveryTransaction: AnyObject {
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
     /// Ends deliveries that have a row: state `dropped`.
     func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError)
-    /// The delegates with an attempt or a row for this event, ascending, including deleted ones.
-    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey]
+    /// The first delegates after this one with an attempt or a row for this event, ascending, including deleted ones.
+    func recipients(
+        event: LogPosition, after delegate: DelegateKey, limit: Int
+    ) throws(StoreError) -> [DelegateKey]
     /// Adds a replay. Throws `StoreError.failed` if the delegate was deleted.
     /// - Returns: the replay with its id.
     func addReplay(

@@ -194,4 +194,20 @@ struct ReceiverControlTests {
             #expect(world.arrivals(key).count == 2)
         }
     }
+
+    @Test("an event is sent again to many delegates in steps, once to each")
+    func manyRecipients() throws {
+        let world = try World()
+        let count = 2 * DeliveryWrite.rowsOfStep + 3
+        let keys = (0..<count).map { world.register("https://receiver.example/\($0)") }
+        world.publish()
+        world.settle()
+        guard case .count(let repeated)? = world.manage(.redeliverEvent(id: "e1", delegateID: nil)) else {
+            Issue.record("nothing was repeated")
+            return
+        }
+        #expect(repeated == count)
+        world.settle()
+        #expect(keys.allSatisfy { world.arrivals($0) == ["e1", "e1"] })
+    }
 }

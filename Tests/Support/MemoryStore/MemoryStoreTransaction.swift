@@ -177,8 +177,8 @@ extension MemoryTransaction {
 
     func drop(_ deliveries: [DeliveryKey], at time: Int64) { apply { $0.drop(deliveries, at: time) } }
 
-    func recipients(event: LogPosition) -> [DelegateKey] {
-        preview().recipients(event: event)
+    func recipients(event: LogPosition, after delegate: DelegateKey, limit: Int) -> [DelegateKey] {
+        Array(preview().recipients(event: event).filter { $0 > delegate }.prefix(limit))
     }
 
     func addReplay(
