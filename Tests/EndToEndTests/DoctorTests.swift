@@ -1,3 +1,4 @@
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

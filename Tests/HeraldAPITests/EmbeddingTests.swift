@@ -80,7 +80,8 @@ struct EmbeddingTests {
         await hub.stop(grace: .zero)
     }
 
-    @Test("a hub stops with any time for open callbacks", arguments: [Duration.seconds(Int64.max), .seconds(Int64.min)])
+    @Test(
+        "a hub stops with any time for open callbacks", arguments: [Duration.seconds(Int64.max), .seconds(Int64.min)])
     func anyGrace(_ grace: Duration) async throws {
         let hub = try await hub()
         try await hub.publish("order.placed", 1)

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldModel
 import HeraldTestSupport
 import Testing
 

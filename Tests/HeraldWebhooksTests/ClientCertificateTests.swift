@@ -1,5 +1,5 @@
-import HeraldModel
 import HeraldCrypto
+import HeraldModel
 import HeraldTestSupport
 import HeraldWebhooks
 import Testing
