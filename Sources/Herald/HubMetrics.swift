@@ -1,5 +1,5 @@
 public import HeraldCore
-public import HeraldDelivery
+import HeraldDelivery
 import Synchronization
 
 /// The counters of a hub since it was opened, and its queues now: the result of `Hub.metrics()`.

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-public import HeraldCore
+import HeraldCore
 public import HeraldModel
 import HeraldRuntime
 

@@ -1,5 +1,4 @@
 import Glibc
-import HeraldModel
 
 /// A setting of the database that lets others read or stop it. Found at the start, for the log.
 package struct DatabaseRisk: Equatable, Sendable {

@@ -1,4 +1,3 @@
-import HeraldModel
 import Synchronization
 
 /// The server that a session writes to: a system of servers that copy each other, and how many of them were promoted so far. A

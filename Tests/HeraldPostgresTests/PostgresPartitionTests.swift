@@ -1,4 +1,3 @@
-import HeraldCore
 import HeraldModel
 import HeraldTestSupport
 import Testing

@@ -1,4 +1,4 @@
-public import HeraldCore
+import HeraldCore
 public import HeraldModel
 
 /// The attempts to call webhooks, one after the other, as they are recorded: the result of

@@ -1,5 +1,5 @@
 public import Foundation
-public import HeraldCore
+import HeraldCore
 public import HeraldModel
 
 /// Events that were pulled together, and the lease that keeps other consumers from them: the result of

@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldModel
 import HeraldRuntime
 
 /// An `EndpointIn`, or an update or patch of it, as Herald's own input: `DelegateInput` has the rules.

@@ -1,6 +1,5 @@
 import HeraldHTTP
 import HeraldJSON
-import HeraldModel
 
 /// The parameters of a list: `limit`, `iterator`, `order`.
 struct SvixPage {

@@ -1,5 +1,5 @@
-import Glibc
 import HeraldModel
+import Glibc
 import HeraldRuntime
 import HeraldSQLite
 

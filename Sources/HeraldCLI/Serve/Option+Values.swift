@@ -1,7 +1,6 @@
 import Glibc
 import HeraldAPI
 import HeraldCrypto
-import HeraldModel
 import HeraldRuntime
 import HeraldWebhooks
 

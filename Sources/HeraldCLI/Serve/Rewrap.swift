@@ -1,5 +1,4 @@
 import HeraldCrypto
-import HeraldModel
 import HeraldSQLite
 
 /// `herald rewrap`: encrypts the secrets of a database with another master key.

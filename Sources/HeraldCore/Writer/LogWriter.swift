@@ -1,5 +1,5 @@
-import Delegation
 import HeraldDelivery
+import Delegation
 import HeraldModel
 import HeraldRuntime
 import Synchronization

@@ -1,5 +1,4 @@
 import HeraldJSON
-import HeraldModel
 import HeraldTestSupport
 
 /// A filter on the data of events in its plainest form, which multiplies everything out: alternatives become lists of

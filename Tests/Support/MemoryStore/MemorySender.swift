@@ -1,4 +1,4 @@
-package import HeraldDelivery
+import HeraldDelivery
 package import HeraldModel
 package import HeraldRuntime
 import Synchronization

@@ -1,4 +1,3 @@
-package import HeraldCore
 package import HeraldModel
 import HeraldRuntime
 
