@@ -37,6 +37,20 @@ import Testing
         #expect(!open.hasRoom(event, 3, isProven: true))
     }
 
+    @Test("calls outside the lanes are counted by their events, in whichever order they end")
+    func calls() {
+        let (long, short) = (large(500_000), large(10_000))
+        for isLongFirst in [false, true] {
+            var open = OpenEvents(maxBytes: 1_000_000)
+            open.opened(isLongFirst ? long : short, 0)
+            open.opened(isLongFirst ? short : long, 0)
+            #expect(open.bytes == long.body.count + short.body.count)
+            _ = open.closed(isLongFirst ? long : short, 0)
+            _ = open.closed(isLongFirst ? short : long, 0)
+            #expect(open.bytes == 0)
+        }
+    }
+
     @Test("small events always have room")
     func small() {
         var open = OpenEvents(maxBytes: 10)
