@@ -34,8 +34,8 @@ final class AttemptStarter {
     /// Lanes that wait until fewer slots are held, in order of arrival.
     private var parked = RoundRobin()
     private var openEvents: OpenEvents
-    /// Lanes that wait until fewer bytes of events are in open requests, in order of arrival.
-    private var waitingForBytes = RoundRobin()
+    /// Lanes that wait until fewer bytes of events are in open requests.
+    private var waitingForBytes = LanesByShare()
     private let origins: OriginQueues
     private var startsLeft = maxStartsPerTurn
     /// No filter begins in this part of the turn once the log has counted so many steps.
@@ -72,6 +72,7 @@ final class AttemptStarter {
     var open: Int { slots.open }
     /// Whether a call outside the lanes may be made.
     var mayCall: Bool { !isStopping && !slots.isFull && isPermitted }
+    func mayCall(with event: Event) -> Bool { mayCall && openEvents.hasRoom(event, 0, isProven: false) }
     /// By the clock itself: the process may have stood still since the turn began.
     private var isPermitted: Bool { !permit.isLimited || permit.allows(timers.exactNow) }
 
@@ -155,24 +156,23 @@ final class AttemptStarter {
     }
 
     /// Whether the lane waits until other requests have ended.
-    func isParked(_ lane: Lane) -> Bool { parked.contains(lane.index) || waitingForBytes.contains(lane.index) }
+    func isParked(_ lane: Lane) -> Bool {
+        parked.contains(lane.index) || waitingForBytes.contains(lane.index, of: lane.share)
+    }
 
     private func hasBytes(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
         openEvents.hasRoom(event, sequence, isProven: isProven(lane))
     }
 
     private func waitForBytes(_ lane: Lane) {
-        if waitingForBytes.append(lane.index) { ledger.touched(lane) }
+        if waitingForBytes.append(lane.index, of: lane.share) { ledger.touched(lane) }
     }
 
-    /// Queues lanes that wait for bytes: more than a freed event of the largest size has room for, and all of them when no
-    /// other request would do it.
+    /// Queues lanes that wait for bytes: some of each app, and all of them when no other request would do it.
     private func leaveWaitForBytes() {
-        var count = openEvents.bytes == 0 ? waitingForBytes.count : 8
-        while count > 0, let lane = waitingForBytes.next().flatMap(lanes.at) {
+        for lane in waitingForBytes.take(openEvents.bytes == 0 ? .max : 8).compactMap(lanes.at) {
             ledger.touched(lane)
             enqueue(lane)
-            count -= 1
         }
     }
 
@@ -201,7 +201,7 @@ final class AttemptStarter {
     /// Called when the lane has been removed.
     func forget(_ lane: Lane) {
         parked.remove(lane.index)
-        waitingForBytes.remove(lane.index)
+        waitingForBytes.remove(lane.index, of: lane.share)
         origins.forget(lane)
     }
 

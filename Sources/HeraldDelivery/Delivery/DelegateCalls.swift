@@ -36,7 +36,10 @@ final class DelegateCalls {
     ///   - answer: called once; with `nil` if the delegate does not exist or too many requests are open.
     func test(_ lane: Lane?, _ event: Event?, _ answer: @escaping (CallbackOutcome?) -> Void) {
         guard let lane, starter.mayCall else { return answer(nil) }
-        if let event { return open(lane, event, .test(answer), .test) }
+        if let event {
+            guard starter.mayCall(with: event) else { return answer(nil) }
+            return open(lane, event, .test(answer), .test)
+        }
         var json = JSONWriter()
         json.object { $0.member("message", "This is a test call, requested for \(lane.delegate.id).") }
         call(lane, ServiceFamily.test, json.bytes, .test(answer), .test)

@@ -22,23 +22,31 @@ struct OpenEvents {
     /// The number of open requests of each event. A request keeps its event, so that no other event gets its key.
     private var requests: [Key: Int] = [:]
     private(set) var bytes = 0
+    private var ofApps: [AppKey: Int] = [:]
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
     private static func isLarge(_ event: Event) -> Bool { event.body.count > smallBytes }
 
-    /// Whether a request for the event may start. One always may.
+    /// How many times as many bytes as are free an app may have.
+    private static let factor = 3
+
+    /// Whether a request for the event may start. One always may. An app that has its share leaves the rest to the others.
     /// - Parameter isProven: the receiver has responded, and has not failed since. Others leave half of the room free, so that
     ///   receivers that do not respond do not delay those that do.
     func hasRoom(_ event: Event, _ sequence: LogPosition, isProven: Bool) -> Bool {
         guard Self.isLarge(event), bytes > 0, requests[Key(event, sequence)] == nil else { return true }
         return bytes + event.body.count <= (isProven ? maxBytes : maxBytes / 2)
+            && ofApps[event.app] ?? 0 <= Self.factor * (maxBytes - bytes)
     }
 
     mutating func opened(_ event: Event, _ sequence: LogPosition) {
         guard Self.isLarge(event) else { return }
         let key = Key(event, sequence)
-        if requests[key] == nil { bytes += event.body.count }
+        if requests[key] == nil {
+            bytes += event.body.count
+            ofApps[event.app, default: 0] += event.body.count
+        }
         requests[key, default: 0] += 1
     }
 
@@ -52,6 +60,8 @@ struct OpenEvents {
         }
         requests[key] = nil
         bytes -= event.body.count
+        let left = (ofApps[event.app] ?? 0) - event.body.count
+        ofApps[event.app] = left > 0 ? left : nil
         return true
     }
 }

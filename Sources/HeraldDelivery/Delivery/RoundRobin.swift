@@ -43,3 +43,37 @@ struct RoundRobin {
     @discardableResult
     mutating func remove(_ lane: Int) -> Bool { queued.remove(lane) != nil }
 }
+
+/// A queue of lanes for each app, by its index in the scheduler: no lane waits for those of another app.
+struct LanesByShare {
+    private var queues: [Int: RoundRobin] = [:]
+
+    func contains(_ lane: Int, of share: Int) -> Bool { queues[share]?.contains(lane) ?? false }
+
+    /// - Returns: whether the lane did not wait yet.
+    mutating func append(_ lane: Int, of share: Int) -> Bool { queues[share, default: RoundRobin()].append(lane) }
+
+    mutating func remove(_ lane: Int, of share: Int) {
+        queues[share]?.remove(lane)
+        forgetIfEmpty(share)
+    }
+
+    /// Removes the first lanes of each share.
+    /// - Parameter count: their maximum number for each share.
+    mutating func take(_ count: Int) -> [Int] {
+        var taken: [Int] = []
+        for share in Array(queues.keys) {
+            var left = count
+            while left > 0, let lane = queues[share]?.next() {
+                taken.append(lane)
+                left -= 1
+            }
+            forgetIfEmpty(share)
+        }
+        return taken
+    }
+
+    private mutating func forgetIfEmpty(_ share: Int) {
+        if queues[share]?.isEmpty == true { queues[share] = nil }
+    }
+}

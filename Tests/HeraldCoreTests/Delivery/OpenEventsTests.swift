@@ -7,8 +7,8 @@ import Testing
 
 /// The bound of the bytes of events in open requests.
 @Suite struct OpenEventsTests {
-    private func large(_ bytes: Int = 100_000) -> Event {
-        Event("a", data: "\"\(String(repeating: "x", count: bytes))\"")
+    private func large(_ bytes: Int = 100_000, app: AppKey = .default) -> Event {
+        Event("a", data: "\"\(String(repeating: "x", count: bytes))\"", app: app)
     }
 
     @Test("an event is counted once, however many requests are open for it, and until the last one has ended")
@@ -49,6 +49,49 @@ import Testing
             _ = open.closed(isLongFirst ? short : long, 0)
             #expect(open.bytes == 0)
         }
+    }
+
+    @Test("an app that takes all that it can get leaves room for the events of others")
+    func share() {
+        var open = OpenEvents(maxBytes: 1_000_000)
+        let event = large()
+        var position: LogPosition = 0
+        while open.hasRoom(event, position + 1, isProven: true) {
+            position += 1
+            open.opened(event, position)
+        }
+        #expect((7...8).contains(position))
+        #expect(open.hasRoom(large(app: AppKey(rawValue: 2)), position + 1, isProven: true))
+        _ = open.closed(event, 1)
+        _ = open.closed(event, 2)
+        #expect(open.hasRoom(event, position + 1, isProven: true))
+    }
+
+    @Test("lanes that wait are taken from each app, in order of arrival")
+    func waits() {
+        var lanes = LanesByShare()
+        for lane in 0..<5 {
+            let isNew = lanes.append(lane, of: lane < 4 ? 0 : 1)
+            #expect(isNew)
+        }
+        lanes.remove(1, of: 0)
+        #expect(lanes.contains(0, of: 0) && !lanes.contains(1, of: 0))
+        var taken = lanes.take(2).sorted()
+        #expect(taken == [0, 2, 4])
+        taken = lanes.take(.max)
+        #expect(taken == [3])
+    }
+
+    @Test("a test call with a large event needs room for it")
+    func testCalls() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        let answers = Recorder<Bool>()
+        bench.engine.receive(.test(WebhookDelegate(1), large(33 << 20)) { answers.record($0 == nil) })
+        bench.engine.receive(.test(WebhookDelegate(1), large()) { answers.record($0 == nil) })
+        #expect(answers.items == [true])
+        bench.engine.receive(.test(WebhookDelegate(1)) { answers.record($0 == nil) })
+        #expect(answers.items == [true])
     }
 
     @Test("small events always have room")
