@@ -283,10 +283,11 @@ final class DeliveryEngine {
     /// Stops deliveries of erased events. Open requests are not cancelled.
     private func erase(_ events: Set<LogPosition>, of app: AppKey) {
         log.erase(events, of: app)
-        for lane in lanes.all where lane.waiting.count > 0 || !lane.rows.isEmpty {
+        // An erasure has many steps: none of them reads the rows of other apps, or all rows of a lane.
+        for lane in lanes.all where lane.delegate.app == app && (lane.waiting.count > 0 || !lane.rows.isEmpty) {
             lane.waiting.erased(events)
             if lane.waiting.isCrowded { ledger.touched(lane) }
-            for event in lane.rows.keys where events.contains(event) {
+            for event in events where lane.rows[event] != nil {
                 guard let row = lane.waiting.drop(event) else { continue }
                 let key = DeliveryKey(delegate: lane.key, event: event)
                 ledger.end(key)

@@ -448,4 +448,19 @@ struct RequestTests {
         bench.turn()
         #expect(bench.open(1) == [8, 10])
     }
+
+    @Test("an erasure examines only the deliveries of its app")
+    func eraseOfApp() throws {
+        let bench = try EngineBench()
+        let other = AppKey(rawValue: 2)
+        bench.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(2, app: other))
+        for key: DelegateKey in [1, 2] {
+            bench.engine.receive(
+                .redeliver(WaitingDelivery(delegate: key, event: 9, attempts: 0, dueAt: 0, state: .retrying)))
+        }
+        bench.engine.receive(.erase([9], of: .default))
+        #expect(bench.engine.lane(1)?.rows.isEmpty == true)
+        #expect(bench.engine.lane(2)?.rows.keys.sorted() == [9])
+    }
 }
