@@ -32,6 +32,8 @@ package struct StoredRows {
     var ended: LogPosition?
     /// The load that is under way.
     var loading: StoredRowsQuery.Part?
+    /// Its rows are not what is to be loaded any more.
+    var isLoadOutdated = false
     /// Approximate number of rows that are only in the store.
     var count = 0
 
@@ -40,5 +42,6 @@ package struct StoredRows {
         currents = [:]
         wanted = []
         horizon = .first
+        isLoadOutdated = loading != nil
     }
 }

@@ -106,7 +106,10 @@ extension WaitingDeliveries {
     /// Takes rows that were loaded.
     /// - Returns: the plans for their next attempts, with their times.
     mutating func loaded(_ load: StoredRowsQuery.Part, _ found: [WaitingDelivery]) -> [(retry: Retry, dueAt: Int64)] {
-        stored?.loading = nil
+        let isOutdated = stored?.isLoadOutdated == true
+        loadFailed()
+        // What it has found is loaded again, with the rows before it.
+        if isOutdated { return [] }
         let isLast = found.count < loadLimit
         var plans: [(retry: Retry, dueAt: Int64)] = []
         let new = found.filter { rows[$0.event] == nil && stored?.removed.contains($0.event) == false }
@@ -164,7 +167,10 @@ extension WaitingDeliveries {
     }
 
     /// Called when a load has failed.
-    mutating func loadFailed() { stored?.loading = nil }
+    mutating func loadFailed() {
+        stored?.loading = nil
+        stored?.isLoadOutdated = false
+    }
 
     /// Ends the deliveries of these events that are only in the store. The caller ends their rows.
     mutating func endStored(_ isEnded: (LogPosition) -> Bool) {

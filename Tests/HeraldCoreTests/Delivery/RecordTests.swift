@@ -93,6 +93,26 @@ struct RecordTests {
         #expect(part == .subject("a", from: 2))
     }
 
+    @Test("a load that was under way when the ordering changed is made again, with what was queued in the store")
+    func outdatedLoad() throws {
+        var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 8)
+        waiting.begin(LaneBacklog(count: 40))
+        let first = try #require(waiting.nextLoad())
+        let rows = (1...LogPosition(16)).map { event in
+            WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: event, state: .retrying)
+        }
+        let plans = waiting.loaded(first, rows)
+        #expect(plans.count == 16)
+        for row in rows { waiting.remove(row.event) }
+        let second = try #require(waiting.nextLoad())
+        #expect(second == .due(after: 16, event: 16))
+        waiting.reorder(.none)
+        let found = waiting.loaded(second, [])
+        #expect(found.isEmpty)
+        let third = waiting.nextLoad()
+        #expect(third == first)
+    }
+
     // MARK: Replays
 
     @Test("a replay ends when everything was read and nothing is open, and its cursor is the settled prefix")
