@@ -2,19 +2,44 @@ import HeraldModel
 
 /// The first attempts of one delivery loop that publishers wait for. Confined to one thread.
 final class AwaitedAttempts {
+    /// The deliveries of one watch.
+    private struct Deliveries {
+        private(set) var keys: [DeliveryKey] = []
+        /// Number of those that have not ended.
+        var left = 0
+
+        mutating func append(_ key: DeliveryKey) {
+            keys.append(key)
+            left += 1
+        }
+    }
+
     private var watches: [DeliveryKey: DeliveryWatch] = [:]
+    /// For each watch that has some in `watches`, so that the end of a wait examines no deliveries of others.
+    private var deliveries: [ObjectIdentifier: Deliveries] = [:]
 
     var isEmpty: Bool { watches.isEmpty }
 
-    func expect(_ key: DeliveryKey, _ watch: DeliveryWatch) { watches[key] = watch }
+    func expect(_ key: DeliveryKey, _ watch: DeliveryWatch) {
+        watches[key] = watch
+        deliveries[ObjectIdentifier(watch), default: Deliveries()].append(key)
+    }
+
+    private func remove(_ key: DeliveryKey) -> DeliveryWatch? {
+        guard let watch = watches.removeValue(forKey: key) else { return nil }
+        let id = ObjectIdentifier(watch)
+        deliveries[id]?.left -= 1
+        if deliveries[id]?.left == 0 { deliveries[id] = nil }
+        return watch
+    }
 
     func report(_ key: DeliveryKey, _ delegate: WebhookDelegate, _ event: Event, _ outcome: CallbackOutcome) {
-        guard !watches.isEmpty, let watch = watches.removeValue(forKey: key) else { return }
+        guard !watches.isEmpty, let watch = remove(key) else { return }
         watch.report(.init(delegate: delegate, event: event, outcome: outcome))
     }
 
     /// Reports that a delivery ended without an attempt.
-    func withdraw(_ key: DeliveryKey) { watches.removeValue(forKey: key)?.withdraw() }
+    func withdraw(_ key: DeliveryKey) { remove(key)?.withdraw() }
 
     func withdraw(where isOver: (DeliveryKey) -> Bool) {
         if watches.isEmpty { return }
@@ -29,12 +54,15 @@ final class AwaitedAttempts {
 
     /// Ends the wait of a publisher.
     func expire(_ watch: DeliveryWatch) {
-        watches = watches.filter { $0.value !== watch }
+        for key in deliveries.removeValue(forKey: ObjectIdentifier(watch))?.keys ?? [] where watches[key] === watch {
+            watches[key] = nil
+        }
         watch.expire()
     }
 
     func expireAll() {
         for watch in watches.values { watch.expire() }
         watches = [:]
+        deliveries = [:]
     }
 }

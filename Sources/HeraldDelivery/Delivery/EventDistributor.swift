@@ -81,6 +81,7 @@ final class EventDistributor {
 
     /// Adds the deliveries of this event to active delegates to the watch of a publisher, and those that are not decided yet.
     private func expect(_ event: Event, _ sequence: LogPosition, _ matching: [Int], _ watch: DeliveryWatch) {
+        if watch.isOver { return }
         var count = 0
         for place in matching {
             guard let lane = lanes.at(place), lane.isActive, !lane.isFailing else { continue }
@@ -92,6 +93,7 @@ final class EventDistributor {
             count += 1
         }
         watch.routed(to: count)
+        if watch.isOver { awaited.expire(watch) }
     }
 
     // MARK: Pages

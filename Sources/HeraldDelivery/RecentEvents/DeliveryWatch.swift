@@ -20,7 +20,12 @@ package final class DeliveryWatch: Sendable {
         }
     }
 
+    /// With more deliveries the wait ends at once, as if the time had expired: memory holds the reports of all of them, and the
+    /// response lists them.
+    static let maxDeliveries = 2_000
+
     private struct State {
+        var deliveries = 0
         /// Number of routings and first attempts that have not ended.
         var missing: Int
         var reports: [Report] = []
@@ -41,7 +46,14 @@ package final class DeliveryWatch: Sendable {
     package var isOver: Bool { state.withLock { $0.completion == nil } }
 
     /// Reports that one of the events was routed to this number of receiving lanes.
-    package func routed(to lanes: Int) { settle { $0.missing += lanes - 1 } }
+    package func routed(to lanes: Int) {
+        let areTooMany = state.withLock { state in
+            state.deliveries += lanes
+            return state.deliveries > Self.maxDeliveries
+        }
+        if areTooMany { expire() }
+        settle { $0.missing += lanes - 1 }
+    }
 
     package func report(_ report: Report) {
         settle {

@@ -103,6 +103,36 @@ struct WatchTests {
         #expect(!world.process.loops[0].engine.isAwaited)
     }
 
+    @Test("with too many deliveries it ends at once, and leaves nothing behind")
+    func tooMany() throws {
+        let world = try World()
+        world.register()
+        world.answer = { _ in nil }
+        let events = DeliveryWatch.maxDeliveries
+        let (most, tooMany) = (Waiting(events: events), Waiting(events: events + 1))
+        world.publish(events + 1, watch: tooMany.watch)
+        #expect(tooMany.isOver && tooMany.told == nil)
+        #expect(!world.process.loops[0].engine.isAwaited)
+        world.publish(events, watch: most.watch)
+        #expect(!most.isOver)
+    }
+
+    @Test("the end of one wait leaves the others")
+    func others() throws {
+        let world = try World()
+        world.register()
+        world.answer = { _ in nil }
+        let (first, second) = (Waiting(), Waiting())
+        world.process.loops[0].engine.receive(.expire(first.watch, at: world.clock.now + 5_000_000_000))
+        world.publish(watch: first.watch)
+        world.publish(watch: second.watch)
+        world.advance(seconds: 6)
+        #expect(first.isOver && !second.isOver)
+        world.answer = { _ in .success }
+        world.settle()
+        #expect(second.told == ["e2 1 true"])
+    }
+
     @Test("delegates that are paused, failing or not verified are not awaited")
     func absent() throws {
         let world = try World()
