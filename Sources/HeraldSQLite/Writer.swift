@@ -34,7 +34,7 @@ final class Writer: StoreTransaction {
     let sealer: ColumnSealer
 
     /// 2 MiB of log. A checkpoint runs between two commits, and publishers wait for it: small ones, more often, delay them
-    /// less than large ones, which cost others more than their share (`Documentation/delivery.md`, the noisy neighbor).
+    /// less than large ones, which cost others more than their share.
     private static let checkpointPages = 500
     /// While a reader holds back the checkpoint, the next try is after this many more pages.
     private static let retryPages = 1000

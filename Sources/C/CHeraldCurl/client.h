@@ -1,4 +1,4 @@
-// The part of libcurl that HeraldHTTPClient uses: one request at a time, on the calling thread. `shim.h` is for
+// The part of libcurl that `Client` of HeraldHTTP uses: one request at a time, on the calling thread. `shim.h` is for
 // HeraldWebhooks.
 #ifndef HERALD_CCURL_CLIENT_H
 #define HERALD_CCURL_CLIENT_H

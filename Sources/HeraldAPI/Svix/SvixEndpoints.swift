@@ -6,7 +6,7 @@ import HeraldModel
 /// The operations of Svix's open-source server (https://api.svix.com/docs) below `/api/v1`, as far as Herald has a counterpart.
 ///
 /// Svix's SDKs work unchanged with a key of Herald as their token. A handler translates the request into Herald's own input, and
-/// submits the write that Herald's own operation submits: the rules are those of `HeraldCore`.
+/// submits the write that Herald's own operation submits: the rules are those of the hub.
 struct SvixEndpoints: Sendable {
     let hub: Hub
     let access: AccessControl

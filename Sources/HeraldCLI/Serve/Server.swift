@@ -307,7 +307,7 @@ struct Server {
             ["settings": changed.sorted().map { "--\($0)" }.joined(separator: " ")])
     }
 
-    /// The order matters: see "Stopping" in Documentation/architecture.md.
+    /// The order matters: see "Stopping" in Documentation/reliability.md.
     private func stop(graceSeconds: Int) {
         backups?.stop()
         hub.refusePublications()
