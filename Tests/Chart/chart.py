@@ -106,7 +106,7 @@ def check_set(name, objects):
     claims = workload(objects)["spec"].get("volumeClaimTemplates", [])
     volumes = {each["name"] for each in spec["volumes"]} | {each["metadata"]["name"] for each in claims}
     expect(f"{name}: every mount has its volume", volumes, mounted)
-    known = set(re.findall(r"\bHERALD_[A-Z_]+", text("Documentation/reference/configuration.md")))
+    known = {"POD_IP", *re.findall(r"\b(?:HERALD|OTEL)_[A-Z_]+", text("Documentation/reference/configuration.md"))}
     expect(f"{name}: only settings of Herald", set(), set(variables(objects)) - known)
     paths = {container[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
     expect(f"{name}: the probes are operations without a key", [], [
@@ -174,9 +174,12 @@ def check_cluster(objects):
     backend = one(objects, "Ingress")["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
     expect("cluster: the ingress leads to the service", (service["metadata"]["name"], service["spec"]["ports"][0]["name"]), (
         backend["name"], backend["port"]["name"]))
-    container = pod(objects)["containers"][0]
-    expect("cluster: probes name a host that is served", [{"name": "Host", "value": "herald.example.com"}],
-           container["readinessProbe"]["httpGet"]["httpHeaders"])
+    expect("cluster: the address of the pod is a host that is served", (
+        "herald.example.com, herald.shop.svc,$(POD_IP)", {"fieldRef": {"fieldPath": "status.podIP"}}), (
+        variables(objects)["HERALD_ALLOWED_HOSTS"], variables(objects)["POD_IP"]))
+    names = list(variables(objects))
+    expect("cluster: a variable comes before those that name it", True, names.index("POD_IP") < names.index("HERALD_ALLOWED_HOSTS"))
+    expect("cluster: settings of OpenTelemetry are passed on", "http://127.0.0.1:4318", variables(objects)["OTEL_EXPORTER_OTLP_ENDPOINT"])
 
 
 def check_refusals():

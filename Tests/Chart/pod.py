@@ -10,6 +10,8 @@ import tempfile
 import base64
 import json
 
+POD_IP = "10.244.0.7"
+
 
 def run_pods(expect, name, binary, pod):
     container = pod["containers"][0]
@@ -27,7 +29,7 @@ def run_pods(expect, name, binary, pod):
         for variable in container["env"]:
             # The database itself is that of other tests.
             if "value" in variable:
-                value = variable["value"]
+                value = variable["value"].replace("$(POD_IP)", POD_IP)
                 for path, real in mounts.items():
                     value = value.replace(path, real) if value.startswith(path + "/") else value
                 environment[variable["name"]] = value
@@ -46,11 +48,11 @@ def run_pods(expect, name, binary, pod):
             if port is None:
                 return
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                # As Kubelet does it: the host is the address, unless the probe names another.
-                get = container[probe]["httpGet"]
-                headers = {"Host": f"10.244.0.7:{port}"}
-                headers.update({each["name"]: each["value"] for each in get.get("httpHeaders", [])})
-                expect(f"{name}: {probe} gets 200", 200, status(port, get["path"], headers))
+                # As Kubelet does it: the host is the address.
+                expect(f"{name}: {probe} gets 200", 200, status(port, container[probe]["httpGet"]["path"], {"Host": f"{POD_IP}:{port}"}))
+            # As Prometheus does it.
+            expect(f"{name}: /metrics is served at the address of the pod", 200, status(
+                port, "/metrics", {"Host": f"{POD_IP}:{port}", "Authorization": "Bearer " + keys["admin-key"]}))
             host = {"Host": "herald.example.com"}
             expect(f"{name}: the key of the Secret is required, and valid", (401, 200), (
                 status(port, "/v1/keys", host), status(port, "/v1/keys", {**host, "Authorization": "Bearer " + keys["admin-key"]})))

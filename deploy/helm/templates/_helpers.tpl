@@ -22,15 +22,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "herald.sleepBeforeEnd" -}}5{{- end -}}
 {{- define "herald.gracePeriod" -}}{{ add .Values.grace (include "herald.sleepBeforeEnd" . | int) 10 }}{{- end -}}
 
-{{/* Kubelet names the address of the pod as the host, which HERALD_ALLOWED_HOSTS may not contain. */}}
 {{- define "herald.probe" -}}
-httpGet:
-  path: {{ .path }}
-  port: http
-  {{- with index .settings "HERALD_ALLOWED_HOSTS" }}
-  httpHeaders:
-    - {name: Host, value: {{ splitList "," . | first | trim | quote }}}
-  {{- end }}
+httpGet: {path: {{ . }}, port: http}
 timeoutSeconds: 5
 {{- end -}}
 
@@ -95,22 +88,32 @@ spec:
         - name: HERALD_PUBLIC_URL
           value: {{ printf "%s://%s" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host | quote }}
         {{- end }}
+        {{- if index .Values.settings "HERALD_ALLOWED_HOSTS" }}
+        # Kubelet and Prometheus name the address of the pod as the host.
+        - name: POD_IP
+          valueFrom:
+            fieldRef: {fieldPath: status.podIP}
+        {{- end }}
         {{- range $name, $value := .Values.settings }}
+        {{- if and (eq $name "HERALD_ALLOWED_HOSTS") (ne $value "") }}
+        - {name: HERALD_ALLOWED_HOSTS, value: {{ printf "%s,$(POD_IP)" $value | quote }}}
+        {{- else }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
+        {{- end }}
         {{- end }}
       ports:
         - {name: http, containerPort: 8080}
       # An upgrade may migrate a large database for up to an hour.
       startupProbe:
-        {{- include "herald.probe" (dict "path" "/healthz" "settings" .Values.settings) | nindent 8 }}
+        {{- include "herald.probe" "/healthz" | nindent 8 }}
         periodSeconds: 2
         failureThreshold: 1800
       livenessProbe:
-        {{- include "herald.probe" (dict "path" "/healthz" "settings" .Values.settings) | nindent 8 }}
+        {{- include "herald.probe" "/healthz" | nindent 8 }}
         periodSeconds: 10
         failureThreshold: 6
       readinessProbe:
-        {{- include "herald.probe" (dict "path" "/readyz" "settings" .Values.settings) | nindent 8 }}
+        {{- include "herald.probe" "/readyz" | nindent 8 }}
         periodSeconds: 5
         failureThreshold: 2
       lifecycle:
