@@ -84,6 +84,8 @@ struct SettingsFileTests {
             ("\nHERALD_GRACE=soon", ["HERALD_GRACE in line 2 of", "0 to 600"]), ("nothing", ["Line 1 of", "has no ="]),
             ("HERALD_CONFIG=x", ["is not a setting"]),
             ("HERALD_ADMIN_KEY=twenty-characters-long", ["has a secret, HERALD_ADMIN_KEY", "chmod 600"]),
+            ("HERALD_STORE=postgres://herald:hidden@db/herald", ["has a secret, HERALD_STORE", "chmod 600"]),
+            ("HERALD_CALLBACK_PROXY=http://me:hidden@proxy:3128", ["has a secret, HERALD_CALLBACK_PROXY", "chmod 600"]),
         ] {
             let path = try file(text, in: folder)
             let found = try await Binary.run(["serve", "--config", path])

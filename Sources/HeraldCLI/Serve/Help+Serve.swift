@@ -21,8 +21,9 @@ extension Help {
             + """
 
 
-            Exit codes: 0 stopped by a signal; 64 invalid settings; 65 the data cannot be read; 69 cannot listen on the
-            address; 73 the data folder cannot be used; 74 the disk failed.
+            Exit codes: 0 stopped by a signal; 1 stopped by a second one; 64 invalid settings; 65 the data cannot be read; 66 the
+            certificate cannot be used; 69 cannot listen on the address, or reach the database; 73 the data folder or the
+            database cannot be used; 74 the disk failed.
             """
     }
 
@@ -47,7 +48,8 @@ extension Help {
             Settings of the server. Remove the # of a line to change its setting, and run `systemctl restart herald`. Each line
             is an environment variable. The service sets HERALD_DATA to /var/lib/herald, unless a line here sets it. Keys do
             not belong into this file: store them in
-            /etc/credstore/herald.admin-key and /etc/credstore/herald.master-key, readable by root only.
+            /etc/credstore/herald.admin-key and /etc/credstore/herald.master-key, readable by root only. A file with a
+            password of a database or of a proxy needs `chmod 600`: systemd reads it as root.
             """
         return comment(head)
             + Option.all.filter { !$0.isSecret && $0.name != Option.config }.map {

@@ -149,7 +149,7 @@ struct Settings {
                 try collect { _ throws(SettingsError) in throw .unknown(place, suggestion: nearest) }
                 continue
             }
-            if option.isSecret, let problem = SecretFile.problem(file.path) {
+            if option.hides(entry.value), let problem = SecretFile.problem(file.path) {
                 let text = "\(file.path) has a secret, \(entry.variable), and \(problem)"
                 try collect { _ throws(SettingsError) in throw .file(text) }
                 continue
