@@ -2,7 +2,7 @@ import HeraldDelivery
 import HeraldSQLite
 
 /// How the memory is divided among the parts that hold much of it. Each gets its share of what is left after the fixed
-/// part, but no more than it has use for: with 1.5 GiB and one delivery thread, all have that.
+/// part, but no more than it has use for: with 2.25 GiB and one delivery thread, all have that.
 ///
 /// `Documentation/reference/limits.md` has the table of the shares.
 struct MemoryPlan {
