@@ -97,14 +97,16 @@ struct RecordTests {
     func outdatedLoad() throws {
         var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 8)
         waiting.begin(LaneBacklog(count: 40))
-        let first = try #require(waiting.nextLoad())
+        let firstLoad = waiting.nextLoad()
+        let first = try #require(firstLoad)
         let rows = (1...LogPosition(16)).map { event in
             WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: event, state: .retrying)
         }
         let plans = waiting.loaded(first, rows)
         #expect(plans.count == 16)
         for row in rows { waiting.remove(row.event) }
-        let second = try #require(waiting.nextLoad())
+        let secondLoad = waiting.nextLoad()
+        let second = try #require(secondLoad)
         #expect(second == .due(after: 16, event: 16))
         waiting.reorder(.none)
         let found = waiting.loaded(second, [])
