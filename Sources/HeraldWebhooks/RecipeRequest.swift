@@ -172,6 +172,8 @@ struct RecipeTarget {
         now: Int64
     ) throws(TemplateFailure) -> [String] {
         var lines: [String] = []
+        // Several schemes may have one header for the id or the time, which is sent once.
+        var names: Set<String> = plan.signatures.contains(.standard) ? ["webhook-id", "webhook-timestamp"] : []
         for signer in signers {
             // A callback is never sent without a signature that its recipe names.
             let keys = signer.keys.filter { $0.expiresAt > now }.map(\.bytes)
@@ -182,8 +184,10 @@ struct RecipeTarget {
                 id: EventID.header(callback.event.id), timestamp: now / 1000, body: Array(payload.bytes[payload.range]),
                 url: url.text, form: form)
             do throws(CryptoError) {
-                let headers = try signer.scheme.headers(for: message, keys: keys)
-                lines += headers.map { "\($0.name): \($0.value)" }
+                for header in try signer.scheme.headers(for: message, keys: keys)
+                where header.name == signer.scheme.header || names.insert(header.name.lowercased()).inserted {
+                    lines.append("\(header.name): \(header.value)")
+                }
             } catch {
                 throw TemplateFailure("/sign", error.description)
             }

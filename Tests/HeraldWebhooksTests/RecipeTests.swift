@@ -113,6 +113,13 @@ func recipe(_ json: String) throws -> Recipe {
         let signature = try #require(Base64.decode(text.dropFirst("v1a,".count)))
         let key = try Ed25519.PrivateKey(seed: secretBytes).publicKey
         #expect(key.verifies(signature, of: signedContent(request)))
+        let custom =
+            #"{"header": "X-Own", "key": "whsec", "#
+            + #""id_header": "Webhook-Id", "timestamp_header": "webhook-timestamp"}"#
+        let both = try #require(try await send(#"{"sign": ["standard", \#(custom)]}"#).1.first)
+        for name in ["webhook-id", "webhook-timestamp", "x-own"] {
+            #expect(both.headers.filter { $0.name.lowercased() == name }.count == 1, "\(name)")
+        }
     }
 
     @Test("basic authentication, and Amazon's signature")
