@@ -14,7 +14,7 @@ package enum Certificates {
         case unreadable
         /// It belongs to another certificate.
         case mismatch
-        /// It has more than ``mostKeyBits``.
+        /// It has more than ``mostKeyBits``, or longer exponents than such a key has.
         case tooLong
     }
 

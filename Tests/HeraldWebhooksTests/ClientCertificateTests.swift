@@ -47,14 +47,18 @@ struct ClientCertificateTests {
             bytes += content
             return bytes
         }
-        /// An RSA key whose modulus consists of ones.
-        func problems(bits: Int) -> [FieldError] {
+        /// An RSA key whose modulus and private exponent consist of ones.
+        func problems(bits: Int, exponentBytes: Int = 256) -> [FieldError] {
             var members: [UInt8] = [2, 1, 0]
             members += der(2, [0] + [UInt8](repeating: 0xFF, count: bits / 8))
             members += [2, 3, 1, 0, 1]
-            for _ in 1...6 { members += [2, 1, 1] }
-            let text = Base64.encode(der(0x30, members))
-            let pem = "-----BEGIN RSA PRIVATE KEY-----\n\(text)\n-----END RSA PRIVATE KEY-----\n"
+            members += der(2, [0] + [UInt8](repeating: 0xFF, count: exponentBytes))
+            for _ in 1...5 { members += [2, 1, 1] }
+            let text = Array(Base64.encode(der(0x30, members)))
+            let lines = stride(from: 0, to: text.count, by: 64).map { String(text[$0..<min($0 + 64, text.count)]) }
+            let pem =
+                "-----BEGIN RSA PRIVATE KEY-----\n" + lines.joined(separator: "\n")
+                + "\n-----END RSA PRIVATE KEY-----\n"
             var settings = WebhookSettings(url: "https://hooks.example/")
             settings.tls = TLSSettings(clientCertificate: authority.pem, clientKey: pem)
             return CallbackRules(AddressGuard()).problems(of: &settings)
@@ -62,6 +66,9 @@ struct ClientCertificateTests {
         #expect(problems(bits: 4096).map(\.detail) == ["does not belong to client_certificate"])
         #expect(problems(bits: 4104).map(\.detail) == ["must have at most 4096 bits"])
         #expect(problems(bits: 4104).map(\.pointer) == ["/tls/client_key"])
+        // A signature takes as long as its exponent is.
+        #expect(
+            problems(bits: 4096, exponentBytes: 30_000).map(\.detail) == ["must have at most 4096 bits"])
     }
 
     @Test("with TLS 1.2 only forward secrecy and authenticated encryption are used")

@@ -74,14 +74,15 @@ static inline int herald_pem_count(const void *text, int count) {
     return found;
 }
 
-// 1: the key belongs to the first certificate; 0: to another; -1: one of them can't be read; -2: the key has more bits.
+// 1: the key belongs to the first certificate; 0: to another; -1: one of them can't be read; -2: the key has more bits, or more
+// bytes than an RSA key with as many: a signature takes as long as the exponents are, which have any length.
 static inline int herald_pem_key_fits(
     const void *key_text, int key_count, const void *text, int count, int most_bits) {
     BIO *key_source = BIO_new_mem_buf(key_text, key_count), *source = BIO_new_mem_buf(text, count);
     EVP_PKEY *key = key_source ? PEM_read_bio_PrivateKey(key_source, NULL, herald_no_password, NULL) : NULL;
     X509 *certificate = source ? PEM_read_bio_X509(source, NULL, herald_no_password, NULL) : NULL;
     int verdict = key && certificate ? X509_check_private_key(certificate, key) == 1 : -1;
-    if (verdict >= 0 && EVP_PKEY_get_bits(key) > most_bits) verdict = -2;
+    if (verdict >= 0 && (EVP_PKEY_get_bits(key) > most_bits || i2d_PrivateKey(key, NULL) > most_bits / 8 * 5)) verdict = -2;
     X509_free(certificate);
     EVP_PKEY_free(key);
     BIO_free(key_source);
