@@ -68,9 +68,12 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         case .statistics:
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start"
         case .recipients:
+            // With a limit for each part: PostgreSQL would read all of them for the union.
             """
-            SELECT delegate FROM attempts WHERE event = ?1 AND delegate > ?2
-            UNION SELECT delegate FROM waiting WHERE event = ?1 AND delegate > ?2
+            SELECT delegate FROM (SELECT DISTINCT delegate FROM attempts WHERE event = ?1 AND delegate > ?2
+                ORDER BY delegate LIMIT ?3) AS attempted
+            UNION SELECT delegate FROM (SELECT delegate FROM waiting WHERE event = ?1 AND delegate > ?2
+                ORDER BY delegate LIMIT ?3) AS waits
             ORDER BY delegate LIMIT ?3
             """
         case .attemptsOfEvent:

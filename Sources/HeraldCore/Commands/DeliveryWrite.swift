@@ -196,7 +196,10 @@ extension DeliveryWrite: RequestCommand {
         _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
         let registry = context.committed.registry
-        guard let logged = try transaction.event(app: app, id: id) else { return .failed(.noEvent(id)) }
+        guard let logged = try transaction.event(app: app, id: id) else {
+            // Retention may have removed it since the first step.
+            return changed > 0 ? .count(changed) : .failed(.noEvent(id))
+        }
         if logged.event.isDamaged { return .failed(.eventDamaged(id: id)) }
         var delegates: [WebhookDelegate] = []
         if let delegateID {
