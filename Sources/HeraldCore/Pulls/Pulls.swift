@@ -124,6 +124,11 @@ package final class Pulls: EventDelegate, PullObserver {
         }
     }
 
+    /// The number of delegates of which something is kept, and of the pulls that wait.
+    var kept: (lines: Int, waiting: Int) {
+        state.withLock { state in (state.lines.count, state.lines.values.reduce(0) { $0 + $1.waiting }) }
+    }
+
     // MARK: Pulling
 
     package func pull(_ request: Request) {
@@ -160,7 +165,11 @@ package final class Pulls: EventDelegate, PullObserver {
         state.withLock { state in
             guard var line = state.lines[key], !line.isBusy else { return nil }
             if line.queue.isEmpty {
-                if line.waiting == 0, line.timer == nil, line.searched == nil { state.lines[key] = nil }
+                // Nothing is kept for a delegate that was removed.
+                let isKept = line.timer != nil || line.searched != nil
+                if line.waiting == 0, !isKept || hub.committed.registry.delegate(key: key) == nil {
+                    state.lines[key] = nil
+                }
                 return nil
             }
             line.isBusy = true
@@ -174,8 +183,6 @@ package final class Pulls: EventDelegate, PullObserver {
     /// - Returns: why it failed at once; `nil` if a reader has it.
     private func start(_ pull: Pull, _ line: Line) -> Failure? {
         guard let delegate = hub.committed.registry.delegate(key: pull.key) else {
-            // Nothing is kept for a delegate that was removed.
-            state.withLock { $0.lines[pull.key]?.searched = nil }
             return .hub(.noDelegate(pull.request.delegateID))
         }
         guard delegate.status == .active else { return .hub(.delegatePaused(id: delegate.id)) }
@@ -408,9 +415,7 @@ package final class Pulls: EventDelegate, PullObserver {
     /// The writer's thread.
     package func mayHaveEvents(_ delegate: DelegateKey) {
         wake(delegate)
-        guard hub.committed.registry.delegate(key: delegate) == nil else { return }
-        state.withLock { $0.lines[delegate]?.searched = nil }
-        serve(delegate)
+        if hub.committed.registry.delegate(key: delegate) == nil { serve(delegate) }
     }
 
     /// The writer's thread.

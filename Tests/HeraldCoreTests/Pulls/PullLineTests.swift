@@ -1,0 +1,46 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+@testable import HeraldModel
+
+@Suite("The memory of pull delegates", .timeLimit(.minutes(20)))
+struct PullLineTests {
+    private func pull(_ delegate: WebhookDelegate, _ pulls: Pulls, seconds: Int = 0) async throws -> Pulls.Run {
+        try await withCheckedThrowingContinuation { continuation in
+            pulls.pull(
+                .init(delegateID: delegate.id, limit: 10, seconds: seconds) { continuation.resume(with: $0) })
+        }
+    }
+
+    @Test("nothing is kept of a delegate that is removed while its next search has a time")
+    func removed() async throws {
+        let bench = try HubBench()
+        let pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+        let registered = await bench.register("") { settings in
+            settings.kind = .pull
+            settings.retrySchedule = [3_000]
+        }
+        let delegate = try #require(registered)
+        _ = try await bench.post("order.paid", id: "e0")
+        let lease = try #require(try await pull(delegate, pulls).lease)
+        let failed = PullWrite.Failed(id: "e0", retryAfter: nil, reason: "no stock")
+        await withCheckedContinuation { continuation in
+            bench.hub.submit(
+                PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: [failed])) { _ in
+                    continuation.resume()
+                })
+        }
+        // It waits for the retry.
+        async let waiting = pull(delegate, pulls, seconds: 600)
+        try await eventually("the pull waits") { pulls.kept.waiting == 1 }
+        guard case .done(.removed) = await bench.change(.remove(id: delegate.id, ifVersion: nil)) else {
+            Issue.record("the delegate was not removed")
+            return
+        }
+        let run = try? await waiting
+        #expect(run == nil)
+        try await eventually("nothing is kept") { pulls.kept.lines == 0 }
+    }
+}
