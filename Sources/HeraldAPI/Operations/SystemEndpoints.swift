@@ -10,6 +10,13 @@ struct SystemEndpoints: Sendable {
     let hub: Hub
     let metrics: Metrics
     let publicURL: PublicURL
+    private let keySets = KeySets()
+
+    init(hub: Hub, metrics: Metrics, publicURL: PublicURL) {
+        self.hub = hub
+        self.metrics = metrics
+        self.publicURL = publicURL
+    }
 
     var routes: [Route] {
         let json = APIDescription.naming(publicURL, APIDescription.json)
@@ -65,26 +72,14 @@ struct SystemEndpoints: Sendable {
         if !hub.read(app: nil, { send(try? $0.get()) }) { send(nil) }
     }
 
-    /// The public keys of all `v1a` signatures of an app, without duplicates, as a JSON Web Key Set (RFC 7517).
     /// Receivers of callbacks have no access key; an app's id can't be guessed.
     private func keys(_ call: Call) throws(Problem) {
         let id = try call.query("app")["app"] ?? App.default.id
         guard let app = hub.committed.apps.find(id), app.id == id else { throw .noApp(id) }
         try call.answer(from: hub, for: app.key) { _ in
-            let now = hub.clock.wall()
-            let secrets = hub.committed.registry.list(app.key).flatMap {
-                $0.state.secrets.filter { $0.isValid(at: now) }
-            }
-            var seen: Set<[UInt8]> = []
-            let keys = secrets.compactMap(\.secret.verifyingKey).filter { seen.insert($0.bytes).inserted }
-            var json = JSONWriter(capacity: 256 * keys.count + 16)
-            json.object { set in
-                set.array("keys", of: keys) { key, entry in
-                    for (name, value) in JSONWebKey(key).members { entry.member(name, value) }
-                }
-            }
+            let body = keySets.body(of: app.key, hub.committed.registry, at: hub.clock.wall())
             call.send(
-                Response(status: 200, headers: [.init("Content-Type", JSONWebKey.mediaType)], body: json.bytes))
+                Response(status: 200, headers: [.init("Content-Type", JSONWebKey.mediaType)], body: body))
         }
     }
 }

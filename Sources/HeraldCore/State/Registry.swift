@@ -14,6 +14,8 @@ package final class Registry: Sendable {
         var byURL: [Address: Owners] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
+        /// The number of changes of each app's delegates.
+        var versions: [AppKey: Int] = [:]
         /// The pull delegates.
         var pulls: Set<DelegateKey> = []
 
@@ -30,6 +32,7 @@ package final class Registry: Sendable {
         }
 
         mutating func set(_ delegate: WebhookDelegate) {
+            versions[delegate.app, default: 0] += 1
             byKey[delegate.key] = delegate
             let address = Address(delegate)
             byURL[address] = byURL[address]?.with(delegate) ?? .one(delegate)
@@ -121,6 +124,9 @@ package final class Registry: Sendable {
 
     package var count: Int { entries.withLock { $0.sorted.count } }
 
+    /// Differs after each change of the app's delegates.
+    package func version(of app: AppKey) -> Int { entries.withLock { $0.versions[app] ?? 0 } }
+
     func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
 
     /// All of all apps, oldest first.
@@ -165,6 +171,7 @@ package final class Registry: Sendable {
             guard entries.contains(delegate.id, at: index) else { return old }
             entries.sorted.remove(at: index)
             entries.counts[delegate.app, default: 0] -= 1
+            entries.versions[delegate.app, default: 0] += 1
             return old
         }
         if let old { kept.change(.delegates, of: old.app, by: -old.keptBytes) }
