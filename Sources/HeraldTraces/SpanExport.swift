@@ -98,17 +98,24 @@ struct SpanExport: Sendable {
             let limit = configuration.timeoutMilliseconds
             request.timeoutMilliseconds = queue.isEnding ? min(limit, Int(configuration.stopMilliseconds)) : limit
             let response = try used.send(request)
-            let reason = "status \(response.status)"
-            if (200...299).contains(response.status) {
-                let refusal = PartialSuccess(response.body)
-                return .taken(refused: refusal.rejected, reason: String(refusal.message.prefix(Self.maxReasonBytes)))
-            }
-            guard Self.temporary.contains(response.status) else { return .refused(reason: reason) }
             let after = response.header("retry-after").flatMap { Int($0) }
-            return .failed(reason: reason, after: after.map { min(max($0, 1), Self.maxRequestedPause) })
+            return result(of: response.status, response.body, after: after)
         } catch {
+            // A repetition of the request would get the same response.
+            if case .tooLarge(_, let status) = error { return result(of: status, [], after: nil) }
             return .failed(reason: error.description, after: nil)
         }
+    }
+
+    /// - Parameter after: the pause that the collector requests, in seconds.
+    private func result(of status: Int, _ body: [UInt8], after: Int?) -> Result {
+        let reason = "status \(status)"
+        if (200...299).contains(status) {
+            let refusal = PartialSuccess(body)
+            return .taken(refused: refusal.rejected, reason: String(refusal.message.prefix(Self.maxReasonBytes)))
+        }
+        guard Self.temporary.contains(status) else { return .refused(reason: reason) }
+        return .failed(reason: reason, after: after.map { min(max($0, 1), Self.maxRequestedPause) })
     }
 }
 

@@ -46,6 +46,26 @@ struct SpanQueueTests {
         #expect(["POST", "PUT"].filter { text.contains($0) } == [method])
     }
 
+    @Test(
+        "the status of a collector decides, however long its response is",
+        arguments: [(200, 1), (400, 0)])
+    func longResponse(status: Int, exported: Int) async throws {
+        let collector = try Receiver { _ in .status(status, body: String(repeating: "x", count: 100_000)) }
+        defer { collector.close() }
+        let sampler = try #require(Sampler("always_on", ratio: 1))
+        var configuration = TraceConfiguration(url: collector.url("/v1/traces"), sampler: sampler)
+        configuration.timeoutMilliseconds = 600_000
+        configuration.stopMilliseconds = 600_000
+        let queue = try SpanQueue(limit: 1, batch: 1)
+        queue.add(span(1))
+        // With a result that a repetition might change, the spans are dropped at the end.
+        queue.end()
+        let export = SpanExport(configuration, queue) { _ in }
+        await offPool { export.run() }
+        #expect(queue.counts.exported == exported && queue.counts.dropped == 1 - exported)
+        #expect(collector.requestCount == 1)
+    }
+
     @Test("what the collector has refused of a request is dropped")
     func partial() {
         let message = Array("full".utf8)

@@ -52,7 +52,7 @@ final class Exchange {
             return !isEnded
         }
         guard body.count + bytes.count <= maxBodyBytes else {
-            error = .tooLarge(limit: maxBodyBytes)
+            error = .tooLarge(limit: maxBodyBytes, status: status)
             return false
         }
         body.append(contentsOf: bytes)

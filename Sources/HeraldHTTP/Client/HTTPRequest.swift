@@ -57,8 +57,8 @@ package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertibl
     case library
     /// The URL is invalid, or its scheme is not HTTP.
     case url(String)
-    /// The body exceeds the client's limit.
-    case tooLarge(limit: Int)
+    /// The body of a response with this status exceeds the client's limit.
+    case tooLarge(limit: Int, status: Int)
     /// No data arrived for this number of seconds.
     case silent(seconds: Int)
     /// No connection was made, with libcurl's message.
@@ -72,7 +72,7 @@ package enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertibl
         switch self {
         case .library: "libcurl can't be used"
         case .url(let text): text
-        case .tooLarge(let limit):
+        case .tooLarge(let limit, _):
             "the response is longer than " + (limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB")
         case .silent(let seconds): "nothing came for \(seconds) s"
         case .connection(let text), .tls(let text), .failed(let text): text
