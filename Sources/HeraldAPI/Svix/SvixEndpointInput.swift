@@ -1,10 +1,11 @@
+import HeraldCore
 import HeraldJSON
 import HeraldRuntime
 
 /// An `EndpointIn`, or an update or patch of it, as Herald's own input: `DelegateInput` has the rules.
 struct SvixEndpointInput {
     /// The pair of the metadata that has the `uid`.
-    static let uidKey = "svix_uid"
+    static let uidKey = Registry.uidKey
     private static let fields = [
         "url", "uid", "description", "metadata", "disabled", "filterTypes", "eventTypes", "channels", "rateLimit",
         "throttleRate", "version",

@@ -49,8 +49,7 @@ extension SvixEndpoints {
         if let delegate = hub.committed.registry.delegate(call.app, id: word), delegate.settings.kind == .webhook {
             return delegate
         }
-        let pair = KeyValue(SvixEndpointInput.uidKey, word)
-        guard let found = hub.committed.registry.owner(of: pair, call.app), found.settings.kind == .webhook else {
+        guard let found = hub.committed.registry.delegate(call.app, uid: word), found.settings.kind == .webhook else {
             throw .svixNotFound("endpoint", word)
         }
         return found
@@ -78,7 +77,7 @@ extension SvixEndpoints {
         var registration = RegistryWrite.Registration(settings: read.settings, secret: try read.key())
         registration.isOwnSecret = read.secret.brought != nil
         registration.isPaused = input.isDisabled == true
-        registration.uniquePair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
+        registration.uid = input.uid
         try write(call, .register(registration), status: 201, names: input.names)
     }
 
@@ -105,11 +104,10 @@ extension SvixEndpoints {
             throw error.svixRenamed(input.names)
         }
         let (app, id) = (call.app, try endpoint(call).id)
-        let pair = input.uid.map { KeyValue(SvixEndpointInput.uidKey, $0) }
         try write(
             call,
             .update(id: id, ifVersion: nil) { [hub] state, now throws(RegistryWrite.InvalidSettings) in
-                if let pair, let owner = hub.committed.registry.owner(of: pair, app), owner.id != id {
+                if let uid = input.uid, let owner = hub.committed.registry.delegate(app, uid: uid), owner.id != id {
                     throw RegistryWrite.InvalidSettings([Self.uidTaken])
                 }
                 if isWhole {
@@ -145,7 +143,7 @@ extension SvixEndpoints {
         switch (outcome, action) {
         case (.invalid(let errors), _): errors.contains { $0.pointer == "/uid" }
         case (.conflict(let owner), .register(let registration)):
-            registration.uniquePair.map(owner.settings.metadata.contains) ?? false
+            registration.uid.map { owner.settings.metadata.contains(KeyValue(SvixEndpointInput.uidKey, $0)) } ?? false
         default: false
         }
     }

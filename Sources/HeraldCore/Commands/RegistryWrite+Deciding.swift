@@ -21,7 +21,7 @@ extension Registry {
         switch write.action {
         case .register(let registration):
             let (settings, secret) = (registration.settings, registration.secret)
-            if let pair = registration.uniquePair, let owner = owner(of: pair, write.app) {
+            if let uid = registration.uid, let owner = self.delegate(write.app, uid: uid) {
                 return (.conflict(owner), nil)
             }
             let neighbors = delegates(write.app, url: settings.url)
@@ -62,11 +62,6 @@ extension Registry {
             let all = list(write.app)
             return (.removed(all), all.isEmpty ? nil : .remove(all))
         }
-    }
-
-    /// The webhook of the app that has this pair in its metadata.
-    package func owner(of pair: KeyValue, _ app: AppKey) -> WebhookDelegate? {
-        list(app, limit: 1) { $0.settings.metadata.contains(pair) }.first
     }
 
     private func changed(

@@ -29,8 +29,8 @@ package struct RegistryWrite: Sendable {
         package var replaysCurrentState = false
         /// It is paused from the beginning, and gets what is published until it is resumed then.
         package var isPaused = false
-        /// No other webhook of the app has this pair in its metadata.
-        package var uniquePair: KeyValue?
+        /// No other webhook of the app has this `Registry.uidKey` in its metadata.
+        package var uid: String?
 
         package init(settings: WebhookSettings, secret: SigningSecret) {
             self.settings = settings

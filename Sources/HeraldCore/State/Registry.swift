@@ -12,6 +12,8 @@ package final class Registry: Sendable {
         var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: Owners] = [:]
+        /// Those with a `uidKey` in their metadata, by its value in the place of the URL. Many may have the same.
+        var byUID: [Address: Set<DelegateKey>] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
         /// The number of changes of each app's delegates.
@@ -36,11 +38,15 @@ package final class Registry: Sendable {
             byKey[delegate.key] = delegate
             let address = Address(delegate)
             byURL[address] = byURL[address]?.with(delegate) ?? .one(delegate)
+            if let uid = Address(uidOf: delegate) { byUID[uid, default: []].insert(delegate.key) }
         }
 
         mutating func forgetAddress(of delegate: WebhookDelegate) {
             let address = Address(delegate)
             byURL[address] = byURL[address]?.without(delegate)
+            guard let uid = Address(uidOf: delegate) else { return }
+            byUID[uid]?.remove(delegate.key)
+            if byUID[uid]?.isEmpty == true { byUID[uid] = nil }
         }
     }
 
@@ -51,6 +57,13 @@ package final class Registry: Sendable {
         init(app: AppKey, url: String) { (self.app, self.url) = (app, url) }
 
         init(_ delegate: WebhookDelegate) { self.init(app: delegate.app, url: delegate.settings.url) }
+
+        init?(uidOf delegate: WebhookDelegate) {
+            guard let uid = delegate.settings.metadata.first(where: { $0.key == Registry.uidKey })?.value else {
+                return nil
+            }
+            self.init(app: delegate.app, url: uid)
+        }
     }
 
     /// The delegates with one URL, in no order. Most URLs have one, and its reference is all that is kept then: eight bytes.
@@ -113,6 +126,16 @@ package final class Registry: Sendable {
     func delegates(_ app: AppKey, url: String) -> [WebhookDelegate] {
         let found = entries.withLock { $0.byURL[Address(app: app, url: url)]?.all ?? [] }
         return found.count > 1 ? found.sorted { $0.id < $1.id } : found
+    }
+
+    /// The name in the metadata of the id that Svix's API gives to an endpoint.
+    package static let uidKey = "svix_uid"
+
+    /// The delegate of an app with this id in its metadata; the newest one, because other APIs set it, too.
+    package func delegate(_ app: AppKey, uid: String) -> WebhookDelegate? {
+        entries.withLock { entries in
+            entries.byUID[Address(app: app, url: uid)]?.max().flatMap { entries.byKey[$0] }
+        }
     }
 
     package var hasPulls: Bool { entries.withLock { !$0.pulls.isEmpty } }
