@@ -36,6 +36,8 @@ package struct CallbackRules: Sendable {
 
     /// Maximum size of each text.
     private static let maxBytes = 65_536
+    /// Maximum number of certificates in each text. Each connection parses them, on the thread that all receivers share.
+    private static let maxCertificates = 16
 
     private static func tlsProblems(of settings: WebhookSettings) -> [FieldError] {
         let tls = settings.tls
@@ -48,8 +50,9 @@ package struct CallbackRules: Sendable {
         func checkCertificates(_ text: String?, _ pointer: String) {
             guard let text else { return }
             check(
-                isText(text) && Certificates.count(in: text) > 0, pointer,
-                "must be one or more certificates in PEM (-----BEGIN CERTIFICATE-----), at most \(maxBytes) bytes")
+                isText(text) && (1...maxCertificates).contains(Certificates.count(in: text)), pointer,
+                "must be 1 to \(maxCertificates) certificates in PEM (-----BEGIN CERTIFICATE-----), "
+                    + "at most \(maxBytes) bytes")
         }
         check(
             !settings.url.hasPrefix("http://"), "/tls",

@@ -71,6 +71,17 @@ struct ClientCertificateTests {
             problems(bits: 4096, exponentBytes: 30_000).map(\.detail) == ["must have at most 4096 bits"])
     }
 
+    @Test("more certificates than a connection may parse are refused")
+    func manyCertificates() {
+        func pointers(_ count: Int) -> [String] {
+            var settings = WebhookSettings(url: "https://hooks.example/")
+            settings.tls = TLSSettings(authorities: String(repeating: authority.pem, count: count))
+            return CallbackRules(AddressGuard()).problems(of: &settings).map(\.pointer)
+        }
+        #expect(pointers(16) == [])
+        #expect(pointers(17) == ["/tls/ca"])
+    }
+
     @Test("with TLS 1.2 only forward secrecy and authenticated encryption are used")
     func suites() async throws {
         let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
