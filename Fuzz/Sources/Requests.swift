@@ -4,8 +4,8 @@ import HeraldWebhooks
 @testable import HeraldAPI
 @testable import HeraldCore
 @testable import HeraldDelivery
-@testable import HeraldModel
 @testable import HeraldHTTP
+@testable import HeraldModel
 
 private let context = EventInput.Context(app: .default, now: 1_800_000_000_000, ids: ULIDGenerator())
 

@@ -78,7 +78,7 @@ final class ServerLoop: @unchecked Sendable {
     var answeredFirst: [ClientConnection] = []
     /// The bytes of large bodies of incomplete requests, and of responses that are being sent.
     private var partialBytes = 0
-    /// Of each client.
+    /// The part of each client.
     private var partialBytesOfClients: [PeerAddress: Int] = [:]
     var lastRead = LastRead()
     /// Connections with a chunked body that is arriving, by their descriptor.

@@ -4,8 +4,8 @@ import HeraldJSON
 import HeraldModel
 import Synchronization
 
-/// The key sets of apps, each made once for a state of the app's delegates: a public key is derived from each secret, which
-/// takes longer than all else in the request, and no access key is needed to ask.
+/// The key sets of apps, each made once for a state of the app's delegates: a public key is derived from each secret. That takes
+/// longer than all else in the request, which needs no access key.
 ///
 /// Any thread; the lock guards the sets.
 final class KeySets: Sendable {

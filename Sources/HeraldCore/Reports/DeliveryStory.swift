@@ -115,8 +115,8 @@ package struct DeliveryStory: Sendable {
         }
     }
 
-    /// How often it looks for a moment without new attempts. An event that is redelivered all the time may have none.
-    private static let maxLooks = 8
+    /// How many moments it tries to find one without new attempts. An event that is redelivered all the time may have none.
+    private static let maxMoments = 8
 
     /// The last attempts, and the waiting deliveries, of the same moment if there is one. A checkpoint may be committed
     /// between two reads. Whatever it changes includes an attempt, so if there are no new attempts, nothing has changed.
@@ -127,7 +127,7 @@ package struct DeliveryStory: Sendable {
         let limit = max(500, hub.maxListBytes >> 9)
         var attempts = try reader.attempts(event: event, limit: limit)
         var waiting = try reader.waiting(event: event)
-        for _ in 0..<maxLooks {
+        for _ in 0..<maxMoments {
             let again = try reader.attempts(event: event, limit: limit)
             let isSame = again.count == attempts.count && again.last?.id == attempts.last?.id
             attempts = again

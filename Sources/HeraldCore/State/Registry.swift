@@ -12,7 +12,7 @@ package final class Registry: Sendable {
         var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: Owners] = [:]
-        /// Those with a `uidKey` in their metadata, by its value in the place of the URL. Many may have the same.
+        /// By the value of the `uidKey` in their metadata, instead of the URL. Many may have the same.
         var byUID: [Address: Set<DelegateKey>] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
