@@ -381,11 +381,12 @@ struct PullTests {
         let run = #"{"lease": "ls_1", "ack_seconds": 60, "events": [{"id": "o1", "type": "a"}]}"#
         let server = try Receiver { .status(200, body: $0.position == 1 ? run : #"{"lease": null}"#) }
         defer { server.close() }
+        // dash, which may be `sh`, never ignores it.
         let worker = try await ChildProcess.run(
-            "sh",
+            "bash",
             [
-                "-c", "trap '' CHLD; exec \"$@\"", "sh", try Binary.path(), "work", "dlg_1", "--once", "--exec", "true",
-                "--server", "http://127.0.0.1:\(server.port)",
+                "-c", "trap '' CHLD; exec \"$@\"", "bash", try Binary.path(), "work", "dlg_1", "--once", "--exec",
+                "true", "--server", "http://127.0.0.1:\(server.port)",
             ])
         #expect(worker.end == .exited(0), "\(worker.text)")
         let ack = try #require(server.requests.first { $0.path.hasSuffix("/ack") })
