@@ -152,9 +152,23 @@ struct MaintenanceTests {
             return true
         }
         #expect(second == .output && bytes(backup)?.count == size && permissions(backup) == 0o600)
+        #expect(!exists(backup + ".partial.lock"))
         try Backup.restore(backup, to: folder.path + "/restored")
         #expect(try content(folder.path + "/restored") == content(path))
         #expect(!exists(backup + ".partial"))
+    }
+
+    @Test("no lock of Herald is on the file that SQLite writes: on a network file system it would keep SQLite's out")
+    func lockBeside() throws {
+        try makeDatabase()
+        var isFree: Bool?
+        _ = try Backup.make(of: path, to: backup) { _, _ in
+            let file = open(backup + ".partial", O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            isFree = isFree ?? (flock(file, LOCK_EX | LOCK_NB) == 0)
+            return true
+        }
+        #expect(isFree == true)
     }
 
     @Test("50 flipped bits in a backup: each is found, and none is restored", arguments: 0..<50)

@@ -18,7 +18,9 @@ final class BackupSchedule: Sendable {
     }
 
     private static let retryMilliseconds: Int64 = 300_000
-    private static let (prefix, suffix, partial) = ("herald-", ".backup", ".partial")
+    private static let (prefix, suffix) = ("herald-", ".backup")
+    /// The suffixes of the files of a backup that is not complete.
+    private static let partial = [".partial", ".partial.lock"]
 
     private struct State {
         var thread: Thread?
@@ -110,8 +112,9 @@ final class BackupSchedule: Sendable {
 
     /// Removes what a crash has left of earlier backups. Must be called while none is made.
     private func removePartial() {
-        for name in files where name.hasSuffix(Self.partial) {
-            guard Self.time(String(name.dropLast(Self.partial.count))) != nil else { continue }
+        for name in files {
+            let ends = Self.partial.filter { name.hasSuffix($0) }
+            guard ends.contains(where: { Self.time(String(name.dropLast($0.count))) != nil }) else { continue }
             unlink("\(folder)/\(name)")
         }
     }

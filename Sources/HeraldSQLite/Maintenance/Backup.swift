@@ -32,9 +32,7 @@ package enum Backup {
         guard StoreFolder.holdsDatabase(folder) else {
             throw MaintenanceError(kind: .input, description: "There is no Herald database in \(folder).")
         }
-        if PlainFile.exists(path) {
-            throw MaintenanceError(kind: .output, description: "\(path) exists already. Choose another name.")
-        }
+        try refuse(existing: path)
         let source = try StoreFolder(folder)
         let pace = Pace(isOn: source.isInUse)
         if !pace.isOn,
@@ -45,9 +43,14 @@ package enum Backup {
         }
         let target = try place(path)
         let partial = "\(target.folder)/\(target.name).partial"
-        let held = try PartialFile(partial, of: path)
-        defer { withExtendedLifetime(held) {} }
+        let lock = try PathLock("\(partial).lock", of: path)
+        defer { withExtendedLifetime(lock) {} }
+        // Another backup may have ended in the meantime.
+        try refuse(existing: path)
+        // An interrupted backup may have left it.
+        unlink(partial)
         do {
+            try source.createPrivateFile(partial)
             try copy(source.database, to: partial, pace, progress)
             let size = try seal(partial, pace, progress)
             guard rename(partial, "\(target.folder)/\(target.name)") == 0 else {
@@ -59,6 +62,11 @@ package enum Backup {
             unlink(partial)
             throw error
         }
+    }
+
+    private static func refuse(existing path: String) throws {
+        guard PlainFile.exists(path) else { return }
+        throw MaintenanceError(kind: .output, description: "\(path) exists already. Choose another name.")
     }
 
     /// Resolves symbolic links on the path to the folder, since SQLite follows none.
@@ -184,30 +192,36 @@ package enum Backup {
     }
 }
 
-/// The file of a backup that is not complete, empty at first. Its lock keeps another backup to the same path out.
-private final class PartialFile {
+/// Keeps another backup to the same path out, by the lock of an empty file beside it. The incomplete backup itself has no such
+/// lock: on network file systems it would keep SQLite's locks, and there even its writes, out of that file.
+private final class PathLock {
+    private let path: String
     private let descriptor: Int32
+    private var isHeld = false
 
     /// - Parameter backup: the path of the backup, for messages.
     init(_ path: String, of backup: String) throws {
+        self.path = path
         do throws(SystemError) {
             descriptor = Int32(
                 try systemCall("open") { Int(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
         } catch {
             throw error.code == ENOSPC ? StoreError.full : .notWritable(path: path, reason: error.description)
         }
+        // A file system without locks keeps no other backup out.
         let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
-        // A backup that has ended in the meantime has renamed or removed the file.
+        // A backup that has ended in the meantime has removed the file.
         guard !isLocked, FileID(descriptor)?.hasLeft(path) == false else {
             throw MaintenanceError(
                 kind: .output, description: "Another backup to \(backup) has not ended. Choose another name.")
         }
-        // An interrupted backup may have left something.
-        fchmod(descriptor, 0o600)
-        ftruncate(descriptor, 0)
+        isHeld = true
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        if isHeld { unlink(path) }
+        close(descriptor)
+    }
 }
 
 /// Leaves the processor and the disk to a server for most of the time.
