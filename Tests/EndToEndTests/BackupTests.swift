@@ -116,6 +116,25 @@ struct BackupTests {
         #expect(names.contains { file == backups.path + "/" + $0 }, "\(names)")
     }
 
+    @Test("Ctrl-C ends a backup, of which nothing is left")
+    func interrupted() async throws {
+        let herald = try await HeraldProcess.start()
+        let folder = herald.folder.path
+        // The signal waits from before the start on, so that it comes during the backup, however long that takes.
+        let code = """
+            import os, signal, sys
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            os.kill(os.getpid(), signal.SIGINT)
+            os.execv(sys.argv[1], sys.argv[1:])
+            """
+        let (end, text) = try await ChildProcess.run(
+            "python3", ["-c", code, try Binary.path(), "backup", folder + "/a.backup", "--data", folder + "/data"])
+        #expect(end == .exited(130), "\(text)")
+        let names = try Files.names(in: folder)
+        #expect(!names.contains { $0.hasPrefix("a.backup") }, "\(names)")
+        #expect(try await herald.stop() == .exited(0))
+    }
+
     @Test("a folder that cannot be used is refused with the reason")
     func unusable() async throws {
         let refused = try await Binary.run(["config", "--backup-folder", "/nonexistent"])

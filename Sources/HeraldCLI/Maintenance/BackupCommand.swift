@@ -17,13 +17,16 @@ extension Command {
             try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             // A server on the same machine has priority.
             _ = nice(19)
-            var bar = ProgressLine()
+            let signals = Signals()
+            var (bar, isEnded) = (ProgressLine(), false)
             let (folder, path) = (try MaintenanceCommand.folder(call), call.arguments[0])
             let size = try MaintenanceCommand.run {
                 defer { bar.end() }
                 return try Backup.make(of: folder, to: path) { copied, all in
                     bar.show(copied, of: all)
-                    return true
+                    // A signal that came between two steps: the incomplete file is removed.
+                    isEnded = isEnded || signals.stop(withinMilliseconds: 0)
+                    return !isEnded
                 }
             }
             try Output.line("\(folder) → \(path): \(size) bytes")
