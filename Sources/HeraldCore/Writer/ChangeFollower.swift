@@ -16,7 +16,7 @@ struct ChangeFollower {
     ///   - name: of a transaction of which it is not known whether it was committed.
     ///   - apply: carries out changes, in their order, with the rows as they are now.
     /// - Returns: whether that transaction is among them.
-    /// - Throws: `.failed` if the list does not go back far enough.
+    /// - Throws: `.replaced` if the list does not go back far enough.
     mutating func follow(
         _ reader: any StoreReader, lookingFor name: Int64? = nil, apply: ([Change], ChangedRows) -> Void
     ) throws(StoreError) -> Bool {
@@ -25,7 +25,9 @@ struct ChangeFollower {
             let sets = try reader.changes(after: known, limit: Self.page)
             guard let first = sets.first, let last = sets.last else { return hasFound }
             guard first.number == known + 1 else {
-                throw .failed(reason: "the list of changes begins at \(first.number), and \(known + 1) is needed")
+                throw .replaced(
+                    path: StoreError.followed,
+                    reason: "the list of changes begins at \(first.number), and \(known + 1) is needed")
             }
             var seen: Set<Change> = []
             // What was changed several times is read once, at its last change.

@@ -24,16 +24,18 @@ struct LogFollower {
     /// - Parameters:
     ///   - events: the last events of the log; none if all are to be read.
     ///   - read: returns events after a position. If it fails, the next call notifies of them.
-    /// - Throws: `.failed` if the store lacks events, or has others in their place.
+    /// - Throws: `.replaced` if the store lacks events, or has others in their place.
     mutating func follow(
         _ events: [Event], read: (LogPosition) throws(StoreError) -> EventBatch, notify: (EventBatch) -> Void
     ) throws(StoreError) {
         let start = head - LogPosition(events.count)
-        guard position <= start else { throw .failed(reason: "the log has ended at \(start), before \(position)") }
+        guard position <= start else {
+            throw .replaced(path: StoreError.followed, reason: "the log has ended at \(start), before \(position)")
+        }
         while position < start {
             let page = try read(position)
             guard page.first == position + 1, !page.events.isEmpty else {
-                throw .failed(reason: "the log lacks the event at \(position + 1)")
+                throw .replaced(path: StoreError.followed, reason: "the log lacks the event at \(position + 1)")
             }
             let missing = page.events.prefix(Int(start - position))
             position += LogPosition(missing.count)

@@ -36,10 +36,11 @@ extension LogWriter {
             lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
         }
 
-        /// Called when others could not be followed: they are later, unless the store lacks what is needed.
+        /// Called when others could not be followed: they are later, unless the store lacks what is needed. An error of the read
+        /// itself, whatever the store has refused it for, says nothing of what is on disk.
         func lost(_ error: StoreError, _ hooks: Hooks) {
             reader.close()
-            if case .failed = error { hooks.onDurabilityLost(error) }
+            if case .replaced(StoreError.followed, _) = error { hooks.onDurabilityLost(error) }
         }
 
         func plan(isRepeated: Bool = false) -> WritePlan {

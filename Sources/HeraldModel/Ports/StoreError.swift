@@ -90,4 +90,7 @@ extension StoreError {
     /// A transaction that is not a deciding one has requested the end of the log.
     package static let headIsUnknown = StoreError.failed(
         reason: "the end of the log is known in deciding transactions only")
+
+    /// The path in `.replaced` when this process can't follow the others: the store lacks what it needs, or has something else.
+    package static let followed = "The store"
 }

@@ -72,6 +72,21 @@ struct LogFollowerTests {
         #expect(shorter.follow(events(1...3), head: 2) != nil)
     }
 
+    @Test("a log that lacks events ends the process, and a read that the store has refused does not")
+    func refusedRead() throws {
+        let ended = Recorder<StoreError>()
+        let hooks = LogWriter.Hooks(
+            changed: { _ in }, followed: { _ in }, onDurabilityLost: { ended.record($0) })
+        let state = try World().process.writerState
+        state.lost(.failed(reason: "cached plan must not change result type (SQLSTATE 0A000)"), hooks)
+        state.lost(.unavailable(reason: "on purpose"), hooks)
+        #expect(ended.items.isEmpty)
+        var told = Told()
+        let gap = try #require(told.follow([], head: 3, pages: 9, of: events(1...2)))
+        state.lost(gap, hooks)
+        #expect(ended.items == [gap])
+    }
+
     // MARK: In a hub
 
     private final class Listener: EventDelegate {
