@@ -255,8 +255,13 @@ extension Reader {
 /// Reads events from SQL.
 extension Reader {
     func submissions(after app: AppKey, limit: Int, maxBytes: Int) throws(StoreError) -> [Submission] {
-        try run(SubmissionQueries.list) { $0.add(limit, maxBytes, app.rawValue) }
-            .map { row throws(StoreError) in try Submission(row, "event from SQL") }
+        // A row that can't be read stays, and holds up no other one.
+        let found = try run(SubmissionQueries.list) { $0.add(limit, maxBytes, app.rawValue) }
+            .readable(in: "submissions", damagedRows) { row throws(StoreError) in
+                try Submission(row, "event from SQL")
+            }
+        damagedRows.report()
+        return found
     }
 }
 

@@ -45,6 +45,22 @@ struct SubmissionTests {
         #expect(try read(2) == ["1.498", "1.499"])
     }
 
+    @Test(
+        "a row that cannot be read is left out and reported, and holds up no other event",
+        arguments: ["time", "deliver_at"])
+    func damaged(_ column: String) throws {
+        let store = try database.open()
+        defer { store.close() }
+        try submit("VALUES (1, 1), (1, 2), (2, 3)")
+        try database.sql("UPDATE herald.submissions SET \(column) = 9223372036854775807 WHERE id = '1.1'")
+        let reader = try store.makeReader()
+        for _ in 1...2 {
+            let found = try reader.submissions(after: AppKey(rawValue: 0), limit: 7, maxBytes: 9_999)
+            #expect(found.map(\.id) == ["2.1", "1.2"])
+        }
+        #expect(store.damagedRows.findings.map(\.table) == ["submissions"] && store.damagedRows.count == 1)
+    }
+
     @Test("where nothing waits, nothing is read")
     func none() throws {
         let store = try database.open()
