@@ -152,7 +152,8 @@ enum StoredText {
                 rest = rest.dropFirst()
             } else {
                 plain += escape
-                rest = rest.dropFirst(escape.count)
+                // A program that writes with SQL writes it once.
+                if rest.starts(with: escape) { rest = rest.dropFirst(escape.count) }
             }
         }
         return plain

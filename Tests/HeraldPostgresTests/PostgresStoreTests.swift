@@ -57,6 +57,10 @@ struct PostgresContentTests {
             #expect(!bytes.contains(0))
             #expect(String(decoding: bytes.withUnsafeBytes { StoredText.read($0) }, as: UTF8.self) == text)
         }
+        // As a program writes them with SQL.
+        for text in ["\u{10FFFF}abcd", "a\u{10FFFF}", "\u{10FFFF}\u{10FFFE}"] {
+            #expect(String(decoding: Array(text.utf8).withUnsafeBytes { StoredText.read($0) }, as: UTF8.self) == text)
+        }
         let database = try TestDatabase()
         let store = try database.open()
         defer { store.close() }
