@@ -32,12 +32,21 @@ package struct PostgresCheck: Sendable {
         let row = try writer.run(Request(Self.time)).first
         let received = max(sent, clock.wall())
         guard let time = row?.integer(0) else { throw .unavailable(reason: "the database returned no time") }
-        clockOffset = (time - received)...(time - sent)
+        clockOffset = Self.offset(of: time, sent: sent, received: received)
         let damaged = DamagedRows()
         let recovery = try writer.inSnapshot { () throws(StoreError) in try Self.recovery(writer, damaged) }
         keys = recovery?.keys
         disabled = recovery?.delegates.filter(\.state.isUnreadable) ?? []
         damagedRows = damaged.findings
+    }
+
+    /// - Parameters:
+    ///   - time: of the server, which may be any number.
+    ///   - sent: this machine's time before it was read.
+    ///   - received: this machine's time afterwards.
+    static func offset(of time: Int64, sent: Int64, received: Int64) -> ClosedRange<Int64> {
+        let time = StoredNumber.figure(time)
+        return (time - received)...(time - sent)
     }
 
     /// The most waiting deliveries of one delegate that are read.

@@ -13,6 +13,13 @@ struct PostgresCheckTests {
 
     init() throws { database = try TestDatabase() }
 
+    @Test("the offset of the clock is a range for any time of a server", arguments: [Int64.min, 0, 1_500, .max])
+    func offset(_ time: Int64) {
+        let offset = PostgresCheck.offset(of: time, sent: 1_000, received: 1_200)
+        #expect(offset.upperBound - offset.lowerBound == 200)
+        #expect(time != 1_500 || offset == 300...500)
+    }
+
     private func sealer(_ byte: UInt8) throws -> Sealer {
         Sealer(try MasterKey(bytes: Array(repeating: byte, count: MasterKey.byteCount)))
     }
