@@ -15,6 +15,9 @@ final class DatabaseClock: Sendable {
     /// This machine's time, in milliseconds since 1970 UTC.
     func now() -> Int64 { machine.wall() }
 
+    /// This machine's time that only goes forward, in nanoseconds.
+    func monotonic() -> Int64 { machine.monotonic() }
+
     /// Corrects the offset by as little as it must be wrong, so that times do not jump with each response that is late.
     /// - Parameters:
     ///   - time: of the server, in milliseconds since 1970 UTC. It was read between the two others, which are this machine's.

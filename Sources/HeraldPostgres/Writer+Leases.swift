@@ -91,14 +91,14 @@ extension Writer: ShardLeases {
 
     // MARK: ShardLeases
 
-    /// Milliseconds after which a node without a heartbeat is ended, even if its session hangs in a half-sent message.
-    private static let silence = 12_000
     private static let sign = Statement("UPDATE nodes SET seen_at = \(now) WHERE node = $1 RETURNING seen_at")
     private static let present = Statement(
+        "SELECT l.number, n.seen_at FROM \(locks(presence)) AS l LEFT JOIN nodes n ON n.node = l.number")
+    /// Ends the session of a node that has given no other sign since.
+    private static let endSilent = Statement(
         """
-        SELECT l.number, CASE WHEN n.seen_at < \(now) - \(silence) AND l.number <> $1
-            THEN pg_terminate_backend(l.pid) END
-        FROM \(locks(presence)) AS l LEFT JOIN nodes n ON n.node = l.number
+        SELECT pg_terminate_backend(l.pid) FROM \(locks(presence)) AS l JOIN nodes n ON n.node = l.number
+        WHERE l.number = $1 AND n.seen_at = $2
         """)
 
     /// Longer than a process without heartbeats continues its deliveries (`DeliveryPermit`).
@@ -111,10 +111,13 @@ extension Writer: ShardLeases {
             isWatched = true
         }
         let me = Int64(node.rawValue)
-        return try learnTime { () throws(StoreError) in
-            try commit(
-                [Request(Self.sign) { $0.add(me) }, Request(Self.present) { $0.add(me) }], through: 0, flushes: false)
-        }[1].nodes
+        let found = try learnTime { () throws(StoreError) in
+            try commit([Request(Self.sign) { $0.add(me) }, Request(Self.present)], through: 0, flushes: false)
+        }[1]
+        for (node, seenAt) in silence.silent(among: found.signs(except: me), at: clock.monotonic()) {
+            _ = try run(Request(Self.endSilent) { $0.add(node, seenAt) })
+        }
+        return found.nodes
     }
 
     /// - Parameter run: runs requests, the first of which returns the time of the server.
@@ -205,5 +208,15 @@ extension Rows {
     /// The nodes that the first column names.
     fileprivate var nodes: [NodeKey] {
         (0..<count).compactMap { self[$0].flatMap { UInt32(exactly: $0.integer(0)) } }.map { NodeKey(rawValue: $0) }
+    }
+
+    /// The last sign of each node, which the second column has. A node may not be in the list of nodes.
+    fileprivate func signs(except me: Int64) -> [Int64: Int64] {
+        var found: [Int64: Int64] = [:]
+        for index in 0..<count {
+            guard let row = self[index], row.integer(0) != me, !row.isNull(1) else { continue }
+            found[row.integer(0)] = row.integer(1)
+        }
+        return found
     }
 }

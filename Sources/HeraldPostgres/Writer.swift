@@ -22,6 +22,7 @@ final class Writer {
     package let node = NodeKey.random()
     /// The server ends the session when there are no signs of life.
     var isWatched = false
+    var silence = NodeSilence()
     /// This process is about to end.
     var isLeaving = false
     /// The shards that the session has.
