@@ -172,6 +172,20 @@ struct FaultTests {
         #expect(try JSONDocument(parsing: counts.json(now: 5_000_000_000)).root["paths"]?["/hook"] == nil)
     }
 
+    @Test("counts of seconds that are far apart, and not in order, are filled with zeros; a response is bounded")
+    func sparseCounts() throws {
+        let counts = RequestCounts(now: 0)
+        for second in [5_000.5, 2, 5_000.2] { counts.add(request("/a", at: second), .status(500)) }
+        counts.add(request("/b", at: 1), .status(500))
+        let root = try JSONDocument(parsing: counts.json(now: 0)).root
+        let numbers = root["paths"]?["/a"]?["attempts"]?.elements.map(\.integer) ?? []
+        #expect(numbers.count == 5_001 && numbers[2] == 1 && numbers[5_000] == 2)
+        #expect(numbers.count { $0 == 0 } == 4_999 && root["left_out"] == nil)
+        let bounded = try JSONDocument(parsing: counts.json(now: 0, maxNumbers: 5_000)).root
+        #expect(bounded["paths"]?["/a"] == nil && bounded["paths"]?["/b"] != nil)
+        #expect(bounded["left_out"]?.integer == 1)
+    }
+
     @Test("timers end in the order of their times, then of their creation")
     func timers() {
         var timers = Timers()
