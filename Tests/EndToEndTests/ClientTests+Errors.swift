@@ -53,4 +53,23 @@ struct ClientErrorTests {
         #expect(drain.end == .exited(66), "\(drain.text)")
         #expect(drain.text.contains("There is no file /nonexistent/app.db."), "\(drain.text)")
     }
+
+    @Test("numbers that no server of Herald has are shown, and end no command")
+    func numbers() async throws {
+        let most = Int64.max
+        let counts = """
+            {"deliveries": \(most), "next_cursor": null, "data": [
+                {"delegate": "dlg_1", "deliveries": \(most)}, {"delegate": "dlg_1", "deliveries": 1}]}
+            """
+        let replays = """
+            {"next_cursor": null, "data": [
+                {"id": "rpl_1", "created_at": "2026-01-31T12:00:00Z", "progress": 1e300, "events": 1}]}
+            """
+        let server = try Receiver { .status(200, body: $0.path.contains("replays") ? replays : counts) }
+        defer { server.close() }
+        let counted = try await Client.run(["deliveries", "counts"], server: server.url())
+        #expect(counted.end == .exited(0) && counted.text.contains("\(most) in all."), "\(counted.text)")
+        let listed = try await Client.run(["delegates", "replays", "dlg_1"], server: server.url())
+        #expect(listed.end == .exited(0) && listed.text.contains("100 %"), "\(listed.text)")
+    }
 }

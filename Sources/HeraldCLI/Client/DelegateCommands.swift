@@ -233,7 +233,9 @@ enum DelegateCommands {
         try Listing.print(
             call, path(call, "replays"), none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS")
         ) { replay in
-            let percent = Int(((replay["progress"]?.double ?? 0) * 100).rounded(.down))
+            // The server chooses the number.
+            let progress = min(max(0, replay["progress"]?.double ?? 0), 1)
+            let percent = Int((progress * 100).rounded(.down))
             return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(events(replay))]
         }
     }

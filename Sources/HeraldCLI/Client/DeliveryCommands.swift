@@ -84,12 +84,12 @@ private enum DeliveryCommands {
         var total: Int64 = 0
         try each("GET", "counts", call, [("limit", "200")]) { answer throws(CommandError) in
             if call.has("json") { return try Output.line(json: answer.body) }
-            total += answer.json["deliveries"]?.integer ?? 0
+            total = sum(total, answer.json["deliveries"])
             for entry in answer.json.list("data") {
                 let id = entry.text("delegate")
                 // The newest come first: the last error is that of the first part.
                 let row = sums[id]?.row ?? [Table.Cell(lastError(entry))] + entry.cells("url")
-                sums[id] = ((sums[id]?.deliveries ?? 0) + (entry["deliveries"]?.integer ?? 0), row)
+                sums[id] = (sum(sums[id]?.deliveries ?? 0, entry["deliveries"]), row)
             }
         }
         if call.has("json") { return }
@@ -115,7 +115,7 @@ private enum DeliveryCommands {
         if call.has("dry-run") || !call.has(Confirmation.flag.name) {
             var count: Int64 = 0
             try each("POST", verb, call, [("dry_run", "true")]) { answer throws(CommandError) in
-                count += answer.json["deliveries"]?.integer ?? 0
+                count = sum(count, answer.json["deliveries"])
                 if call.has("dry-run") && call.has("json") { try Output.line(json: answer.body) }
             }
             if call.has("dry-run") {
@@ -125,11 +125,17 @@ private enum DeliveryCommands {
         }
         var changed: Int64 = 0
         try each("POST", verb, call, [("limit", "\(changesPerRequest)")]) { answer throws(CommandError) in
-            changed += answer.json["deliveries"]?.integer ?? 0
+            changed = sum(changed, answer.json["deliveries"])
             if call.has("json") { return try Output.line(json: answer.body) }
             if answer.json["next_cursor"]?.isNull == false { Output.message("\(words): \(changed) so far.\n") }
         }
         if !call.has("json") { try Output.line("\(words): \(changed).") }
+    }
+
+    /// The server chooses the numbers, so their sum is bounded.
+    private static func sum(_ count: Int64, _ added: JSONValue?) -> Int64 {
+        let (sum, isTooLarge) = count.addingReportingOverflow(added?.integer ?? 0)
+        return isTooLarge ? .max : sum
     }
 
     /// Sends requests until the server has no `next_cursor`.
