@@ -58,7 +58,7 @@ enum Sealing {
     private static let setAnswer = Statement("UPDATE answers SET body = $3 WHERE app = $1 AND key = $2")
 
     /// The number of rows that are encrypted at once: each page has the time of a message, and memory holds one page of responses.
-    static let page = 1_000
+    static let page = 250
 
     /// Encrypts everything, in the transaction that was begun.
     private static func seal(_ writer: Writer, _ secret: [UInt8]) throws(StoreError) {
