@@ -1,5 +1,5 @@
 /// For how long the other nodes have given no new sign, by this machine's monotonic clock. The times of their signs are only compared
-/// with each other: a step of the database's clock must not make nodes that live look silent.
+/// with each other: a step of the database's clock must not end nodes that live.
 struct NodeSilence {
     private var heard: [Int64: (seenAt: Int64, since: Int64)] = [:]
 

@@ -30,7 +30,7 @@ struct NodeSilenceTests {
         let other = try Database(url: database.url).open(.log)
         defer { other.close() }
         _ = try other.run(Request(Statement("SELECT pg_advisory_lock(\(Writer.presence), 7)")), seconds: 60)
-        // As the last sign of a node looks after such a step.
+        // After such a step the last sign of a node is old.
         try database.sql(
             "INSERT INTO herald.nodes (node, name, version, started_at, seen_at) VALUES (7, 'n', 'v', 0, 0)")
         for _ in 1...2 { #expect(try leases.heartbeat().contains(NodeKey(rawValue: 7))) }
