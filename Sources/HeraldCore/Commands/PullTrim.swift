@@ -40,7 +40,7 @@ struct PullTrim: StoreCommand {
             let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
             if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
             lane.change.missed = missed
-            let now = context.clock.wall()
+            let now = context.clock.monotonic()
             let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
             if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }
             plan.answers.append { [announcements] in
@@ -59,12 +59,12 @@ final class MissedPulls: Sendable {
         /// Not announced yet.
         var pending = 0
         var total = 0
-        /// Milliseconds since 1970 UTC.
+        /// Monotonic nanoseconds.
         var announcedAt: Int64 = .min / 2
     }
 
-    /// Milliseconds.
-    private static let interval: Int64 = 60_000
+    /// Nanoseconds.
+    private static let interval: Int64 = 60_000_000_000
 
     private let missed = Mutex<[DelegateKey: Missed]>([:])
 

@@ -90,7 +90,7 @@ final class RetentionTask: EventDelegate {
     func runWhenDue() {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
-        let unannounced = missedPulls.due(at: clock.wall())
+        let unannounced = missedPulls.due(at: clock.monotonic())
         if !unannounced.isEmpty { submit(unannounced.map { .init(delegate: $0, wanted: []) }, through: 0, .age) }
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
         let isDue = state.withLock { state in

@@ -66,6 +66,15 @@ struct AgeClockTests {
         #expect(ages.now(forAge: day) == before - 8 * day + 105_000)
     }
 
+    @Test("a clock that is set back delays no periodic task")
+    func cadence() {
+        let cadence = Cadence(1_000, clock)
+        step(-8 * day)
+        #expect(!cadence.isDue())
+        monotonic.advance(seconds: 1)
+        #expect(cadence.isDue() && !cadence.isDue())
+    }
+
     @Test("a step removes no event that is younger than the retention, and no delegate whose lease has time left")
     func retention() throws {
         let store = MemoryStore()

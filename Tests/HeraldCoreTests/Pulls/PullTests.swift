@@ -499,13 +499,13 @@ struct PullTests {
         let lane = try store.makeReader().lane(of: delegate.key)
         #expect(lane?.position == 5 && lane?.cursor == 5)
         #expect(ids(try await pull(delegate)) == (5..<10).map { "e\($0)" })
-        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        #expect(announcements.due(at: clock.now).isEmpty)
         try await trim(through: 7)
-        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        #expect(announcements.due(at: clock.now).isEmpty)
         clock.advance(seconds: 60)
-        #expect(announcements.due(at: clock.clock.wall()) == [delegate.key])
+        #expect(announcements.due(at: clock.now) == [delegate.key])
         try await trim(through: 0)
-        #expect(announcements.due(at: clock.clock.wall()).isEmpty)
+        #expect(announcements.due(at: clock.now).isEmpty)
         let notices = bench.hub.recentEvents(after: 10, limit: 100)?.events.filter {
             $0.type == "herald.delivery.dropped"
         }
