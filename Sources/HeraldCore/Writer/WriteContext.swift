@@ -55,11 +55,12 @@ extension WriteContext {
     /// How long a response is remembered, in milliseconds.
     static let answerLifetime: Int64 = 86_400_000
 
-    /// The earlier response to a request with this key, if there is one.
+    /// The earlier response to a request with this key, if there is one. A step of the clock makes no response older.
     func earlier<Outcome>(
         _ idempotency: Idempotency<Outcome>, _ app: AppKey, _ transaction: any StoreTransaction
     ) throws(StoreError) -> WriteResult<Outcome>? {
-        guard let answer = try transaction.answer(app: app, key: idempotency.key, now: clock.wall()) else { return nil }
+        let now = ages.now(forAge: Self.answerLifetime)
+        guard let answer = try transaction.answer(app: app, key: idempotency.key, now: now) else { return nil }
         return answer.fingerprint == idempotency.fingerprint ? .replayed(answer) : .refused(.keyReused)
     }
 

@@ -75,6 +75,22 @@ struct AgeClockTests {
         #expect(cadence.isDue() && !cadence.isDue())
     }
 
+    @Test("a step forgets no response to an idempotency key")
+    func answers() async throws {
+        let bench = try HubBench(clock: clock)
+        let idempotency = Idempotency<[PublishedEvent]>(key: "k", fingerprint: [1]) { _ in
+            StoredAnswer(fingerprint: [1], status: 202, headers: [], body: [])
+        }
+        for id in ["first", "repeated"] {
+            let draft = EventDraft(event: Event("a.x", id: id), mayExist: false)
+            let result = await bench.publish([draft], idempotency: idempotency)
+            if case .replayed = result { #expect(id == "repeated") } else { #expect(id == "first", "\(result)") }
+            step(2 * day)
+        }
+        #expect(bench.hub.head == 1)
+        await bench.stop()
+    }
+
     @Test("a step removes no event that is younger than the retention, and no delegate whose lease has time left")
     func retention() throws {
         let store = MemoryStore()
