@@ -24,6 +24,7 @@ package struct EventTypeWrite: Sendable {
         case added(EventTypeRecord)
         case replaced(EventTypeRecord)
         case removed
+        /// Also an app that was deleted in the meantime.
         case notFound
         /// It has changed since `ifVersion`, or does not exist.
         case versionMismatch
@@ -121,6 +122,7 @@ extension EventTypeWrite: RequestCommand {
             try context.record(provenance, app, target: type, transaction)
             return .removed
         case .set(let description):
+            guard context.committed.apps[app] != nil else { return .notFound }
             if current == nil, context.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
             let now = context.clock.wall()
             let record = EventTypeRecord(

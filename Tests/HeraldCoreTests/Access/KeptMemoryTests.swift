@@ -118,6 +118,24 @@ struct KeptMemoryTests {
         await bench.stop()
     }
 
+    @Test("an app that was deleted while a request waited gets no event type")
+    func typeOfDeletedApp() async throws {
+        let bench = try HubBench()
+        let hub = bench.hub
+        let result: WriteResult<EventTypeWrite.Outcome> = await withCheckedContinuation { continuation in
+            hub.submit(
+                EventTypeWrite(app: Self.other, type: "a.b", action: .set(.init())) {
+                    continuation.resume(returning: $0)
+                })
+        }
+        guard case .done(.notFound) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(hub.committed.catalogue.isEmpty && hub.committed.kept.bytes(of: .eventTypes) == 0)
+        await bench.stop()
+    }
+
     @Test("opening many sessions ends those of the app that has most, not those of others")
     func sessions() async throws {
         var configuration = Hub.Configuration()
