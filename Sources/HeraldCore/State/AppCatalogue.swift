@@ -11,6 +11,11 @@ package final class AppCatalogue: Sendable {
         var byWord: [String: AppKey] = [:]
         /// For the next app: larger than any key used before.
         var next: AppKey
+
+        /// Another app may have the name by now: the changes of other processes come with the rows as they are at last.
+        mutating func forgetName(of app: App) {
+            if byWord[app.settings.name] == app.key { byWord[app.settings.name] = nil }
+        }
     }
 
     private let entries: Mutex<Entries>
@@ -74,14 +79,14 @@ package final class AppCatalogue: Sendable {
     func remove(_ app: App) {
         let old = entries.withLock { entries in
             entries.byWord[app.id] = nil
-            entries.byWord[app.settings.name] = nil
+            entries.forgetName(of: app)
             return entries.byKey.removeValue(forKey: app.key)
         }
         if let old { kept.change(.apps, of: .default, by: -old.keptBytes) }
     }
 
     private static func insert(_ app: App, _ entries: inout Entries) {
-        if let old = entries.byKey.updateValue(app, forKey: app.key) { entries.byWord[old.settings.name] = nil }
+        if let old = entries.byKey.updateValue(app, forKey: app.key) { entries.forgetName(of: old) }
         entries.byWord[app.id] = app.key
         entries.byWord[app.settings.name] = app.key
         entries.next = AppKey(rawValue: max(entries.next.rawValue, app.key.rawValue + 1))
