@@ -62,7 +62,7 @@ public struct PulledRun: Identifiable, Sendable {
     let delegate: Webhook.ID
 
     /// Acknowledges the events, except those that failed, and ends the lease.
-    /// - Throws: `HubError.leaseEnded` if it was too late, `.invalid` for an event that is not in the run, or that the hub can't
+    /// - Throws: `HubError.leaseEnded` if it was too late, `.invalid` for a wrong failure or one of another run, or that the hub can't
     ///   write.
     @discardableResult
     public func acknowledge(except failed: [Failed] = []) async throws(HubError) -> Settled {

@@ -6,9 +6,6 @@ import HeraldModel
 struct AcknowledgementInput {
     private static let fields = ["lease", "failed", "returned", "release"]
     private static let failureFields = ["id", "retry_after", "reason"]
-    /// In seconds.
-    private static let retryAfter: ClosedRange<Int64> = 0...604_800
-    private static let maxReason = 200
 
     let action: PullWrite.Action
 
@@ -51,11 +48,12 @@ struct AcknowledgementInput {
             let child = JSONPointer.child(pointer, key)
             switch key {
             case "id": id = reader.text(member, child) ?? ""
-            case "retry_after": if !member.isNull { seconds = reader.integer(member, child, retryAfter) }
+            case "retry_after":
+                if !member.isNull { seconds = reader.integer(member, child, PullWrite.Failed.retryAfterRange) }
             case "reason":
                 if !member.isNull { reason = reader.text(member, child) ?? "" }
-                if reason.unicodeScalars.count > maxReason {
-                    reader.wrong(child, "must have at most \(maxReason) characters")
+                if reason.unicodeScalars.count > PullWrite.Failed.maxReason {
+                    reader.wrong(child, "must have at most \(PullWrite.Failed.maxReason) characters")
                 }
             default: reader.wrong(child, "is not a known field; fields are: \(failureFields.joined(separator: ", "))")
             }

@@ -23,6 +23,11 @@ package struct PullWrite: Sendable {
 
     /// An event that a consumer reports as failed, or gives back.
     package struct Failed: Sendable {
+        /// In seconds.
+        package static let retryAfterRange: ClosedRange<Int64> = 0...604_800
+        /// Characters.
+        package static let maxReason = 200
+
         package let id: String
         /// In seconds; `nil` for the retry schedule.
         package let retryAfter: Int?
@@ -104,6 +109,22 @@ package struct PullWrite: Sendable {
 
 extension PullWrite: RequestCommand {
     package var idempotency: Idempotency<Outcome>? { nil }
+
+    package func checked(by rules: WebhookRules) -> Self? {
+        guard case .acknowledge(_, let failed) = action else { return self }
+        var errors: [FieldError] = []
+        for (index, failure) in failed.filter({ !$0.isReturned }).enumerated() {
+            if let seconds = failure.retryAfter, !Failed.retryAfterRange.contains(Int64(seconds)) {
+                errors.append(.integer("/failed/\(index)/retry_after", Failed.retryAfterRange))
+            }
+            if failure.reason.unicodeScalars.count > Failed.maxReason {
+                errors.append(FieldError("/failed/\(index)/reason", "must have at most \(Failed.maxReason) characters"))
+            }
+        }
+        if errors.isEmpty { return self }
+        refuse(.invalid(errors))
+        return nil
+    }
 
     package func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan

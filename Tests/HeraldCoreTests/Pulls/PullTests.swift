@@ -459,6 +459,30 @@ struct PullTests {
         #expect(ids(again) == ["e1"] && again.events.first?.attempt == 1)
     }
 
+    @Test("a time and a reason beyond their limits are refused, and the lease stays")
+    func failuresBeyondLimits() async throws {
+        let delegate = try await register()
+        try await post(1)
+        let run = try await pull(delegate)
+        let lease = try #require(run.lease)
+        let failed = [
+            PullWrite.Failed(id: "e0", retryAfter: .max),
+            PullWrite.Failed(id: "e0", retryAfter: -1, reason: String(repeating: "x", count: 201)),
+        ]
+        let result = await withCheckedContinuation { continuation in
+            bench.hub.submit(
+                PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: failed)) {
+                    continuation.resume(returning: $0)
+                })
+        }
+        guard case .refused(.invalid(let errors)) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(errors.map(\.pointer) == ["/failed/0/retry_after", "/failed/1/retry_after", "/failed/1/reason"])
+        #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
+    }
+
     @Test("the kind of a delegate can't be changed, and a webhook can't be pulled")
     func kinds() async throws {
         let delegate = try await register()
