@@ -173,10 +173,11 @@ struct PullLane {
     }
 
     /// Gives back the events of some leases that have one up to a position.
-    mutating func release(through last: LogPosition) throws(StoreError) {
-        for lease in try transaction.leases(of: delegate.key, through: last, limit: Self.releasedLeases) {
-            _ = try end(lease, try names(of: lease)) { $0.release() }
-        }
+    /// - Returns: the number of their events.
+    mutating func release(through last: LogPosition) throws(StoreError) -> Int {
+        let leases = try transaction.leases(of: delegate.key, through: last, limit: Self.releasedLeases)
+        for lease in leases { _ = try end(lease, try names(of: lease)) { $0.release() } }
+        return leases.reduce(0) { $0 + $1.entries.count }
     }
 
     /// Moves the position. All leases end. What waits for a retry is dropped if it is not behind the position, and otherwise

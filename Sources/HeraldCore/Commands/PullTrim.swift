@@ -22,19 +22,27 @@ struct PullTrim: StoreCommand {
     /// The maximum number of deliveries of a delegate that one transaction ends. What is left keeps its events in the log until
     /// the next one.
     private static let rowsOfDelegate = 1_000
+    /// The number of rows after which the delegates that are left wait for the next transaction.
+    private static let rowsOfTransaction = 2_000
+    /// The cost of a delegate besides its deliveries, in rows.
+    private static let partCost = 20
 
     static var admission: CommandAdmission { .single }
 
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        for part in parts {
+        var left = Self.rowsOfTransaction
+        var done = 0
+        for part in parts where left > 0 {
+            done += 1
             guard let delegate = context.committed.registry.delegate(key: part.delegate),
                 let stored = try transaction.pullState(of: part.delegate, lease: nil)
             else { continue }
             var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
-            try lane.release(through: through)
+            let released = try lane.release(through: through)
             let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
+            left -= Self.partCost + released + rows.count
             lane.checkpoint.ended += rows.map(\.key)
             lane.position = max(stored.lane.position, through)
             let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
@@ -48,6 +56,9 @@ struct PullTrim: StoreCommand {
             }
             try lane.write(&plan)
         }
+        if done == parts.count { return }
+        let rest = PullTrim(parts: Array(parts[done...]), through: through, cause: cause, announcements: announcements)
+        plan.answers.append { [rest, intake = context.intake] in _ = intake.submit(rest) }
     }
 
     func refuse(_ refusal: HubError) {}

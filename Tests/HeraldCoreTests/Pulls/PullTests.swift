@@ -500,6 +500,26 @@ struct PullTests {
         await #expect(throws: Pulls.Failure.self) { try await pull(webhook) }
     }
 
+    @Test("a transaction moves a part of the lanes past what retention removes, and the next one the others")
+    func retentionInParts() async throws {
+        let first = try await register { $0.description = "first" }
+        let second = try await register { $0.events = [.exact("order.paid")] }
+        try await post(1)
+        let seen = Recorder<[LogPosition?]>()
+        bench.store.duringTransaction.withLock { observer in
+            observer = { [memory = bench.store.memory] in
+                seen.record(memory.read { [$0.lanes[first.key]?.position, $0.lanes[second.key]?.position] })
+            }
+        }
+        let parts = Array(repeating: PullTrim.Part(delegate: first.key, wanted: [1]), count: 100)
+        bench.hub.submit(
+            PullTrim(
+                parts: parts + [.init(delegate: second.key, wanted: [1])], through: 1, cause: .size,
+                announcements: MissedPulls()))
+        for _ in 1...3 { await withCheckedContinuation { done in bench.hub.afterDraining { done.resume() } } }
+        #expect(seen.items.contains([1, 0]) && seen.items.last == [1, 1], "\(seen.items)")
+    }
+
     @Test("what retention removes before it is pulled or settled is counted, and announced at most once a minute")
     func retention() async throws {
         let delegate = try await register { $0.events = [.exact("order.paid")] }
