@@ -6,7 +6,7 @@ package enum RegistryStatement: Int, CaseIterable, Sendable {
         removeUnannounced, removeLeases, setEventType, removeEventType, setKey, removeKey, setSession, removeSession,
         setApp,
         markAppDeleted, removeStatuses, removeAppStates, removeAnswers, addAudit, lastAudit, countAudit, trimAuditOfApp,
-        trimAudit, audit, deletedDelegateID
+        trimAudit, audit, deletedDelegateID, removeSomeWaiting, removeSomeStatuses, removeSomeAnswers
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -42,6 +42,21 @@ package enum RegistryStatement: Int, CaseIterable, Sendable {
         case .trimAudit: "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?1)"
         case .audit: "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
         case .deletedDelegateID: "SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL"
+        case .removeSomeWaiting:
+            """
+            DELETE FROM waiting WHERE delegate = ?1 AND event IN
+                (SELECT event FROM waiting WHERE delegate = ?1 ORDER BY event LIMIT ?2)
+            """
+        case .removeSomeStatuses:
+            """
+            DELETE FROM auth_status WHERE app = ?1 AND user_id IN
+                (SELECT user_id FROM auth_status WHERE app = ?1 ORDER BY user_id LIMIT ?2)
+            """
+        case .removeSomeAnswers:
+            """
+            DELETE FROM answers WHERE app = ?1 AND key IN
+                (SELECT key FROM answers WHERE app = ?1 ORDER BY key LIMIT ?2)
+            """
         }
     }
 }
@@ -61,6 +76,10 @@ extension SharedTransaction {
         ]
         for removal in removals { try record(.registry(removal), [.integer(key)]) }
         forgetAttempts(of: key)
+    }
+
+    package func removeWaiting(of key: DelegateKey, limit: Int) throws(StoreError) -> Int {
+        try change(.registry(.removeSomeWaiting), [.integer(key), .integer(Int64(limit))])
     }
 
     package func setEventType(_ type: EventTypeRecord) throws(StoreError) {
@@ -96,6 +115,12 @@ extension SharedTransaction {
         try change(.registry(.markAppDeleted), [.integer(key.rawValue), .integer(time)])
         let removals: [RegistryStatement] = [.removeStatuses, .removeAppStates, .removeAnswers]
         for removal in removals { try record(.registry(removal), [.integer(key.rawValue)]) }
+    }
+
+    package func removeValues(of app: AppKey, limit: Int) throws(StoreError) -> Int {
+        let values: [ColumnValue] = [.integer(app.rawValue), .integer(Int64(limit))]
+        let statuses = try change(.registry(.removeSomeStatuses), values)
+        return max(statuses, try change(.registry(.removeSomeAnswers), values))
     }
 
     package func addAudit(_ entry: AuditEntry) throws(StoreError) {

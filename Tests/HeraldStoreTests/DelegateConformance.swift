@@ -107,6 +107,32 @@ struct DelegateConformance {
         }
     }
 
+    @Test(
+        "the deliveries of a delegate are removed in parts, those of the earliest events first",
+        arguments: StoreKind.allCases)
+    func waitingInParts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...5).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
+        try fixture.write { checkpoint in
+            checkpoint.waiting = (1...5).map { event in
+                WaitingDelivery(
+                    delegate: 1, event: event, attempts: 1, dueAt: 9, state: event < 3 ? .exhausted : .retrying)
+            }
+            checkpoint.waiting += [WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 9, state: .retrying)]
+        }
+        for (number, left) in [(2, [3, 4, 5, 1]), (2, [5, 1]), (1, [1]), (0, [1])] as [(Int, [LogPosition])] {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                #expect(try transaction.removeWaiting(of: 1, limit: 2) == number)
+            }
+            let rows = try (1...2).flatMap { (key: DelegateKey) in
+                try fixture.store.makeReader().rows(
+                    StoredRowsQuery(delegate: key, part: .events(0...(.max)), limit: 10))
+            }
+            #expect(rows.map(\.event) == left)
+        }
+    }
+
     @Test("several delegates may have one URL", arguments: StoreKind.allCases)
     func urls(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

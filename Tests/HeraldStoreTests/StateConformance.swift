@@ -145,6 +145,37 @@ struct StateConformance {
         #expect(try fixture.store.makeReader().authStatus(app: AppKey(rawValue: 4), userID: "42") == nil)
     }
 
+    @Test("auth statuses and responses of an app are removed in parts", arguments: StoreKind.allCases)
+    func valuesInParts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let response = StoredAnswer(fingerprint: [1], status: 202, headers: [], body: [])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for (app, count) in [(user2, 5), (.default, 1)] as [(AppKey, Int)] {
+                for number in 1...count {
+                    try transaction.setAuthStatus(
+                        AuthStatus(
+                            app: app, userID: "\(number)", isLoggedIn: true, user: Array("{}".utf8), since: 5,
+                            eventID: "e"))
+                }
+                for number in 1...3 * count {
+                    try transaction.setAnswer(response, app: app, key: "k\(number)", expiresAt: 9)
+                }
+            }
+        }
+        for number in [6, 6, 3, 0] {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                #expect(try transaction.removeValues(of: user2, limit: 6) == number)
+            }
+        }
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.authStatus(app: user2, userID: "5") == nil)
+        #expect(try reader.authStatus(app: .default, userID: "1") != nil)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: user2, key: "k1", now: 1) == nil)
+            #expect(try transaction.answer(app: .default, key: "k3", now: 1) != nil)
+        }
+    }
+
     @Test("the audit log contains its entries, newest first", arguments: StoreKind.allCases)
     func audit(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -78,13 +78,18 @@ extension AppWrite: RequestCommand {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
         let outcome = try change(context, transaction, &plan)
-        if plan.isPartial { return outcome }
         switch outcome {
         case .added(let app), .updated(let app), .removed(let app):
             try context.record(provenance, app.key, target: app.id, transaction)
         default: break
         }
         return outcome
+    }
+
+    package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self {
+        guard case .remove(let id, _) = action else { return self }
+        // The first step is in the audit log, and has compared the version.
+        return AppWrite(action: .remove(id: id, ifVersion: nil), idempotency: idempotency, completion: completion)
     }
 
     private func change(
@@ -121,45 +126,45 @@ extension AppWrite: RequestCommand {
             guard let app = apps.find(id) else { return .notFound }
             if let version, !version.contains(app.version) { return .versionMismatch }
             if app.key == .default { return .isDefault }
-            try Self.remove(app, now, context, transaction, &plan)
+            try Self.remove(app, context, transaction, &plan)
             return .removed(app)
         }
     }
 
-    /// The number of delegates, and of event types, that one step removes.
-    private static let objectsOfStep = 32
-    /// The number of scheduled events that one step removes.
-    private static let eventsOfStep = 100
+    /// The number of event types that one step removes.
+    private static let typesOfStep = 32
+    /// The number of scheduled events, of auth statuses and of stored responses that one step removes.
+    private static let valuesOfStep = 100
 
     /// With its delegates, keys, sessions and links. The first step ends the access to it, the last one removes the app, so
     /// that a removal that was interrupted can be repeated.
     private static func remove(
-        _ app: App, _ now: Int64, _ context: WriteContext, _ transaction: any StoreTransaction,
-        _ plan: inout WritePlan
+        _ app: App, _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         for entry in context.committed.keys.list(app.key) { try plan.remove(entry.key, transaction) }
         try plan.end(context.committed.sessions.sessions(of: app.key), transaction)
-        let delegates = context.committed.registry.list(app.key, limit: Self.objectsOfStep)
-        for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
-        if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }
-        let types = context.committed.catalogue.list(app.key).prefix(Self.objectsOfStep)
+        // One more than a step removes.
+        let delegates = context.committed.registry.list(app.key, limit: WriteContext.removedDelegates + 1)
+        let removed = try context.remove(delegates, transaction, &plan)
+        let types = context.committed.catalogue.list(app.key).prefix(Self.typesOfStep)
         for type in types {
             try transaction.removeEventType(type.type, app: app.key)
             plan.effects.append(.removeEventType(type.type, app.key))
         }
-        let events = max(
-            try transaction.removePending(of: app.key, limit: Self.eventsOfStep),
-            try transaction.removeSubmissions(about: nil, app: app.key, limit: Self.eventsOfStep),
-            try transaction.removeRefused(about: nil, app: app.key, limit: Self.eventsOfStep))
+        let rows = max(
+            try transaction.removePending(of: app.key, limit: Self.valuesOfStep),
+            try transaction.removeSubmissions(about: nil, app: app.key, limit: Self.valuesOfStep),
+            try transaction.removeRefused(about: nil, app: app.key, limit: Self.valuesOfStep),
+            try transaction.removeValues(of: app.key, limit: Self.valuesOfStep))
         plan.isPartial =
-            max(delegates.count, types.count) == Self.objectsOfStep || events == Self.eventsOfStep
+            removed.count < delegates.count || types.count == Self.typesOfStep || rows == Self.valuesOfStep
         if plan.isPartial { return }
         if context.committed.pending.count(of: app.key).events > 0 {
             let none = PendingCount(app: app.key)
             try transaction.setPendingCount(none)
             plan.effects.append(.pending(none, earliest: .max))
         }
-        try transaction.removeApp(app.key, at: now)
+        try transaction.removeApp(app.key, at: context.clock.wall())
         plan.effects.append(.removeApp(app))
     }
 }

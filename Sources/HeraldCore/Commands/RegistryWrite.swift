@@ -65,7 +65,10 @@ package struct RegistryWrite: Sendable {
 
     package let app: AppKey
     package internal(set) var action: Action
-    package let provenance: Provenance?
+    /// For the audit log; `nil` for the process itself, or if it was logged before.
+    package private(set) var provenance: Provenance?
+    /// The delegates that earlier steps have removed.
+    private var removed: [WebhookDelegate] = []
     package let idempotency: Idempotency<Outcome>?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
@@ -124,9 +127,9 @@ extension RegistryWrite: RequestCommand {
         }
         let decision = context.committed.registry.decide(self, new)
         let (outcome, effect) = refusal(of: decision.0, context).map { ($0, nil) } ?? decision
-        if let effect { plan.effects.append(effect) }
         switch effect {
         case .set(let delegate):
+            plan.effects.append(.set(delegate))
             try transaction.setDelegate(delegate)
             if case .registered = outcome {
                 try transaction.write(Self.firstRow(of: delegate))
@@ -136,11 +139,25 @@ extension RegistryWrite: RequestCommand {
             }
             try context.record(provenance, app, target: delegate.id, transaction)
         case .remove(let delegates):
-            for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
+            let gone = try context.remove(delegates, transaction, &plan)
+            plan.isPartial = gone.count < delegates.count
             try context.record(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
-        default: break
+            return .removed(removed + gone)
+        default:
+            // Another request has removed the rest.
+            if case .removed = outcome { return .removed(removed) }
         }
         return outcome
+    }
+
+    package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self {
+        guard case .removed(let removed) = outcome else { return self }
+        var next = self
+        next.removed = removed
+        // The first step is in the audit log, and has compared the version.
+        next.provenance = nil
+        if case .remove(let id, _) = action { next.action = .remove(id: id, ifVersion: nil) }
+        return next
     }
 
     /// An app that was deleted in the meantime, or that has the maximum number of delegates, gets no new ones.

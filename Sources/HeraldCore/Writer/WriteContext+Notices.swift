@@ -23,9 +23,11 @@ extension WriteContext {
                 case .observe: next = delegate.observed(state)
                 case .change: next = delegate.changed(to: state, at: now)
                 case .expire:
-                    try transaction.removeDelegate(delegate.key, at: now)
+                    guard try !remove([delegate], transaction, &plan).isEmpty else {
+                        plan.answers.append { [intake] in _ = intake.submit(LeaseEnd(notice: notice)) }
+                        continue
+                    }
                     announce(notice.kind, delegate, &plan)
-                    plan.effects.append(.remove([delegate]))
                     removed.insert(delegate.key)
                     continue
                 }
@@ -47,6 +49,20 @@ extension WriteContext {
         }
         if let event { append(event, &plan) }
     }
+}
+
+/// The next step of the removal of a delegate whose lease has ended.
+private struct LeaseEnd: StoreCommand {
+    let notice: DeliveryNotice
+
+    var isStep: Bool { true }
+
+    func perform(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) { try context.take([notice], transaction, &plan) }
+
+    /// The loop of the delegate repeats the notice.
+    func refuse(_ refusal: HubError) {}
 }
 
 extension DeliveryNotice.Kind {

@@ -37,6 +37,31 @@ package final class WriteContext: Sendable {
     }
 }
 
+extension WriteContext {
+    /// The number of delegates that one step removes.
+    static let removedDelegates = 32
+    /// The number of deliveries of delegates that one step removes.
+    static let removedDeliveries = 500
+
+    /// Removes delegates, as many as one step may. The deliveries of one that has many are removed first, in several steps: so a
+    /// removal that is interrupted can be repeated.
+    /// - Returns: those that were removed. The others take another step.
+    func remove(
+        _ delegates: [WebhookDelegate], _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> [WebhookDelegate] {
+        var left = Self.removedDeliveries
+        var removed: [WebhookDelegate] = []
+        for delegate in delegates.prefix(Self.removedDelegates) {
+            left -= try transaction.removeWaiting(of: delegate.key, limit: left)
+            if left <= 0 { break }
+            try transaction.removeDelegate(delegate.key, at: clock.wall())
+            removed.append(delegate)
+        }
+        if !removed.isEmpty { plan.effects.append(.remove(removed)) }
+        return removed
+    }
+}
+
 /// A change is logged in its own transaction: every change has its entry, and there are no entries without a change.
 extension WriteContext {
     /// - Parameters:

@@ -14,6 +14,9 @@ package protocol AccessTransaction: AnyObject {
     /// Its key is not reused. Deletes its auth statuses, its app state and its stored responses; everything else,
     /// except its events, is deleted separately.
     func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
+    /// Removes auth statuses and stored responses of an app, at most `limit` of each.
+    /// - Returns: the larger one of both numbers.
+    func removeValues(of app: AppKey, limit: Int) throws(StoreError) -> Int
     /// Adds an entry to the audit log.
     func addAudit(_ entry: AuditEntry) throws(StoreError)
     /// Removes entries of the audit log beyond `AuditEntry.limit` (`TableTrim`), once an entry has this id or a larger one.

@@ -8,6 +8,10 @@ package protocol RegistryTransaction: AnyObject {
     /// Deletes the delegate with its lane, its waiting deliveries, its replays and its statistics. Its attempts stay,
     /// with its id, without its secrets and headers.
     func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError)
+    /// Removes the waiting and ended deliveries of a delegate, those of the earliest events first. They are as many as the log has
+    /// events, so their removal takes several transactions.
+    /// - Returns: their number, at most `limit`.
+    func removeWaiting(of key: DelegateKey, limit: Int) throws(StoreError) -> Int
     /// Adds or replaces.
     func setEventType(_ type: EventTypeRecord) throws(StoreError)
     /// Ignores an unknown type.

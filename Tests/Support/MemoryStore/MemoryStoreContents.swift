@@ -190,7 +190,24 @@ package struct MemoryContents {
         statistics = statistics.filter { $0.key.delegate != key }
     }
 
+    package mutating func removeWaiting(of delegate: DelegateKey, limit: Int) -> Int {
+        let keys = waiting.keys.filter { $0.delegate == delegate }.sorted { $0.event < $1.event }.prefix(limit)
+        for key in keys {
+            waiting[key] = nil
+            requests[key] = nil
+        }
+        return keys.count
+    }
+
     // MARK: Apps
+
+    package mutating func removeValues(of app: AppKey, limit: Int) -> Int {
+        let statuses = authStatus.keys.filter { $0.app == app }.sorted { $0.name < $1.name }.prefix(limit)
+        for key in statuses { authStatus[key] = nil }
+        let responses = answers.keys.filter { $0.app == app }.sorted { $0.name < $1.name }.prefix(limit)
+        for key in responses { answers[key] = nil }
+        return max(statuses.count, responses.count)
+    }
 
     package mutating func add(_ entry: AuditEntry) {
         lastAuditID += 1

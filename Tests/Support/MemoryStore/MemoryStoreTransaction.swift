@@ -268,6 +268,10 @@ extension MemoryTransaction {
         apply { $0.removeDelegate(key) }
     }
 
+    func removeWaiting(of key: DelegateKey, limit: Int) -> Int {
+        change { $0.removeWaiting(of: key, limit: limit) }
+    }
+
     func setEventType(_ type: EventTypeRecord) {
         apply { $0.eventTypes[.init(app: type.app, name: type.type)] = type }
     }
@@ -290,6 +294,8 @@ extension MemoryTransaction {
     func setApp(_ app: App) { apply { $0.set(app) } }
 
     func removeApp(_ key: AppKey, at time: Int64) { change { $0.removeApp(key) } }
+
+    func removeValues(of app: AppKey, limit: Int) -> Int { change { $0.removeValues(of: app, limit: limit) } }
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 
