@@ -136,7 +136,10 @@ extension SharedReader {
 
     package func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
 
-    package func lastEvent(through time: Int64) throws(StoreError) -> LogPosition { try places(at: time + 1).late - 1 }
+    package func lastEvent(through time: Int64) throws(StoreError) -> LogPosition {
+        // A `Date` may be later than any time.
+        try places(at: time == .max ? time : time + 1).late - 1
+    }
 
     /// The first event that may have been accepted at this time or later, and the first that is known to have been.
     private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {

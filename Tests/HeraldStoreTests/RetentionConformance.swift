@@ -147,6 +147,7 @@ struct RetentionConformance {
             #expect(try reader.sequence(since: start + offset) == since, "\(offset)")
             #expect(try reader.lastEvent(through: start + offset) == through, "\(offset)")
         }
+        #expect(try reader.lastEvent(through: .max) == 6 && reader.sequence(since: .min) == 1)
         // From here on the last one is known to be older.
         try add(fixture, mark(6, start + 110_000))
         #expect(try reader.sequence(since: start + 110_001) == 7)

@@ -9,7 +9,9 @@ extension MemoryContents {
 
     package func sequence(since time: Int64) -> LogPosition { places(at: time).early }
 
-    package func lastEvent(through time: Int64) -> LogPosition { places(at: time + 1).late - 1 }
+    package func lastEvent(through time: Int64) -> LogPosition {
+        places(at: time == .max ? time : time + 1).late - 1
+    }
 
     /// The first event that may have been accepted at this time or later, and the first that is known to have been.
     private func places(at time: Int64) -> (early: LogPosition, late: LogPosition) {
