@@ -56,6 +56,36 @@ struct AdmittedStreamTests {
         return output
     }
 
+    @Test("a sign-out that the store does not take at once is repeated, so that no other process accepts the session")
+    func signOutUnderLoad() async throws {
+        let memory = MemoryStore()
+        let hub = try Hub.inMemory(store: memory)
+        let access = AccessControl(hub: hub, operatorKey: "an operator's key of these tests")
+        let session = try access.newSession(access.operatorPrincipal)
+        await withCheckedContinuation { done in
+            hub.submit(AccessWrite(hasOperatorKey: true, action: .open(session.session)) { _ in done.resume() })
+        }
+        #expect(memory.read { $0.sessions.count } == 1)
+        // The writer is held, and its queue is full.
+        let (isHeld, gate, isDone) = (Flag(), Flag(), Flag())
+        defer { gate.set() }
+        hub.afterDraining {
+            isHeld.set()
+            try? blockUntil("the queue is full") { gate.isSet }
+        }
+        try await eventually("the writer is held") { isHeld.isSet }
+        for number in 1...20 {
+            let drafts = (1...1_000).map { EventDraft(event: Event("a.x", id: "e\(number)-\($0)"), mayExist: false) }
+            hub.publish(Publication(drafts: drafts) { _ in })
+        }
+        access.close(Array(session.text.utf8)[...]) { isDone.set() }
+        #expect(isDone.isSet && memory.read { $0.sessions.count } == 1)
+        #expect(access.principal(session: Array(session.text.utf8)[...]) == nil)
+        gate.set()
+        try await eventually("the store forgets the session") { memory.read { $0.sessions.isEmpty } }
+        await offPool { hub.stop(grace: 0) }
+    }
+
     @Test("signing out ends the streams of that session, including those about to start")
     func signOut() async throws {
         defer { hub.stop(grace: 0) }

@@ -99,12 +99,29 @@ extension AccessControl {
     func isKnown(_ id: ArraySlice<UInt8>) -> Bool { session(id) != nil }
 
     /// Ends a session and its streams at once.
-    /// - Parameter done: called on the writer's thread; must not wait.
+    /// - Parameter done: called once, on some thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
         let digest = SHA256.hash(Array(id))
         guard hub.committed.sessions.find(digest, at: hub.clock.wall()) != nil else { return done() }
         hub.committed.sessions.remove(digest)
         streams.end { $0.session == digest }
-        hub.submit(AccessWrite(action: .close(digest)) { _ in done() })
+        forget(digest, done)
+    }
+
+    /// Milliseconds between two attempts to remove a session from the store.
+    private static let forgetPause = 1_000
+
+    /// Removes a session that has ended from the store, from which other processes and the next start read it. A store that
+    /// fails, or has too much to do, is asked again.
+    private func forget(_ digest: [UInt8], _ done: @escaping @Sendable () -> Void) {
+        hub.submit(
+            AccessWrite(action: .close(digest)) { [self] result in
+                done()
+                switch result {
+                case .refused(.busy), .refused(.store):
+                    hub.after(milliseconds: Self.forgetPause) { [self] in forget(digest) {} }
+                case .refused, .done, .replayed: break
+                }
+            })
     }
 }
