@@ -75,6 +75,10 @@ package struct AccessWrite: Sendable {
 
 extension AccessWrite: RequestCommand {
     package var endsTransaction: Bool { true }
+    /// The uses of many keys take several transactions.
+    package var isStep: Bool {
+        if case .recordUse = action { true } else { false }
+    }
 
     package func checked(by rules: WebhookRules) -> Self? {
         guard case .addKey(let key) = action, !key.problems.isEmpty else { return self }

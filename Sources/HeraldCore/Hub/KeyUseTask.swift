@@ -5,6 +5,8 @@ import HeraldRuntime
 final class KeyUseTask: Sendable {
     /// Milliseconds between two writes.
     static let interval: Int64 = 60_000
+    /// The maximum number of keys of one transaction: a server may have hundreds of thousands.
+    static let keysOfWrite = 100
 
     private let keys: KeyRing
     private let intake: Intake
@@ -26,9 +28,15 @@ final class KeyUseTask: Sendable {
     func write() {
         var times: [String: Int64] = [:]
         for entry in keys.all {
-            if let time = entry.lastUsedAt, time > entry.key.lastUsedAt ?? 0 { times[entry.key.id] = time }
+            guard let time = entry.lastUsedAt, time > entry.key.lastUsedAt ?? 0 else { continue }
+            times[entry.key.id] = time
+            if times.count == Self.keysOfWrite { submit(&times) }
         }
-        guard !times.isEmpty else { return }
+        if !times.isEmpty { submit(&times) }
+    }
+
+    private func submit(_ times: inout [String: Int64]) {
         _ = intake.submit(AccessWrite(action: .recordUse(times)) { _ in })
+        times = [:]
     }
 }
