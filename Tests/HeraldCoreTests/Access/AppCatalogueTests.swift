@@ -8,8 +8,8 @@ import Testing
 struct AppCatalogueTests {
     private func app(_ key: Int64, _ name: String) -> App {
         App(
-            key: AppKey(rawValue: key), id: "app_\(key)", settings: App.Settings(name: name), createdAt: 1, updatedAt: 1,
-            version: 1)
+            key: AppKey(rawValue: key), id: "app_\(key)", settings: App.Settings(name: name), createdAt: 1,
+            updatedAt: 1, version: 1)
     }
 
     @Test("an app keeps a name that another one has left, whichever change of another process comes first")
