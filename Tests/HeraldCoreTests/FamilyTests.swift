@@ -52,6 +52,36 @@ struct FamilyTests {
         #"{"type": "auth.logged_out", "id": "\#(id)", "subject": "user:\#(user)"}"#
     }
 
+    @Test("no delegate is registered with more current state than one transaction takes")
+    func tooMuchState() async throws {
+        let bench = try Bench()
+        let hub = bench.bench.hub
+        let name = #", "name": "\#(String(repeating: "x", count: 250_000))""#
+        for user in 1...18 { try await bench.post(login("e\(user)", user: user, more: name)) }
+        let head = hub.head
+        func register(_ users: ClosedRange<Int>) async -> WriteResult<RegistryWrite.Outcome> {
+            let subjects = users.map { "user:\($0)" }
+            let settings = WebhookSettings.made { $0.subjects = subjects }
+            var registration = RegistryWrite.Registration(settings: settings, secret: .test)
+            registration.replaysCurrentState = true
+            return await bench.bench.change(.register(registration))
+        }
+        let refused = await register(1...18)
+        guard case .done(.invalid(let errors)) = refused else {
+            Issue.record("\(refused)")
+            return
+        }
+        #expect(errors.map(\.pointer) == ["/replay_current_state"])
+        #expect(hub.head == head && hub.committed.registry.count == 0)
+        let taken = await register(1...2)
+        guard case .done(.registered) = taken else {
+            Issue.record("\(taken)")
+            return
+        }
+        #expect(hub.head == head + 2)
+        await bench.bench.stop()
+    }
+
     @Test("a login right behind the erasure of the user's status changes the status again")
     func erased() async throws {
         let bench = try Bench()

@@ -129,14 +129,17 @@ extension RegistryWrite: RequestCommand {
         let (outcome, effect) = refusal(of: decision.0, context).map { ($0, nil) } ?? decision
         switch effect {
         case .set(let delegate):
+            var state: [Event] = []
+            if case .registered = outcome, case .register(let registration) = action, registration.replaysCurrentState {
+                guard let found = try Self.currentState(for: delegate, context, transaction, plan) else {
+                    return .invalid([Self.tooMuchState])
+                }
+                state = found
+            }
             plan.effects.append(.set(delegate))
             try transaction.setDelegate(delegate)
-            if case .registered = outcome {
-                try transaction.write(Self.firstRow(of: delegate))
-                if case .register(let registration) = action, registration.replaysCurrentState {
-                    try Self.appendCurrentState(to: delegate, context, transaction, &plan)
-                }
-            }
+            if case .registered = outcome { try transaction.write(Self.firstRow(of: delegate)) }
+            for event in state { context.append(event, &plan) }
             try context.record(provenance, app, target: delegate.id, transaction)
         case .remove(let delegates):
             let gone = try context.remove(delegates, transaction, &plan)
@@ -170,25 +173,42 @@ extension RegistryWrite: RequestCommand {
         return .tooMany(limit: limit)
     }
 
-    /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to the
-    /// delegate.
-    private static func appendCurrentState(
-        to delegate: WebhookDelegate, _ context: WriteContext, _ transaction: any StoreTransaction,
-        _ plan: inout WritePlan
-    ) throws(StoreError) {
+    /// The maximum number of bytes of the current state, unless it is one event.
+    static let maxStateBytes = Intake.batchBytes
+
+    private static let tooMuchState = FieldError(
+        "/replay_current_state",
+        "would send more than \(maxStateBytes >> 20) MiB, or more than the app may store: name fewer subjects")
+
+    /// The current app state, and the auth status of the delegate's subjects, as events addressed to the delegate.
+    /// - Returns: `nil` if they are too large, for one transaction or for the app.
+    private static func currentState(
+        for delegate: WebhookDelegate, _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: WritePlan
+    ) throws(StoreError) -> [Event]? {
+        var events: [Event] = []
+        var bytes = 0
+        /// - Returns: whether there is room for it.
+        func add(_ event: Event) -> Bool {
+            events.append(event)
+            bytes += event.storedBytes
+            return (events.count == 1 || bytes <= maxStateBytes)
+                && context.refusal(of: [], app: delegate.app, more: Int64(bytes), plan) == nil
+        }
         let selection = delegate.selection
         func nextID() -> String { context.ids.next("evt_", time: context.clock.wall(), of: delegate.app) }
         if selection.includes(type: AppStateFamily.changed), selection.subjectSelection.contains(nil),
             let state = try transaction.appState(delegate.app)
         {
-            context.append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
+            if !add(AppStateFamily.current(state, id: nextID(), audience: delegate.key)) { return nil }
         }
-        guard selection.includes(type: AuthFamily.statusChanged) else { return }
+        guard selection.includes(type: AuthFamily.statusChanged) else { return events }
         for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
             let userID = AuthFamily.userID(ofSubject: subject)
             guard let status = try transaction.authStatus(app: delegate.app, userID: userID) else { continue }
-            context.append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
+            let event = AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key)
+            if !add(event) { return nil }
         }
+        return events
     }
 
     /// A lane has a row until its loop has written a checkpoint that includes it: an earlier common position must not
