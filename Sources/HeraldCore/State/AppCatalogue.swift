@@ -49,6 +49,8 @@ package final class AppCatalogue: Sendable {
 
     package subscript(key: AppKey) -> App? { entries.withLock { $0.byKey[key] } }
 
+    func contains(_ key: AppKey) -> Bool { key == .default || entries.withLock { $0.byKey[key] != nil } }
+
     /// - Parameter word: an id or a name.
     package func find(_ word: String) -> App? {
         entries.withLock { entries in entries.byWord[word].flatMap { entries.byKey[$0] } }

@@ -7,6 +7,11 @@ extension WriteContext {
         _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         let completion = publication.completion
+        // Nothing would remove the statuses and scheduled events of an app that was deleted while this waited.
+        guard committed.apps.contains(publication.app) else {
+            plan.answers.append { completion(.refused(.notFound("The app was deleted during the request."))) }
+            return
+        }
         if let idempotency = publication.idempotency,
             let result = try earlier(idempotency, publication.app, transaction)
         {

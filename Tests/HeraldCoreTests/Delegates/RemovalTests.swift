@@ -84,6 +84,24 @@ struct RemovalTests {
         await bench.stop()
     }
 
+    @Test("a publication that waited while its app was deleted leaves no event, no status and nothing scheduled")
+    func publicationOfDeletedApp() async throws {
+        let app = AppKey(rawValue: 7)
+        let login = Event("auth.logged_in", id: "e1", data: #"{"user": {"id": 1}}"#, app: app)
+        let later = Event("a.b", id: "e2", app: app)
+        let drafts = [
+            EventDraft(event: login, mayExist: true),
+            EventDraft(event: later, mayExist: true, deliverAt: bench.hub.clock.wall() + 60_000),
+        ]
+        let result = await bench.publish(drafts, app: app)
+        guard case .refused(.notFound) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(memory.read { $0.events.isEmpty && $0.authStatus.isEmpty && $0.pending.isEmpty })
+        await bench.stop()
+    }
+
     @Test("an app with many users and responses is removed in steps, the first of which is in the audit log")
     func app() async throws {
         func change(_ action: AppWrite.Action, _ provenance: Provenance? = nil) async -> WriteResult<AppWrite.Outcome> {
