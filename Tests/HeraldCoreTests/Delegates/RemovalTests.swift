@@ -1,3 +1,5 @@
+import Synchronization
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 

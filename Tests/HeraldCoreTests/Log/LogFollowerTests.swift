@@ -82,7 +82,8 @@ struct LogFollowerTests {
         state.lost(.unavailable(reason: "on purpose"), hooks)
         #expect(ended.items.isEmpty)
         var told = Told()
-        let gap = try #require(told.follow([], head: 3, pages: 9, of: events(1...2)))
+        let found = told.follow([], head: 3, pages: 9, of: events(1...2))
+        let gap = try #require(found)
         state.lost(gap, hooks)
         #expect(ended.items == [gap])
     }
