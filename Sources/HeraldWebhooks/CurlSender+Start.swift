@@ -146,7 +146,7 @@ extension CurlSender {
     /// The rule that refuses an address of this machine now: whether loopback is allowed changes when the first access
     /// key is made.
     private func refusal(ofLoopback pins: [Pin], _ target: Target) -> String? {
-        for pin in pins where (pin.address.translated ?? pin.address).isLoopback {
+        for pin in pins where pin.address.isLoopback || pin.address.translated?.isLoopback == true {
             let verdict = configuration.addressGuard.authorize(address: pin.address, port: pin.port, host: target.name)
             if case .refused(let rule) = verdict { return rule }
         }
