@@ -1,6 +1,6 @@
-import HeraldDelivery
 import Foundation
 import HeraldCore
+import HeraldDelivery
 import HeraldJSON
 import HeraldModel
 import HeraldRuntime

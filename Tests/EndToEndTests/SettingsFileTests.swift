@@ -85,7 +85,10 @@ struct SettingsFileTests {
             ("HERALD_CONFIG=x", ["is not a setting"]),
             ("HERALD_ADMIN_KEY=twenty-characters-long", ["has a secret, HERALD_ADMIN_KEY", "chmod 600"]),
             ("HERALD_STORE=postgres://herald:hidden@db/herald", ["has a secret, HERALD_STORE", "chmod 600"]),
-            ("HERALD_CALLBACK_PROXY=http://me:hidden@proxy:3128", ["has a secret, HERALD_CALLBACK_PROXY", "chmod 600"]),
+            (
+                "HERALD_CALLBACK_PROXY=http://me:hidden@proxy:3128",
+                ["has a secret, HERALD_CALLBACK_PROXY", "chmod 600"]
+            ),
         ] {
             let path = try file(text, in: folder)
             let found = try await Binary.run(["serve", "--config", path])

@@ -4,7 +4,7 @@ import Testing
 struct StrictnessCase: CustomTestStringConvertible, Sendable {
     let name: String
     let raw: String
-    /// The statuses of all answers.
+    /// The statuses of all responses.
     let wanted: [Int]
     /// Whether the connection takes another request afterwards.
     let staysOpen: Bool

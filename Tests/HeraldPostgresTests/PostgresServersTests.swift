@@ -193,7 +193,7 @@ struct PostgresServersTests {
         #expect(HostNames.system("nobody.invalid").isEmpty)
     }
 
-    /// The answers of a resolver; it does not respond while they are `nil`.
+    /// The responses of a resolver; it does not respond while they are `nil`.
     private final class Answers: Sendable {
         let found = Mutex<[String]?>(nil)
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The receiver and HTTP/1.1", .timeLimit(.minutes(20)))
 struct ConversationTests {
-    /// Sends the text on a connection of its own, closes nothing, and returns so many answers.
+    /// Sends the text on a connection of its own, closes nothing, and returns so many responses.
     private func answers(
         _ count: Int, to text: String, isHead: Bool = false, script: @escaping Receiver.Script = { _ in .status(200) }
     ) async throws -> ([RawHTTPResponse], [ReceivedRequest]) {

@@ -111,8 +111,8 @@ extension AccessControl {
     /// Milliseconds between two attempts to remove a session from the store.
     private static let forgetPause = 1_000
 
-    /// Removes a session that has ended from the store, from which other processes and the next start read it. A store that
-    /// fails, or has too much to do, is asked again.
+    /// Removes a session that has ended from the store, from which other processes and the next start read it. The write is
+    /// repeated when the store fails or has too much to do.
     private func forget(_ digest: [UInt8], _ done: @escaping @Sendable () -> Void) {
         hub.submit(
             AccessWrite(action: .close(digest)) { [self] result in

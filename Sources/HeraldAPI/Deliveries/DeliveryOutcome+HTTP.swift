@@ -1,6 +1,6 @@
-import HeraldModel
 import HeraldCore
 import HeraldHTTP
+import HeraldModel
 
 extension Call {
     /// The response to a change of deliveries.

@@ -1,7 +1,7 @@
-import HeraldModel
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// The audit log: changes of delegates, keys and apps.
 struct AuditEndpoints: Sendable {

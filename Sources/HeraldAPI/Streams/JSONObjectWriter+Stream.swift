@@ -1,6 +1,6 @@
-import HeraldModel
 import HeraldCore
 import HeraldJSON
+import HeraldModel
 
 extension JSONObjectWriter {
     mutating func members(of stream: EventStream, lag: Int64) {

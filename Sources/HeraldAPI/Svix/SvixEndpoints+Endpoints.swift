@@ -1,6 +1,6 @@
-import HeraldDelivery
 import HeraldCore
 import HeraldCrypto
+import HeraldDelivery
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel

@@ -1,7 +1,7 @@
-import HeraldModel
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Access to the portal of Svix is a link to the portal of Herald.
 extension SvixEndpoints {

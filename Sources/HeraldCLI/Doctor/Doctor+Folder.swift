@@ -1,5 +1,5 @@
-import HeraldModel
 import Glibc
+import HeraldModel
 import HeraldRuntime
 import HeraldSQLite
 

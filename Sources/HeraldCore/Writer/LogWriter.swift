@@ -1,5 +1,5 @@
-import HeraldDelivery
 import Delegation
+import HeraldDelivery
 import HeraldModel
 import HeraldRuntime
 import Synchronization
@@ -142,11 +142,11 @@ package final class LogWriter: Sendable {
     /// Reads what other processes have committed: periodically, or when a request waits for it.
     private func followOthers(_ state: inout State) {
         var failure: StoreError?
-        let (isRequested, answers) = intake.takeCatchUps()
-        defer { for answer in answers { answer(failure) } }
+        let (isRequested, waiters) = intake.takeCatchUps()
+        defer { for waiter in waiters { waiter(failure) } }
         do throws(StoreError) {
             let head = try following(&state) { cluster, reader, apply throws(StoreError) in
-                try cluster.beforeRound(isRequested: isRequested, isAwaited: !answers.isEmpty, reader, apply)
+                try cluster.beforeRound(isRequested: isRequested, isAwaited: !waiters.isEmpty, reader, apply)
             }
             guard let head else { return }
             state.log.committed(head: head)

@@ -1,6 +1,6 @@
-import Synchronization
 import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore

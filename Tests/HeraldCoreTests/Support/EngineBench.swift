@@ -96,7 +96,7 @@ final class EngineBench {
     var delivered: Int { engine.counters.succeeded.load(ordering: .relaxed) }
     var givenUp: Int { engine.counters.gaveUp.load(ordering: .relaxed) }
 
-    /// Turns and answers with success until nothing is open.
+    /// Turns and reports success until nothing is open.
     func deliverAll() {
         turn()
         while finish() > 0 { turn() }
