@@ -221,6 +221,7 @@ let package = Package(
         tests(
             "HeraldSQLiteTests",
             ["HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldModel", "HeraldRuntime", "HeraldCrypto"]),
+        tests("HeraldModelTests", ["HeraldModel", "HeraldJSON"]),
         tests(
             "HeraldCoreTests",
             ["HeraldCore", "HeraldDelivery", "HeraldModel", "Delegation", "HeraldJSON", "HeraldRuntime"]),

@@ -1,7 +1,5 @@
 import Testing
 
-@testable import HeraldCore
-@testable import HeraldDelivery
 @testable import HeraldModel
 
 @Suite("Names")

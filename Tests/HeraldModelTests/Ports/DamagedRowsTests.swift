@@ -2,8 +2,6 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@testable import HeraldCore
-@testable import HeraldDelivery
 @testable import HeraldModel
 
 @Suite("The rows that a store could not read")

@@ -1,8 +1,6 @@
 import HeraldTestSupport
 import Testing
 
-@testable import HeraldCore
-@testable import HeraldDelivery
 @testable import HeraldModel
 
 @Suite("Rows of a table beyond its limit")

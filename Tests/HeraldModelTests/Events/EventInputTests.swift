@@ -2,8 +2,6 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@testable import HeraldCore
-@testable import HeraldDelivery
 @testable import HeraldModel
 
 @Suite("Posted events")

@@ -1,8 +1,6 @@
 import HeraldTestSupport
 import Testing
 
-@testable import HeraldCore
-@testable import HeraldDelivery
 @testable import HeraldModel
 
 @Suite("Headers that a delegate may set")
