@@ -135,7 +135,7 @@ package final class LogWriter: Sendable {
         }
         if state.log.isBehind { follow([], &state) }
         // What is known to fail is probed at intervals only.
-        let isNew = hasNoSession && (try? health.check()) != nil
+        let isNew = hasNoSession && health.canWrite
         if isNew || health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
@@ -153,7 +153,7 @@ package final class LogWriter: Sendable {
             follow([], &state)
         } catch {
             failure = error
-            health.requestFailed(error, at: clock.monotonic())
+            health.followFailed(error, at: clock.monotonic())
             state.lost(error, hooks)
         }
     }
@@ -394,9 +394,10 @@ package final class LogWriter: Sendable {
                     }
                     delegates.invokeDelegates { $0.published(batch) }
                 })
+            health.followed()
         } catch {
             // They are committed.
-            health.requestFailed(error, at: clock.monotonic())
+            health.followFailed(error, at: clock.monotonic())
             state.lost(error, hooks)
         }
     }

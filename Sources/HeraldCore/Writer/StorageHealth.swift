@@ -42,6 +42,9 @@ package final class StorageHealth: Sendable {
         case lost(StoreError)
         /// A request has read a row that can't be read. The storage works. Reported once a minute at most, on any thread.
         case unreadable(StoreError)
+        /// The store responds, and refuses to read what other processes have committed. This process does not deliver it. Reported
+        /// once a minute at most.
+        case unfollowed(StoreError)
         /// The size of the log removes events before their age, and the log has events of several apps. Reported once a day at
         /// most, on a reader's thread.
         /// - Parameters:
@@ -60,7 +63,7 @@ package final class StorageHealth: Sendable {
     }
 
     private struct State {
-        var commitFailure, checkpointFailure, loss: StoreError?
+        var commitFailure, checkpointFailure, followFailure, loss: StoreError?
         var outage: Outage?
         /// The time of the last transaction, successful or not, in monotonic nanoseconds.
         var lastAttempt: Int64 = 0
@@ -70,6 +73,8 @@ package final class StorageHealth: Sendable {
         var backups: Backups?
         /// When the next row that can't be read is reported, in monotonic nanoseconds.
         var nextUnreadable: Int64 = .min
+        /// When the next refusal to read what others have committed is reported, in monotonic nanoseconds.
+        var nextUnfollowed: Int64 = .min
         /// When the next app that stores most is reported, in monotonic nanoseconds.
         var nextCrowded: Int64 = .min
     }
@@ -78,7 +83,7 @@ package final class StorageHealth: Sendable {
     package let observers = MulticastDelegate<any StorageObserver>()
     /// Nanoseconds between two probes while the storage fails and no request writes.
     static let probeInterval: Int64 = 1_000_000_000
-    /// Nanoseconds between two reports of rows that can't be read.
+    /// Nanoseconds between two reports of rows that can't be read, and between two of reads that are refused.
     static let unreadableInterval: Int64 = 60_000_000_000
     /// Nanoseconds between two reports of the app that stores most.
     static let crowdedInterval: Int64 = 86_400_000_000_000
@@ -87,8 +92,13 @@ package final class StorageHealth: Sendable {
 
     /// - Throws: why the storage does not work.
     package func check() throws(StoreError) {
-        let failure = state.withLock { $0.loss ?? $0.commitFailure ?? $0.checkpointFailure }
+        let failure = state.withLock { $0.loss ?? $0.commitFailure ?? $0.checkpointFailure ?? $0.followFailure }
         if let failure { throw failure }
+    }
+
+    /// Whether nothing that is written has failed.
+    var canWrite: Bool {
+        state.withLock { $0.loss == nil && $0.commitFailure == nil && $0.checkpointFailure == nil }
     }
 
     /// The time of the last commit, in milliseconds since 1970 UTC; 0 if there was none since the start.
@@ -168,6 +178,27 @@ package final class StorageHealth: Sendable {
             if isNew { observers.invokeDelegates { $0.storageChanged(.failed(.checkpoints, error)) } }
         }
     }
+
+    /// Call it when what other processes have committed could not be read. It is read again, but the reason may stay. Ignores a
+    /// store that does not respond: `Freshness` and the session of the writer show that.
+    /// - Parameter now: monotonic nanoseconds.
+    func followFailed(_ error: StoreError, at now: Int64) {
+        switch error {
+        case .unavailable: return
+        case .unreadable: return requestFailed(error, at: now)
+        default: break
+        }
+        let isDue = state.withLock { state in
+            state.followFailure = error
+            guard now >= state.nextUnfollowed else { return false }
+            state.nextUnfollowed = now + Self.unreadableInterval
+            return true
+        }
+        if isDue { observers.invokeDelegates { $0.storageChanged(.unfollowed(error)) } }
+    }
+
+    /// Call it when all that is known to be committed was read.
+    func followed() { state.withLock { $0.followFailure = nil } }
 
     /// Ends the outage if neither commits nor checkpoints fail.
     private func recover(at now: Int64, _ hasRoom: () -> Bool) {

@@ -21,6 +21,7 @@ struct StorageHealthTests {
                 case .recovered(let milliseconds, let refused): "works after \(milliseconds), \(refused) refused"
                 case .lost: "lost"
                 case .unreadable: "unreadable"
+                case .unfollowed: "unfollowed"
                 case .crowded(let app, let bytes, let total): "\(app.settings.name) \(bytes) of \(total)"
                 }
             lines.withLock { $0.append(line) }
@@ -186,6 +187,22 @@ struct StorageHealthTests {
             ).run()
         }
         #expect(ofSubmissions == ["unreadable"])
+    }
+
+    @Test("a refusal to read what others have committed is reported once a minute, until it is read")
+    func unfollowed() {
+        let error = StoreError.failed(reason: "cache lookup failed (SQLSTATE XX000)")
+        health.followFailed(.unavailable(reason: "on purpose"), at: 0)
+        #expect(works && book.all.isEmpty)
+        for second in [Int64(1), 2, 60] { health.followFailed(error, at: second * 1_000_000_000) }
+        #expect(throws: error) { try health.check() }
+        #expect(book.all == ["unfollowed"])
+        health.followFailed(error, at: 61_000_000_000)
+        #expect(book.all == ["unfollowed", "unfollowed"])
+        commit(62)
+        #expect(!works && health.canWrite, "a commit reads nothing of others")
+        health.followed()
+        #expect(works)
     }
 
     @Test("it is tried once a second while it fails and nothing is written, and not otherwise")
