@@ -385,7 +385,9 @@ package final class Pulls: EventDelegate, PullObserver {
             {
                 state.router.remove(route, entry.patterns)
             }
-            state.lines[key] = line
+            // The search at the removal of a delegate may have found this pull waiting still.
+            let isKept = line.waiting > 0 || line.isBusy || !line.queue.isEmpty
+            state.lines[key] = isKept || hub.committed.registry.delegate(key: key) != nil ? line : nil
         }
     }
 
