@@ -63,7 +63,7 @@ extension LogWriter {
             case .replay(let id, let delegate):
                 rows.replays.first { $0.id == id }.map { .replay($0) } ?? .endReplay(id, delegate)
             // The list does not name the app: the erasures of other processes count as those of one app.
-            case .event(let position): .erased([position], of: AppKey(rawValue: 0))
+            case .event(let position): .erased([position], of: .unknown)
             case .statuses(let app): .erasedStatuses(app)
             case .block(let block): .counted(block: block, rows.blocks.filter { $0.block == block })
             case .firstEvent: rows.first.map { .trimmed(first: $0) }

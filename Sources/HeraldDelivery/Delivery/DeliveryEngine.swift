@@ -283,8 +283,10 @@ final class DeliveryEngine {
     /// Stops deliveries of erased events. Open requests are not cancelled.
     private func erase(_ events: Set<LogPosition>, of app: AppKey) {
         log.erase(events, of: app)
-        // An erasure has many steps: none of them reads the rows of other apps, or all rows of a lane.
-        for lane in lanes.all where lane.delegate.app == app && (lane.waiting.count > 0 || !lane.rows.isEmpty) {
+        // An erasure has many steps: none of them reads all rows of a lane, or those of other apps. Those of other processes do not
+        // name their app.
+        for lane in lanes.all where lane.waiting.count > 0 || !lane.rows.isEmpty {
+            guard app == .unknown || lane.delegate.app == app else { continue }
             lane.waiting.erased(events)
             if lane.waiting.isCrowded { ledger.touched(lane) }
             for event in events where lane.rows[event] != nil {

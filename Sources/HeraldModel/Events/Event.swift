@@ -3,6 +3,8 @@ package struct AppKey: Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
     package static let `default` = AppKey(rawValue: 1)
+    /// In the place of an app that is not known.
+    package static let unknown = AppKey(rawValue: 0)
 }
 
 /// A position in the event log: 1 for the first event, increasing without gaps. 0 is before the first event.

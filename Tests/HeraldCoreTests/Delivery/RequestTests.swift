@@ -449,7 +449,7 @@ struct RequestTests {
         #expect(bench.open(1) == [8, 10])
     }
 
-    @Test("an erasure examines only the deliveries of its app")
+    @Test("an erasure examines the deliveries of its app only, and of all apps if it is not known")
     func eraseOfApp() throws {
         let bench = try EngineBench()
         let other = AppKey(rawValue: 2)
@@ -462,5 +462,7 @@ struct RequestTests {
         bench.engine.receive(.erase([9], of: .default))
         #expect(bench.engine.lane(1)?.rows.isEmpty == true)
         #expect(bench.engine.lane(2)?.rows.keys.sorted() == [9])
+        bench.engine.receive(.erase([9], of: .unknown))
+        #expect(bench.engine.lane(2)?.rows.isEmpty == true)
     }
 }
