@@ -200,6 +200,20 @@ final class Intake: Sendable {
         }
     }
 
+    /// Enqueues the next step of a task, in the place of the one before: a full queue does not refuse what it has begun.
+    /// - Returns: `.stopping` if the hub stops.
+    func submitNext<Command: StoreCommand>(_ step: Command) -> HubError? {
+        let (taken, mustWake) = queue.withLock { queue -> (Bool, Bool) in
+            guard queue.acceptsPublications, !queue.isEnded else { return (false, false) }
+            if Command.admission == .bounded { queue.count(.command(step), events: 1, bytes: 0) }
+            queue.isFilling = false
+            queue.add(.command(step))
+            return (true, Self.wakes(&queue))
+        }
+        if mustWake { wakeup.signal() }
+        return taken ? nil : .stopping
+    }
+
     private func add(
         _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false, ticket: WriteTicket?,
         makeRefuse: () -> @Sendable (HubError) -> Void

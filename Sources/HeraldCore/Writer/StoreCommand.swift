@@ -103,7 +103,7 @@ extension RequestCommand {
         let outcome = try outcome(context, transaction, &plan)
         if plan.isPartial {
             plan.answers.append { [next = next(after: outcome, plan.lastChanged), intake = context.intake] in
-                if let refusal = intake.submit(next) { next.refuse(refusal) }
+                if let refusal = intake.submitNext(next) { next.refuse(refusal) }
             }
             return
         }

@@ -108,6 +108,22 @@ struct IntakeTests {
         func refuse(_ refusal: HubError) {}
     }
 
+    @Test("a full queue refuses no next step of a task that it has begun, and a hub that stops does")
+    func nextStep() throws {
+        let intake = try Intake(maxEvents: 1)
+        #expect(intake.submit(Step()) == nil)
+        #expect(intake.take()?.count == 1)
+        #expect(intake.submit(publication()) == nil)
+        #expect(intake.submit(Step()) != nil)
+        #expect(intake.submitNext(Step()) == nil)
+        #expect(intake.depth.events == 2)
+        for _ in 1...2 { #expect(intake.take()?.count == 1) }
+        #expect(intake.depth.events == 0)
+        intake.refusePublications()
+        #expect(intake.submitNext(Step()) != nil)
+        #expect(intake.depth.events == 0)
+    }
+
     @Test("steps of long tasks take turns with what else is written, one in a transaction of its own")
     func steps() {
         for _ in 0..<3 { #expect(intake.submit(Step()) == nil) }
