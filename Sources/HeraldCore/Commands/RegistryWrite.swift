@@ -69,6 +69,8 @@ package struct RegistryWrite: Sendable {
     package private(set) var provenance: Provenance?
     /// The delegates that earlier steps have removed.
     private var removed: [WebhookDelegate] = []
+    /// The last one that there was when the first step removed some: later ones stay. `nil` before.
+    private var lastKey: DelegateKey?
     package let idempotency: Idempotency<Outcome>?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
@@ -141,9 +143,12 @@ extension RegistryWrite: RequestCommand {
             if case .registered = outcome { try transaction.write(Self.firstRow(of: delegate)) }
             for event in state { context.append(event, &plan) }
             try context.record(provenance, app, target: delegate.id, transaction)
-        case .remove(let delegates):
+        case .remove(let found):
+            let last = lastKey ?? found.map(\.key).max() ?? 0
+            let delegates = found.filter { $0.key <= last }
             let gone = try context.remove(delegates, transaction, &plan)
             plan.isPartial = gone.count < delegates.count
+            plan.lastChanged = DeliveryKey(delegate: last, event: 0)
             try context.record(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
             return .removed(removed + gone)
         default:
@@ -157,6 +162,7 @@ extension RegistryWrite: RequestCommand {
         guard case .removed(let removed) = outcome else { return self }
         var next = self
         next.removed = removed
+        next.lastKey = last?.delegate
         // The first step is in the audit log, and has compared the version.
         next.provenance = nil
         if case .remove(let id, _) = action { next.action = .remove(id: id, ifVersion: nil) }

@@ -65,6 +65,28 @@ struct RemovalTests {
         await bench.stop()
     }
 
+    @Test("a delegate that is registered between two steps of the removal of all others stays")
+    func registeredMeanwhile() async throws {
+        for number in 1...70 { _ = try #require(await bench.register("https://receiver.example/\(number)")) }
+        let isRegistered = Flag()
+        bench.store.duringTransaction.withLock { observer in
+            observer = { [memory, hub = bench.hub] in
+                // The first of three steps is over.
+                guard !isRegistered.isSet, memory.read({ $0.delegates.count }) < 70 else { return }
+                isRegistered.set()
+                let settings = WebhookSettings.made("https://receiver.example/new")
+                hub.submit(RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in })
+            }
+        }
+        guard case .done(.removed(let removed)) = await remove(.removeAll) else {
+            Issue.record("they were not removed")
+            return
+        }
+        #expect(removed.count == 70 && isRegistered.isSet)
+        #expect(bench.hub.committed.registry.all.map(\.settings.url) == ["https://receiver.example/new"])
+        await bench.stop()
+    }
+
     @Test("a delegate with many deliveries is removed as a whole, in the version that the request names")
     func delegate() async throws {
         let delegate = try #require(await bench.register())
