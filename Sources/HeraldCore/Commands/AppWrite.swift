@@ -145,7 +145,8 @@ extension AppWrite: RequestCommand {
         try plan.end(context.committed.sessions.sessions(of: app.key), transaction)
         // One more than a step removes.
         let delegates = context.committed.registry.list(app.key, limit: WriteContext.removedDelegates + 1)
-        let removed = try context.remove(delegates, transaction, &plan)
+        var room = WriteContext.RemovalRoom()
+        let removed = try context.remove(delegates, &room, transaction, &plan)
         let types = context.committed.catalogue.list(app.key).prefix(Self.typesOfStep)
         for type in types {
             try transaction.removeEventType(type.type, app: app.key)

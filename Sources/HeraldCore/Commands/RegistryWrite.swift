@@ -146,7 +146,8 @@ extension RegistryWrite: RequestCommand {
         case .remove(let found):
             let last = lastKey ?? found.map(\.key).max() ?? 0
             let delegates = found.filter { $0.key <= last }
-            let gone = try context.remove(delegates, transaction, &plan)
+            var room = WriteContext.RemovalRoom()
+            let gone = try context.remove(delegates, &room, transaction, &plan)
             plan.isPartial = gone.count < delegates.count
             plan.lastChanged = DeliveryKey(delegate: last, event: 0)
             try context.record(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)

@@ -97,7 +97,11 @@ final class Intake: Sendable {
                 return nil
             }
             isTurnOfStep = false
-            if type(of: step).admission == .bounded { events -= 1 }
+            switch type(of: step).admission {
+            case .bounded: events -= 1
+            case .always: break
+            case .single: singles.remove(ObjectIdentifier(type(of: step)))
+            }
             return .command(step)
         }
 

@@ -10,7 +10,14 @@ extension WriteContext {
         // The registry has the committed state; one delegate may have several notices.
         var changed: [DelegateKey: WebhookDelegate] = [:]
         var removed: Set<DelegateKey> = []
+        var room = RemovalRoom()
+        // Many leases may end at the same time.
+        var later: [DeliveryNotice] = []
         for notice in notices where !removed.contains(notice.delegate) {
+            if room.isUsed, notice.kind.isEndOfLease {
+                later.append(notice)
+                continue
+            }
             guard let delegate = changed[notice.delegate] ?? committed.registry.delegate(key: notice.delegate) else {
                 continue
             }
@@ -23,8 +30,8 @@ extension WriteContext {
                 case .observe: next = delegate.observed(state)
                 case .change: next = delegate.changed(to: state, at: now)
                 case .expire:
-                    guard try !remove([delegate], transaction, &plan).isEmpty else {
-                        plan.answers.append { [intake] in _ = intake.submit(LeaseEnd(notice: notice)) }
+                    guard try !remove([delegate], &room, transaction, &plan).isEmpty else {
+                        later.append(notice)
                         continue
                     }
                     announce(notice.kind, delegate, &plan)
@@ -37,6 +44,8 @@ extension WriteContext {
             }
             announce(notice.kind, delegate, &plan)
         }
+        if later.isEmpty { return }
+        plan.answers.append { [intake, later] in _ = intake.submit(LeaseEnds(notices: later)) }
     }
 
     /// Milliseconds.
@@ -51,17 +60,18 @@ extension WriteContext {
     }
 }
 
-/// The next step of the removal of a delegate whose lease has ended.
-private struct LeaseEnd: StoreCommand {
-    let notice: DeliveryNotice
+/// The next step of the removal of delegates whose leases have ended. The loops repeat the notices of those whose step is skipped or
+/// refused.
+private struct LeaseEnds: StoreCommand {
+    let notices: [DeliveryNotice]
 
+    static var admission: CommandAdmission { .single }
     var isStep: Bool { true }
 
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
-    ) throws(StoreError) { try context.take([notice], transaction, &plan) }
+    ) throws(StoreError) { try context.take(notices, transaction, &plan) }
 
-    /// The loop of the delegate repeats the notice.
     func refuse(_ refusal: HubError) {}
 }
 

@@ -41,20 +41,31 @@ extension WriteContext {
     /// The number of delegates that one step removes.
     static let removedDelegates = 32
     /// The number of deliveries of delegates that one step removes.
-    static let removedDeliveries = 500
+    private static let removedDeliveries = 500
 
-    /// Removes delegates, as many as one step may. The deliveries of one that has many are removed first, in several steps: so a
+    /// What one transaction may still remove.
+    struct RemovalRoom {
+        fileprivate var delegates = WriteContext.removedDelegates
+        fileprivate var deliveries = WriteContext.removedDeliveries
+
+        var isUsed: Bool { delegates <= 0 || deliveries <= 0 }
+    }
+
+    /// Removes delegates, as many as there is room for. The deliveries of one that has many are removed first, in several steps: so a
     /// removal that is interrupted can be repeated.
     /// - Returns: those that were removed. The others take another step.
     func remove(
-        _ delegates: [WebhookDelegate], _ transaction: any StoreTransaction, _ plan: inout WritePlan
+        _ delegates: [WebhookDelegate], _ room: inout RemovalRoom, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
     ) throws(StoreError) -> [WebhookDelegate] {
-        var left = Self.removedDeliveries
         var removed: [WebhookDelegate] = []
-        for delegate in delegates.prefix(Self.removedDelegates) {
-            left -= try transaction.removeWaiting(of: delegate.key, limit: left)
-            if left <= 0 { break }
+        for delegate in delegates {
+            if room.isUsed { break }
+            let count = try transaction.removeWaiting(of: delegate.key, limit: room.deliveries)
+            room.deliveries -= count
+            if room.deliveries <= 0 { break }
             try transaction.removeDelegate(delegate.key, at: clock.wall())
+            room.delegates -= 1
             removed.append(delegate)
         }
         if !removed.isEmpty { plan.effects.append(.remove(removed)) }

@@ -10,8 +10,12 @@ import Testing
 @Suite("Notices")
 struct NoticeTests {
     private func submit(_ world: World, _ notices: [DeliveryNotice.Kind], of key: DelegateKey) {
+        submit(world, notices.map { DeliveryNotice(key, $0) })
+    }
+
+    private func submit(_ world: World, _ notices: [DeliveryNotice]) {
         var checkpoint = Checkpoint()
-        checkpoint.notices = notices.map { DeliveryNotice(key, $0) }
+        checkpoint.notices = notices
         world.process.unanswered += 1
         world.process.intake.submit(checkpoint) { [process = world.process!] _ in process.unanswered -= 1 }
         world.run()
@@ -81,6 +85,25 @@ struct NoticeTests {
         #expect(world.announced == ["herald.delegate.expired"])
         #expect(world.contents.delegates.isEmpty)
         #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("delegates whose leases end at the same time are removed in several transactions, each announced once")
+    func manyLeases() throws {
+        let world = try World()
+        let keys = (1...40).map { number in
+            world.register("https://receiver.example/\(number)") { $0.leaseSeconds = 10 }
+        }
+        world.clock.advance(seconds: 11)
+        let seen = Recorder<Int>()
+        world.store.duringTransaction.withLock { observer in
+            observer = { [memory = world.store.memory] in seen.record(memory.read { $0.delegates.count }) }
+        }
+        submit(world, keys.map { DeliveryNotice($0, .leaseEnded) })
+        world.settle()
+        #expect(world.contents.delegates.isEmpty)
+        #expect(world.announced == Array(repeating: "herald.delegate.expired", count: 40))
+        let steps = zip(seen.items, seen.items.dropFirst() + [0]).map { $0 - $1 }
+        #expect(steps.allSatisfy { $0 <= WriteContext.removedDelegates }, "\(steps)")
     }
 
     @Test("exhausted deliveries and missed events are announced each time")
