@@ -168,9 +168,11 @@ final class AttemptStarter {
         if waitingForBytes.append(lane.index, of: lane.share) { ledger.touched(lane) }
     }
 
-    /// Queues lanes that wait for bytes: some of each app, and all of them when no other request would do it.
+    /// Queues lanes that wait for bytes: some of a few apps, which take turns, and all of them when no other request would do it.
     private func leaveWaitForBytes() {
-        for lane in waitingForBytes.take(openEvents.bytes == 0 ? .max : 8).compactMap(lanes.at) {
+        let isLast = openEvents.bytes == 0
+        let leaving = waitingForBytes.take(isLast ? .max : 8, ofShares: isLast ? .max : 4)
+        for lane in leaving.compactMap(lanes.at) {
             ledger.touched(lane)
             enqueue(lane)
         }

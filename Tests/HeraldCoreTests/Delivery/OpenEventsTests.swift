@@ -76,10 +76,25 @@ import Testing
         }
         lanes.remove(1, of: 0)
         #expect(lanes.contains(0, of: 0) && !lanes.contains(1, of: 0))
-        var taken = lanes.take(2).sorted()
+        var taken = lanes.take(2, ofShares: 2)
         #expect(taken == [0, 2, 4])
-        taken = lanes.take(.max)
+        taken = lanes.take(.max, ofShares: .max)
         #expect(taken == [3])
+    }
+
+    @Test("lanes of a few apps are taken at a time, and then those of the next ones")
+    func waitsOfManyApps() {
+        var lanes = LanesByShare()
+        for lane in 0..<20 {
+            let isNew = lanes.append(lane, of: lane % 10)
+            #expect(isNew)
+        }
+        lanes.remove(5, of: 5)
+        lanes.remove(15, of: 5)
+        for expected in [[0, 1, 2, 3], [4, 6, 7, 8], [9, 10, 11, 12], [13, 14, 16, 17], [18, 19], []] {
+            let taken = lanes.take(1, ofShares: 4)
+            #expect(taken == expected)
+        }
     }
 
     @Test("a test call with a large event needs room for it")
