@@ -204,7 +204,7 @@ final class Intake: Sendable {
         }
     }
 
-    /// Enqueues the next step of a task, in the place of the one before: a full queue does not refuse what it has begun.
+    /// Enqueues the next step of a task, instead of the one before: a full queue does not refuse what it has begun.
     /// - Returns: `.stopping` if the hub stops.
     func submitNext<Command: StoreCommand>(_ step: Command) -> HubError? {
         let (taken, mustWake) = queue.withLock { queue -> (Bool, Bool) in

@@ -43,7 +43,7 @@ extension WriteContext {
     /// The number of deliveries of delegates that one step removes.
     private static let removedDeliveries = 500
 
-    /// What one transaction may still remove.
+    /// The removals that one transaction may still make.
     struct RemovalRoom {
         fileprivate var delegates = WriteContext.removedDelegates
         fileprivate var deliveries = WriteContext.removedDeliveries

@@ -3,7 +3,7 @@ package struct AppKey: Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
     package static let `default` = AppKey(rawValue: 1)
-    /// In the place of an app that is not known.
+    /// For an app that is not known.
     package static let unknown = AppKey(rawValue: 0)
 }
 
