@@ -67,6 +67,8 @@ package protocol Outbox: AnyObject {
     var label: String { get }
     /// A risk for the operator; set by the first `next`.
     var warning: String? { get }
+    /// Whether the last `next` has passed over messages that are no events, and more may follow.
+    var isBehind: Bool { get }
     /// The next entries. While the database supports that, no other reader gets them until `settle` or `release`.
     /// - Parameter limit: the maximum number. A transaction of the program that cannot be divided may exceed it.
     func next(limit: Int) throws(OutboxError) -> [OutboxEntry]
@@ -75,4 +77,9 @@ package protocol Outbox: AnyObject {
     func settle(_ count: Int) throws(OutboxError)
     /// Releases the entries that `next` has returned.
     func release()
+}
+
+/// All rows of a table are events.
+extension Outbox {
+    package var isBehind: Bool { false }
 }

@@ -335,6 +335,14 @@ final class DrainTests {
         survivor.signal(SIGTERM)
         #expect(try await survivor.ended() == .exited(0), "\(survivor.text)")
 
+        // Messages of other programs are passed over, also many that belong to no transaction.
+        try own.sql(
+            "SELECT count(pg_logical_emit_message(false, 'other', 'x')) FROM generate_series(1, 2500)", url)
+        try own.sql("SELECT pg_logical_emit_message(true, 'herald', '{\"id\": \"behind\", \"type\": \"a\"}')", url)
+        let behind = try await drain(herald, source + ["--once"])
+        #expect(behind.end == .exited(0), "\(behind.text)")
+        #expect(try await herald.get("/v1/events/behind").status == 200)
+
         // A refused one stays, or goes to a file.
         try own.sql("SELECT pg_logical_emit_message(true, 'herald', '[1]')", url)
         #expect(try await drain(herald, source + ["--once"]).end == .exited(65))

@@ -73,8 +73,9 @@ struct Drainer {
             Output.message("warning: \(warning)\n")
         }
         guard !entries.isEmpty else {
+            let isBehind = outbox.isBehind
             outbox.release()
-            return .empty
+            return isBehind ? .moved : .empty
         }
         let bytes = entries.reduce(0) { $0 + $1.byteCount }
         limit = min(Self.maxLimit, max(1, Self.readBytes / max(1, bytes / entries.count)))

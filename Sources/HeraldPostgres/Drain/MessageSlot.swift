@@ -7,6 +7,7 @@ package import HeraldStore
 package final class MessageSlot: Outbox {
     package let label: String
     package private(set) var warning: String?
+    package private(set) var isBehind = false
     private let connection: DrainConnection
     private let slot: String
     private let publication: String
@@ -43,6 +44,7 @@ package final class MessageSlot: Outbox {
         ends = []
         if !isChecked { try check() }
         let end = UInt64(bitPattern: try run([Request(Self.position)])[0].integer)
+        let before = confirmed
         let rows = try run([Request(Self.peek) { $0.add(slot, limit, OutboxTable.quoted(publication)) }])[0]
         var entries: [OutboxEntry] = []
         var index: Int32 = 0
@@ -51,12 +53,14 @@ package final class MessageSlot: Outbox {
             index += 1
             switch row.withBytes(0, { LogicalMessage(Array($0)) }) {
             case .message(let position, let prefix, let content, let isTransactional):
+                // No commit follows one that belongs to no transaction.
+                if !isTransactional { last = max(last, position + 1) }
                 // Herald flushes its store with empty messages of this prefix (`PostgresSession.flush`).
                 guard prefix == Self.prefix, !content.isEmpty else { break }
                 entries.append(.message(id: Self.id(position), content))
                 ends.append(isTransactional ? nil : position + 1)
             case .commit(let end):
-                last = end
+                last = max(last, end)
                 if let index = ends.indices.last, ends[index] ?? 0 < end { ends[index] = end }
             case .other: break
             case nil: throw .unusable("The slot \(slot) returned a message that is not of the protocol of pgoutput.")
@@ -65,6 +69,7 @@ package final class MessageSlot: Outbox {
         // Nothing that was committed before `end` is left then.
         if entries.isEmpty, Int(index) < limit { last = max(last, end) }
         if entries.isEmpty, last > confirmed + Self.idleBytes || Int(index) >= limit { try advance(to: last) }
+        isBehind = Int(index) >= limit && confirmed > before
         return entries
     }
 
