@@ -10,8 +10,8 @@ package final class SQLiteOutbox: Outbox {
     package var warning: String? { nil }
     private let table: OutboxTable
     private var statements: (connection: Connection, read: Statement, settle: Statement)?
-    /// The ids of the rows that were returned, as they are stored.
-    private var found: [ColumnValue] = []
+    /// The rows that were returned: their rowids, and their ids as they are stored. A later row may have either of them again.
+    private var found: [(row: ColumnValue, id: ColumnValue)] = []
 
     /// - Throws: `.unusable` if the columns have no id.
     package init(path: String, _ table: OutboxTable) throws(OutboxError) {
@@ -24,10 +24,10 @@ package final class SQLiteOutbox: Outbox {
         found = []
         return try run { () throws(StoreError) in
             try prepared().read.bound(limit).rows { row in
-                found.append(row.value(0))
+                found.append((row.value(0), row.value(1)))
                 var texts: [OutboxPart: [UInt8]] = [:]
-                for (column, (part, _)) in table.columns.enumerated() where !row.isNull(Int32(column) + 1) {
-                    texts[part] = row.bytes(Int32(column) + 1)
+                for (column, (part, _)) in table.columns.enumerated() where !row.isNull(Int32(column) + 2) {
+                    texts[part] = row.bytes(Int32(column) + 2)
                 }
                 return OutboxEntry.row(texts)
             }
@@ -41,7 +41,7 @@ package final class SQLiteOutbox: Outbox {
         try run { () throws(StoreError) in
             let (connection, _, settle) = try prepared()
             try connection.transaction { () throws(StoreError) in
-                for id in settled { try settle.bound(id).run() }
+                for (row, id) in settled { try settle.bound(row, id).run() }
             }
         }
     }
@@ -77,6 +77,9 @@ package final class SQLiteOutbox: Outbox {
         let name = table.quotedName
         let columns = table.columns.map { OutboxTable.quoted($0.column) }
         let id = table.columns.first { $0.part == .id }.map { OutboxTable.quoted($0.column) } ?? "rowid"
+        let hasRowIDs = try hasRowIDs(connection)
+        // An id may be any bytes, which a text of this process would not keep.
+        let (row, key) = hasRowIDs ? ("rowid", "CAST(\(id) AS BLOB)") : ("NULL", id)
         var isOpen = "true"
         var change = "DELETE FROM \(name)"
         if case .mark(let column) = table.disposal {
@@ -88,10 +91,10 @@ package final class SQLiteOutbox: Outbox {
             try Self.statement(
                 connection,
                 """
-                SELECT \(([id] + columns).joined(separator: ", ")) FROM \(name)
+                SELECT \(([row, key] + columns).joined(separator: ", ")) FROM \(name)
                 WHERE \(isOpen) ORDER BY \(OutboxTable.quoted(table.order)) LIMIT ?1
                 """),
-            try Self.statement(connection, "\(change) WHERE \(id) IS ?1 AND \(isOpen)")
+            try Self.statement(connection, "\(change) WHERE \(row) IS ?1 AND \(key) IS ?2 AND \(isOpen)")
         )
         statements = opened
         return opened
@@ -105,6 +108,15 @@ package final class SQLiteOutbox: Outbox {
             guard case .corrupt = error else { throw error }
             throw .failed(reason: String(cString: sqlite3_errmsg(connection.handle)))
         }
+    }
+
+    /// Whether the rows have a `rowid`: those of views and of tables `WITHOUT ROWID` have none.
+    private func hasRowIDs(_ connection: Connection) throws(StoreError) -> Bool {
+        let statement = try Statement(
+            connection,
+            "SELECT wr FROM pragma_table_list WHERE name = ?1 COLLATE NOCASE AND schema = ?2 COLLATE NOCASE"
+                + " AND type = 'table'")
+        return try statement.bound(table.name, table.schema ?? "main").row { $0.integer(0) == 0 } ?? false
     }
 
     private func check(_ connection: Connection) throws(StoreError) {
