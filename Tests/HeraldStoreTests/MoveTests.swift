@@ -387,6 +387,28 @@ struct MoveTests {
         store.close()
     }
 
+    @Test("an event that a program publishes during a move, or after it, is refused with an error, and never lost")
+    func submissions() throws {
+        let (here, there) = (try Place(.postgres), try Place(.sqlite))
+        try here.use { try append($0, 1...3) }
+        let insertion =
+            "INSERT INTO herald.submissions (app, id, type, time, data) VALUES (1, 'late', 'a.b', 0, 'null')"
+        let error = #expect(throws: MoveError.self) {
+            let move = try Move(from: here.source(), to: there.target())
+            try here.sql(insertion)
+            _ = try move.run()
+        }
+        #expect(error?.kind == .damage && error?.description.contains("published with SQL") == true)
+        // A server of it can still publish the event.
+        try here.use { _ in }
+        try here.sql("DELETE FROM herald.submissions")
+        try move(here, there)
+        #expect(throws: (any Error).self) { try here.sql(insertion) }
+        try move(there, here)
+        try here.sql(insertion)
+        #expect(throws: MoveError.self) { try here.source() }
+    }
+
     @Test("a table or a column that a move does not copy is noticed")
     func unknown() throws {
         let (here, there) = (try Place(.sqlite), try Place(.postgres))

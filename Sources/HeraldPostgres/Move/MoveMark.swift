@@ -19,14 +19,15 @@ enum MoveMark {
     }
 
     /// Flushed on return, with all before it.
-    static func write(_ state: MoveState?, _ writer: Writer) throws(StoreError) {
+    /// - Parameter others: are carried out in the same transaction.
+    static func write(_ state: MoveState?, _ writer: Writer, with others: [Request]) throws(StoreError) {
         guard let state else {
-            try writer.commit([Request(remove)], through: 0)
+            try writer.commit([Request(remove)] + others, through: 0)
             return
         }
         // One after the other: a statement is prepared for a table that is there.
         _ = try writer.run(Request(make))
         try writer.commit(
-            [Request(clear), Request(add) { $0.add(state.words.role, state.words.other) }], through: 0)
+            [Request(clear), Request(add) { $0.add(state.words.role, state.words.other) }] + others, through: 0)
     }
 }

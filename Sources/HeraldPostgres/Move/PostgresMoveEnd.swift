@@ -18,14 +18,7 @@ package final class PostgresMoveEnd: MoveEnd {
             throw MoveError(kind: .input, description: "There is no Herald database in \(label).")
         }
         try lock()
-        let waiting = try writer.run(Request(SubmissionQueries.count)).integer
-        guard waiting == 0 else {
-            throw MoveError(
-                kind: .damage,
-                description:
-                    "\(waiting) events that programs have published with SQL wait in \(label). Let a server of it "
-                    + "publish them first, and stop the programs.")
-        }
+        try refuseSubmissions()
         // So that all last attempts are in `heads`.
         guard try soon({ try endRounds() }) else { throw MoveError.busy("A server", label) }
     }
@@ -80,6 +73,18 @@ package final class PostgresMoveEnd: MoveEnd {
         return statement
     }
 
+    /// A server of this database has to publish what waits.
+    private func refuseSubmissions() throws {
+        let waiting = try writer.run(Request(SubmissionQueries.count)).integer
+        guard waiting == 0 else {
+            throw MoveError(
+                kind: .damage,
+                description:
+                    "\(waiting) events that programs have published with SQL wait in \(label). Let a server of it "
+                    + "publish them first, and stop the programs.")
+        }
+    }
+
     // MARK: Servers
 
     private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.moveLock))")
@@ -115,9 +120,30 @@ package final class PostgresMoveEnd: MoveEnd {
 
     package var state: MoveState? { get throws { try MoveMark.read(writer) } }
 
+    /// `herald.publish` fails in a database that was moved away, as no server reads its events there. It cannot be closed while
+    /// some wait: programs may have published them during the copy.
+    private static let close = Statement(
+        """
+        ALTER TABLE submissions DROP CONSTRAINT IF EXISTS "moved with herald migrate",
+            ADD CONSTRAINT "moved with herald migrate" CHECK (false)
+        """)
+    private static let open = Statement(
+        #"ALTER TABLE submissions DROP CONSTRAINT IF EXISTS "moved with herald migrate""#)
+
     package func set(_ state: MoveState?) throws {
         _ = try writer.run(Request(Self.commitNow))
-        try MoveMark.write(state, writer)
+        let others: [Request] =
+            switch state {
+            case .away?: [Request(Self.close)]
+            case .into?: []
+            case nil: [Request(Self.open)]
+            }
+        do {
+            try MoveMark.write(state, writer, with: others)
+        } catch {
+            if case .away? = state { try refuseSubmissions() }
+            throw error
+        }
         if isTarget, state != nil { _ = try writer.run(Request(Self.commitLater)) }
     }
 
