@@ -40,6 +40,14 @@ def an_event_type_is_described(page):
     page.see("12.50")
     page.see("Data is refused if it does not match.")
     page.check_accessibility()
+    # A new description replaces no other one.
+    page.open("#/types")
+    page.click("Describe a type")
+    page.fill("field-type", "order.paid")
+    page.click("Save")
+    page.wait(lambda: page.text("dialog .error").strip())
+    page.click("Cancel")
+    assert call(page.server, "GET", "/v1/event-types/order.paid")["description"] == HOSTILE
 
 
 def its_example_is_published(page):

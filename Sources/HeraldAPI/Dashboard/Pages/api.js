@@ -138,7 +138,7 @@ export const api = {
 
   types: (filter = {}) => get("v1/event-types" + query({ limit: 100, ...filter })),
   type: (name) => send("GET", eventType(name), undefined, {}, typeShape),
-  describe: (name, description, etag) => send("PUT", eventType(name), description, etag ? { "If-Match": etag } : {}),
+  describe: (name, description, etag) => send("PUT", eventType(name), description, etag ? { "If-Match": etag } : { "If-None-Match": "*" }),
   forget: (name, etag) => send("DELETE", eventType(name), undefined, { "If-Match": etag }),
 
   keys: (filter = {}, app = "default") => get("v1/keys" + query({ limit: 100, ...filter }), undefined, on(app)),

@@ -30,13 +30,24 @@ export const s = (name, properties, ...children) =>
 function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), key === "onsubmit" ? once(value) : value);
     else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? t(value) : value);
   }
   const words = element.matches(data) ? (child) => child : (child) => (typeof child === "string" ? t(child) : child);
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map(words));
   return element;
 }
+
+/// A form is not sent again before its response.
+const once = (send, isBusy = false) => async (event) => {
+  if (isBusy) return event.preventDefault();
+  isBusy = true;
+  try {
+    await send(event);
+  } finally {
+    isBusy = false;
+  }
+};
 
 /// A drawing that fills its box. One without a label is hidden from screen readers.
 export const drawing = (size, properties, ...children) =>
@@ -96,7 +107,7 @@ function put(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-export function copyButton(text, what = "Copy") {
+export function copyButton(text) {
   return h("button.quiet", { onclick: async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -104,7 +115,7 @@ export function copyButton(text, what = "Copy") {
     } catch {
       notice("The browser does not allow copying here; select the text instead.");
     }
-  } }, what);
+  } }, "Copy");
 }
 
 export const code = (text) => h("div.code", h("pre", { tabindex: 0 }, text), copyButton(text));

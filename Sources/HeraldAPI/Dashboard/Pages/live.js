@@ -6,7 +6,7 @@ import { read } from "./json.js";
 
 let isLost = false;
 let probing = null;
-/// Milliseconds in which entries of a stream are collected; longer after many, which no reader can follow.
+/// Milliseconds in which entries of a stream are collected; longer after many.
 const [pause, longPause, many] = [100, 400, 20];
 
 const lostWords = "The connection to the server is lost. Trying again.";

@@ -67,7 +67,7 @@ export function post(root, { query }) {
 
   function send(event) {
     event.preventDefault();
-    attempt(async () => {
+    return attempt(async () => {
       const posted = await api.post(input.value);
       location.hash = posted.id ? to("events/", posted.id) : "#/events";
     });

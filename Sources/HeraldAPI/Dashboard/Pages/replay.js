@@ -8,7 +8,6 @@ import { keep } from "./live.js";
 import { backlog, moment, plural } from "./format.js";
 import { choices, time } from "./times.js";
 
-
 /// The leases of a pull delegate, with their age.
 export function leases(id, signal) {
   const element = h("div", { role: "status" });
@@ -37,11 +36,7 @@ export function replays(id, signal) {
     }));
   }, 2000, signal);
 
-  async function end(replay) {
-    await api.endReplay(id, replay);
-    notice("Stopped.");
-    refresh();
-  }
+  const end = (replay) => api.endReplay(id, replay).then(() => notice("Stopped.")).finally(refresh);
 
   function open() {
     const from = choice(Object.entries({ ...choices("", "Published"), "": "All events of the log" }), "24h");

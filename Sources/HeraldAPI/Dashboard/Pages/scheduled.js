@@ -23,11 +23,6 @@ export function scheduled(root, subject, signal) {
 
   async function cancel(each) {
     if (!await confirm(t("Cancel {}? It is not published.", each.type), "Cancel the event")) return;
-    try {
-      await api.cancelScheduled(each.id);
-      notice("Cancelled.");
-    } finally {
-      refresh();
-    }
+    await api.cancelScheduled(each.id).then(() => notice("Cancelled.")).finally(refresh);
   }
 }

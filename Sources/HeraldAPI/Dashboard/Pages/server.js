@@ -32,9 +32,6 @@ const secret = (label, title, words, text) => h("section.secret", { "aria-label"
 
 const actions = (...buttons) => h("td", h("div.row", buttons));
 
-/// An error is shown as each one that nothing handles.
-const attempt = (action, then) => action().finally(then);
-
 // MARK: Keys
 
 /// The scopes of a key; those for programs are first.
@@ -81,12 +78,12 @@ async function keys(root, signal) {
 
   async function rotate(each) {
     if (!await confirm(t("Replace “{}”? The old key works for one more day. {}", title(each), used(each)), "Rotate")) return;
-    await attempt(async () => once(await api.rotateKey(each.id, app.value)), again);
+    once(await api.rotateKey(each.id, app.value).finally(again));
   }
 
   async function revoke(each) {
     if (!await confirm(t("Revoke “{}”? Programs and pages that use it are refused from now on. {}", title(each), used(each)), "Revoke")) return;
-    await attempt(() => api.revokeKey(each.id), again);
+    await api.revokeKey(each.id).finally(again);
   }
 
   const used = (each) => (each.last_used_at ? t("It was last used {}.", moment(each.last_used_at).textContent) : t("It was never used."));
@@ -138,15 +135,13 @@ function apps(root, signal) {
   });
 
   async function link(app) {
-    await attempt(async () => {
-      const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 });
-      show(outcome, secret("The link", t("The dashboard of {}", app.name), " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
-    }, again);
+    const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 }).finally(again);
+    show(outcome, secret("The link", t("The dashboard of {}", app.name), " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
   }
 
   async function remove(app) {
     if (!await confirm(t("Delete {}? Its delegates, keys and streams end at once, and {} cannot be read any more.", app.name, plural(app.stored_events, "event")), "Delete")) return;
-    await attempt(() => api.deleteApp(app.id), again);
+    await api.deleteApp(app.id).finally(again);
   }
 }
 

@@ -105,14 +105,8 @@ export function story(root, { parameter: id, signal }) {
     refresh();
   }
 
-  async function again(delegate) {
-    try {
-      const answer = await api.redeliver(id, delegate);
-      notice(t("{} on the way again.", plural(answer.deliveries, "delivery")));
-    } finally {
-      refresh();
-    }
-  }
+  const again = (delegate) => api.redeliver(id, delegate)
+    .then((answer) => notice(t("{} on the way again.", plural(answer.deliveries, "delivery")))).finally(refresh);
 }
 
 /// The delivery of an event to a delegate, as marks over time; the next attempt is hollow.
