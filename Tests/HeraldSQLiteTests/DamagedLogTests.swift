@@ -1,5 +1,6 @@
 import Glibc
 import HeraldModel
+import HeraldStore
 import HeraldTestSupport
 import Testing
 
@@ -154,6 +155,20 @@ struct DamagedLogTests {
             #expect(try start() == count, "after \(round)")
         }
         #expect(generations.count >= 3)
+    }
+
+    @Test("a migration into the folder of another server is refused, and its next start still finds what is missing")
+    func refusedMove() throws {
+        try makeCrash()
+        let other = folder.path + "/other"
+        try SQLiteStore(folder: other).close()
+        let whole = try #require(bytes(log))
+        write(Array(whole[..<(whole.count - frame)]), to: log)
+        #expect(throws: MoveError.self) {
+            _ = try Move(from: SQLiteMoveEnd(source: other), to: SQLiteMoveEnd(target: copy))
+        }
+        #expect(LogExtent.bound(path: extent).pages > 0)
+        #expect(try start() == nil)
     }
 
     @Test("a clean end leaves nothing to miss")

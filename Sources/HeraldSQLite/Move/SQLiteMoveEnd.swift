@@ -42,9 +42,6 @@ package final class SQLiteMoveEnd: MoveEnd {
         let connection = try open(.readWrite, Pragmas.writer)
         // The tables are replaced one after the other; `finish` checks.
         try connection.execute("PRAGMA foreign_keys = 0")
-        // Of a server that was killed.
-        try LogExtent(path: folder.extent).withdraw()
-        try held.write(logInUse: false)
     }
 
     private init(_ path: String, isTarget: Bool) throws {
@@ -95,6 +92,11 @@ package final class SQLiteMoveEnd: MoveEnd {
             connection = nil
         }
         try MoveMark.write(state, folder)
+        if isTarget, state != nil {
+            // Of a server that was killed. A folder that is refused keeps them: its next start checks its log with them.
+            try LogExtent(path: folder.extent).withdraw()
+            try held.write(logInUse: false)
+        }
     }
 
     /// Links the attempts that are in no list: those of pull delegates, which several processes have recorded.
