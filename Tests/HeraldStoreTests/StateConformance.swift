@@ -27,6 +27,31 @@ struct StateConformance {
         #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == later)
     }
 
+    @Test("users are distinguished by the bytes of their ids, in one transaction", arguments: StoreKind.allCases)
+    func exactUsers(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        // Swift takes them for equal.
+        let ids = ["\u{e9}", "e\u{301}"]
+        var seen: [Bool] = []
+        try fixture.store.transaction(.publishing) { (transaction) throws(StoreError) in
+            // The body may run several times, and the last one counts.
+            seen = []
+            for (number, id) in ids.enumerated() {
+                seen.append(try transaction.authStatus(app: .default, userID: id) != nil)
+                try transaction.append(Event(id: "e\(number)"))
+                try transaction.setAuthStatus(
+                    AuthStatus(
+                        app: .default, userID: id, isLoggedIn: true, user: [49], since: Int64(number),
+                        eventID: "e\(number)"))
+            }
+        }
+        #expect(seen == [false, false])
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        let found = try ids.map { try reader.authStatus(app: .default, userID: $0)?.eventID }
+        #expect(found == ["e0", "e1"])
+    }
+
     @Test(
         "the version of the last app state of each app is recovered, and the state is read",
         arguments: StoreKind.allCases)

@@ -53,6 +53,13 @@ struct NamesTests {
         let qualified = EventID.qualified("a/b", source: "/shop")
         #expect(EventID.isKnowable(qualified) && !EventID.isValid(qualified))
         #expect(qualified != EventID.qualified("a/b", source: "/shop2"))
+        // Swift takes these sources for equal.
+        let events = ["/caf\u{e9}", "/cafe\u{301}"].map { source in
+            Event(
+                id: "1", type: "a", subject: nil, time: 0, attributes: [KeyValue("source", source)],
+                data: Array("null".utf8))
+        }
+        #expect(!events[0].hasSource(of: events[1]) && events[0].hasSource(of: events[0]))
         #expect(EventID.header("a.b%2E") == "a%2Eb%252E")
         #expect(EventID.header(qualified) == qualified)
         #expect(EventID.header(String(repeating: ".", count: 128)).utf8.count <= EventID.maxHeaderBytes)

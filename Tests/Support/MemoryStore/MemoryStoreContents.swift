@@ -8,6 +8,16 @@ package struct MemoryContents {
         package let name: String
 
         package init(app: AppKey, name: String) { (self.app, self.name) = (app, name) }
+
+        package static func == (one: NameInApp, other: NameInApp) -> Bool {
+            one.app == other.app && one.name.utf8.elementsEqual(other.name.utf8)
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(app)
+            var name = name
+            name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
     }
     package struct SlotName: Hashable {
         package let delegate: DelegateKey
