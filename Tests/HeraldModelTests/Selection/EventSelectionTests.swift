@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldTestSupport
 import Testing
 
