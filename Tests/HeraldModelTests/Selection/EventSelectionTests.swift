@@ -15,7 +15,7 @@ struct EventSelectionTests {
         Event(type, subject: subject, audience: audience, data: data)
     }
 
-    private static func filter(_ json: String) -> ContentFilter? { ContentFilter(text: Array(json.utf8)) }
+    private static func filter(_ json: String) -> ContentFilter? { compileFilter(json).filter }
 
     /// All questions at once: they must agree.
     private func mismatch(_ selection: EventSelection, _ event: Event) -> Mismatch? {
