@@ -329,12 +329,7 @@ struct HostileDatabaseTests {
         let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
         defer { store.close() }
-        for part in 0..<3 {
-            try store.transaction(.publishing) { transaction throws(StoreError) in
-                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
-            }
-            _ = try store.checkpointIfDue()
-        }
+        try store.fill(partitions: 3)
         try store.transaction { transaction throws(StoreError) in
             _ = try transaction.removeEvents(1...1_500, limit: 5_000)
         }

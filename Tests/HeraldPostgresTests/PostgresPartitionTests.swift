@@ -11,12 +11,7 @@ struct PostgresPartitionTests {
         let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
         defer { store.close() }
-        for part in 0..<5 {
-            try store.transaction(.publishing) { transaction throws(StoreError) in
-                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
-            }
-            _ = try store.checkpointIfDue()
-        }
+        try store.fill(partitions: 5)
         func count(_ parent: String) throws -> Int? {
             Int(try database.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'herald.\(parent)'::regclass"))
         }
@@ -36,12 +31,7 @@ struct PostgresPartitionTests {
         let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
         defer { store.close() }
-        for part in 0..<3 {
-            try store.transaction(.publishing) { transaction throws(StoreError) in
-                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
-            }
-            _ = try store.checkpointIfDue()
-        }
+        try store.fill(partitions: 3)
         let thrown = failure {
             try store.transaction { transaction throws(StoreError) in
                 _ = try transaction.removeEvents(1...2_500, limit: 5_000)
@@ -58,12 +48,7 @@ struct PostgresPartitionTests {
         let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
         defer { store.close() }
-        for part in 0..<3 {
-            try store.transaction(.publishing) { transaction throws(StoreError) in
-                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
-            }
-            _ = try store.checkpointIfDue()
-        }
+        try store.fill(partitions: 3)
         let session = try Database(url: database.url).open(.log)
         func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
             do throws(PostgresError) {

@@ -42,6 +42,16 @@ extension PostgresStore {
         try transaction(kind) { transaction throws(StoreError) in try transaction.append(ids.map { Event(id: $0) }) }
     }
 
+    /// Almost fills so many partitions of 1,000 events.
+    func fill(partitions: Int) throws {
+        for part in 0..<partitions {
+            try transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try checkpointIfDue()
+        }
+    }
+
     func ids() throws -> [String] {
         try makeReader().events(after: 0, limit: .max, maxBytes: .max).events.map(\.id)
     }
