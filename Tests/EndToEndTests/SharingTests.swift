@@ -119,6 +119,10 @@ final class SharingTests {
             #expect(try await servers[0].send("POST", "/v1/delegates/\(id)/pause").status == 200)
             ids.append(id)
         }
+        // A node that has not heard of a pause attempts the delivery.
+        for server in servers {
+            _ = try await server.get("/v1/delegates?status=paused") { $0.data.count == 6 }
+        }
         let event = try await servers[1].publish()
         let wanted = ids
         for server in servers {
