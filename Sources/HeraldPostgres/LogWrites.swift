@@ -1,24 +1,6 @@
 import HeraldModel
 import HeraldStore
 
-/// A name that is unique within an app: an event's id, a user, or an idempotency key. Names are equal if their bytes are, as on the
-/// server: strings of Swift are also equal if one of them has combined characters of the other.
-struct NameInApp: Hashable {
-    let app: AppKey
-    let name: String
-
-    static func == (one: NameInApp, other: NameInApp) -> Bool {
-        one.app == other.app && one.name.utf8.count == other.name.utf8.count
-            && one.name.utf8.elementsEqual(other.name.utf8)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(app)
-        var name = name
-        name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    }
-}
-
 /// The writes of a transaction to the log and to values, recorded until they are sent in one message.
 struct LogWrites {
     private(set) var events: [Event] = []

@@ -2,23 +2,6 @@ package import HeraldModel
 
 /// The content of a memory store. A value, owned by its holder.
 package struct MemoryContents {
-    /// A name that is unique within an app: an event's id, a URL, a user, a type, or an idempotency key.
-    package struct NameInApp: Hashable {
-        package let app: AppKey
-        package let name: String
-
-        package init(app: AppKey, name: String) { (self.app, self.name) = (app, name) }
-
-        package static func == (one: NameInApp, other: NameInApp) -> Bool {
-            one.app == other.app && one.name.utf8.elementsEqual(other.name.utf8)
-        }
-
-        package func hash(into hasher: inout Hasher) {
-            hasher.combine(app)
-            var name = name
-            name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        }
-    }
     package struct SlotName: Hashable {
         package let delegate: DelegateKey
         package let start: Int64

@@ -15,10 +15,10 @@ final class MemoryTransaction: StoreTransaction {
     let version: Int
     private let kind: TransactionKind
     private var last: LogPosition
-    private var appended: [MemoryContents.NameInApp: LoggedEvent] = [:]
-    private var authStatus: [MemoryContents.NameInApp: AuthStatus] = [:]
+    private var appended: [NameInApp: LoggedEvent] = [:]
+    private var authStatus: [NameInApp: AuthStatus] = [:]
     private var appStates: [AppKey: AppState] = [:]
-    private var answers: [MemoryContents.NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    private var answers: [NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     private var delegates: [DelegateKey: WebhookDelegate] = [:]
     private var removed: Set<DelegateKey> = []
 
@@ -88,13 +88,13 @@ extension MemoryTransaction {
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
-        let name = MemoryContents.NameInApp(app: app, name: userID)
+        let name = NameInApp(app: app, name: userID)
         if let copy { return copy.authStatus[name] }
         return authStatus[name] ?? store.read { $0.authStatus[name] }
     }
 
     func setAuthStatus(_ status: AuthStatus) {
-        let name = MemoryContents.NameInApp(app: status.app, name: status.userID)
+        let name = NameInApp(app: status.app, name: status.userID)
         authStatus[name] = status
         apply { $0.authStatus[name] = status }
     }
@@ -110,13 +110,13 @@ extension MemoryTransaction {
     }
 
     func answer(app: AppKey, key: String, now: Int64) -> StoredAnswer? {
-        let name = MemoryContents.NameInApp(app: app, name: key)
+        let name = NameInApp(app: app, name: key)
         let found = copy.map { $0.answers[name] } ?? answers[name] ?? store.read { $0.answers[name] }
         return found.flatMap { $0.expiresAt > now ? $0.answer : nil }
     }
 
     func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) {
-        let name = MemoryContents.NameInApp(app: app, name: key)
+        let name = NameInApp(app: app, name: key)
         answers[name] = (answer, expiresAt)
         apply { $0.answers[name] = (answer, expiresAt) }
     }
