@@ -1,11 +1,9 @@
-import HeraldCore
 import HeraldJSON
+import HeraldModel
 import HeraldRuntime
 
 /// An `EndpointIn`, or an update or patch of it, as Herald's own input: `DelegateInput` has the rules.
 struct SvixEndpointInput {
-    /// The pair of the metadata that has the `uid`.
-    static let uidKey = Registry.uidKey
     private static let fields = [
         "url", "uid", "description", "metadata", "disabled", "filterTypes", "eventTypes", "channels", "rateLimit",
         "throttleRate", "version",
@@ -14,7 +12,7 @@ struct SvixEndpointInput {
     /// The names of Svix's fields for the pointers of Herald's.
     static let names = [
         "/events": "/filterTypes", "/rate_limit": "/throttleRate", "/filter": "/channels",
-        "/metadata/" + uidKey: "/uid",
+        "/metadata/" + WebhookSettings.uidKey: "/uid",
     ]
 
     /// In Herald's form.
@@ -48,8 +46,8 @@ struct SvixEndpointInput {
         if let value = given.nonNull("metadata") {
             if value.kind != .object {
                 reader.wrong("/metadata", "must be an object of strings")
-            } else if value[Self.uidKey] != nil {
-                reader.wrong("/metadata/" + Self.uidKey, "has the uid: give the field uid")
+            } else if value[WebhookSettings.uidKey] != nil {
+                reader.wrong("/metadata/" + WebhookSettings.uidKey, "has the uid: give the field uid")
             }
         }
         if let value = given.nonNull("version") { _ = reader.integer(value, "/version", 1...1) }
@@ -82,7 +80,7 @@ struct SvixEndpointInput {
                             pairs.member(key, RawJSON(value.bytes[...]))
                         }
                     }
-                    if isUIDGiven { pairs.member(Self.uidKey, uid) }
+                    if isUIDGiven { pairs.member(WebhookSettings.uidKey, uid) }
                 }
             }
             guard isNew else { return }

@@ -112,7 +112,7 @@ extension SvixEndpoints {
                 }
                 if isWhole {
                     state.settings.description = ""
-                    state.settings.metadata.removeAll { $0.key != SvixEndpointInput.uidKey }
+                    state.settings.metadata.removeAll { $0.key != WebhookSettings.uidKey }
                 }
                 if input.hasChannels { try Self.select(input.channels, &state.settings) }
                 try patch(&state, now)
@@ -143,7 +143,7 @@ extension SvixEndpoints {
         switch (outcome, action) {
         case (.invalid(let errors), _): errors.contains { $0.pointer == "/uid" }
         case (.conflict(let owner), .register(let registration)):
-            registration.uid.map { owner.settings.metadata.contains(KeyValue(SvixEndpointInput.uidKey, $0)) } ?? false
+            registration.uid != nil && owner.settings.uid == registration.uid
         default: false
         }
     }
@@ -301,7 +301,7 @@ extension JSONObjectWriter {
         let pairs = settings.metadata
         let types = settings.events.contains(.any) ? nil : settings.events.map(\.text)
         member("id", delegate.id)
-        member("uid", pairs.first { $0.key == SvixEndpointInput.uidKey }?.value)
+        member("uid", settings.uid)
         member("url", settings.url)
         member("version", 1)
         member("description", settings.description)
@@ -312,7 +312,7 @@ extension JSONObjectWriter {
         member("rateLimit", rate)
         member("throttleRate", rate)
         object("metadata") { metadata in
-            for pair in pairs where pair.key != SvixEndpointInput.uidKey { metadata.member(pair.key, pair.value) }
+            for pair in pairs where pair.key != WebhookSettings.uidKey { metadata.member(pair.key, pair.value) }
         }
         member("createdAt", .timestamp(delegate.createdAt))
         member("updatedAt", .timestamp(delegate.updatedAt))

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldModel
 
 /// Reads the configuration of a Svix server, by its HTTP API (https://api.svix.com/docs).
 struct SvixServer: ForeignService {
@@ -87,10 +88,10 @@ struct SvixServer: ForeignService {
                     let uid = endpoint["uid"]?.string
                     // A tenant may have a value of this name, and an object has each name once.
                     for (key, value) in endpoint["metadata"]?.members.map({ $0 }) ?? []
-                    where uid == nil || key != "svix_uid" {
+                    where uid == nil || key != WebhookSettings.uidKey {
                         pairs.member(key, value)
                     }
-                    pairs.member("svix_uid", ifPresent: uid)
+                    pairs.member(WebhookSettings.uidKey, ifPresent: uid)
                 }
                 if let rate = endpoint["rateLimit"] ?? endpoint["throttleRate"], !rate.isNull {
                     object.member("rate_limit", rate)

@@ -29,7 +29,7 @@ package struct RegistryWrite: Sendable {
         package var replaysCurrentState = false
         /// It is paused from the beginning, and gets what is published until it is resumed then.
         package var isPaused = false
-        /// No other webhook of the app has this `Registry.uidKey` in its metadata.
+        /// The `uid` of its settings, if no other webhook of the app may have it.
         package var uid: String?
 
         package init(settings: WebhookSettings, secret: SigningSecret) {

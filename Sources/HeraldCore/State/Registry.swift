@@ -12,7 +12,7 @@ package final class Registry: Sendable {
         var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: Owners] = [:]
-        /// By the value of the `uidKey` in their metadata, instead of the URL. Many may have the same.
+        /// Those with a `uid`, by it instead of the URL. Many may have the same.
         var byUID: [Address: Set<DelegateKey>] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
@@ -59,9 +59,7 @@ package final class Registry: Sendable {
         init(_ delegate: WebhookDelegate) { self.init(app: delegate.app, url: delegate.settings.url) }
 
         init?(uidOf delegate: WebhookDelegate) {
-            guard let uid = delegate.settings.metadata.first(where: { $0.key == Registry.uidKey })?.value else {
-                return nil
-            }
+            guard let uid = delegate.settings.uid else { return nil }
             self.init(app: delegate.app, url: uid)
         }
     }
@@ -128,10 +126,7 @@ package final class Registry: Sendable {
         return found.count > 1 ? found.sorted { $0.id < $1.id } : found
     }
 
-    /// The name in the metadata of the id that Svix's API gives to an endpoint.
-    package static let uidKey = "svix_uid"
-
-    /// The delegate of an app with this id in its metadata; the newest one, because other APIs set it, too.
+    /// The delegate of an app with this `uid`; the newest one, because other APIs set the metadata, too.
     package func delegate(_ app: AppKey, uid: String) -> WebhookDelegate? {
         entries.withLock { entries in
             entries.byUID[Address(app: app, url: uid)]?.max().flatMap { entries.byKey[$0] }

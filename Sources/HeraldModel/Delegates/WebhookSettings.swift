@@ -201,3 +201,11 @@ public struct WebhookSettings: Equatable, Sendable {
         return url[..<end] + (rest.isEmpty || rest == "/" ? "/" : "/…")
     }
 }
+
+extension WebhookSettings {
+    /// The name in the metadata of the app's own id of the delegate, which Svix's API calls `uid`.
+    package static let uidKey = "svix_uid"
+
+    /// The app's own id of the delegate; `nil` for none.
+    package var uid: String? { metadata.first { $0.key == Self.uidKey }?.value }
+}

@@ -8,7 +8,7 @@ import Testing
 struct UIDTests {
     private func delegate(_ key: DelegateKey, _ uid: String?, app: AppKey = .default) -> WebhookDelegate {
         WebhookDelegate(key, app: app) { settings in
-            settings.metadata = [KeyValue("other", "b")] + (uid.map { [KeyValue(Registry.uidKey, $0)] } ?? [])
+            settings.metadata = [KeyValue("other", "b")] + (uid.map { [KeyValue(WebhookSettings.uidKey, $0)] } ?? [])
         }
     }
 
