@@ -30,7 +30,7 @@ final class AttemptSettler {
         if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: callback, origin, start) }
         ledger.add(AttemptRecord(callback, outcome), of: callback.event, succeeded: outcome.isSuccess)
         counters.count(outcome, trace: callback.span?.context)
-        starter.trace(callback, outcome)
+        callback.endSpan(outcome, starter.tracer)
 
         let lane = callback.lane
         guard !lane.isRemoved else { return }

@@ -26,7 +26,7 @@ final class AttemptStarter {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let permit: DeliveryPermit
-    private let tracer: (any Tracer)?
+    let tracer: (any Tracer)?
     /// By token.
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
@@ -428,13 +428,6 @@ final class AttemptStarter {
             Callback(
                 token: token, delegate: lane.delegate, event: callback.event, attempt: callback.attempts + 1,
                 purpose: purpose, isFresh: callback.isFresh, span: callback.span))
-    }
-
-    /// Ends the span of an attempt.
-    func trace(_ callback: OpenCallback, _ outcome: CallbackOutcome) {
-        if let tracer, let span = callback.span {
-            tracer.end(span, callback.work(outcome), lasted: outcome.duration * 1000)
-        }
     }
 
     /// Called when a request has ended.

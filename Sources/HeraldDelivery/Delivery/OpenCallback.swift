@@ -29,11 +29,11 @@ struct OpenCallback {
 
     var key: DeliveryKey { DeliveryKey(delegate: lane.key, event: sequence) }
 
-    /// The work that its span shows.
-    func work(_ outcome: CallbackOutcome) -> SpanWork {
-        .attempt(
-            .init(
-                delegate: lane.delegate, eventID: event.id, eventType: event.type, number: attempts + 1,
-                isReplay: isReplay, verdict: outcome.verdict, transport: outcome.transport))
+    func endSpan(_ outcome: CallbackOutcome, _ tracer: (any Tracer)?) {
+        guard let tracer, let span else { return }
+        let attempt = SpanWork.Attempt(
+            delegate: lane.delegate, eventID: event.id, eventType: event.type, number: attempts + 1, isReplay: isReplay,
+            verdict: outcome.verdict, transport: outcome.transport)
+        tracer.end(span, .attempt(attempt), lasted: outcome.duration * 1000)
     }
 }
