@@ -6,8 +6,8 @@
 /// undone, and that share is tolerated for a minute.
 ///
 /// Outcomes are evaluated in windows. Only attempts that began in the window count, so that those under an earlier
-/// limit do not affect the current one. Documentation/delivery.md has the rules, and Documentation/measurements/receivers.md
-/// what they achieve.
+/// limit do not affect the current one. Documentation/delivery.md has the rules, Documentation/measurements/receivers.md
+/// their measured effect.
 struct RateControl: Equatable {
     private static let second: Int64 = 1_000_000_000
     private static let windowLength = second

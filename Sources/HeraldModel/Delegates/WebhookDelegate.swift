@@ -98,7 +98,7 @@
         self.subjects = subjects
     }
 
-    /// The settings of its owner.
+    /// The settings of its owner. Inlinable, because each delivery reads several of them: a call into this module would copy all.
     @inlinable package var settings: WebhookSettings { state.settings }
     /// The status type of webhooks.
     package var status: Status { state.status }

@@ -63,7 +63,8 @@ public struct WebhookSettings: Equatable, Sendable {
     package var retrySchedule = defaultRetrySchedule
     /// One or none: few webhooks have any of these settings, and all would have their size.
     @usableFromInline var rare: [Rare] = []
-    // A server has many webhooks: the small properties come together, so that none of them is padded.
+    // A server has many webhooks: the small properties come together, so that none of them is padded. What each delivery reads is
+    // inlinable: a call into this module would copy all settings.
     @usableFromInline var inFlightBound: Int32
     private var attemptSeconds: Int32 = 15
     @usableFromInline var patienceSeconds: Int32 = 5 * 86_400

@@ -1,7 +1,7 @@
 import HeraldJSON
 
-/// A name that is unique within an app: of an event, a user, an event type, or an idempotency key. Names are equal if their bytes are, as in a
-/// database.
+/// A name that is unique within an app: of an event, a user, an event type, or an idempotency key. Names are equal if their bytes
+/// are, as in a database.
 package struct NameInApp: Hashable, Sendable {
     package let app: AppKey
     private let text: ExactText
