@@ -12,7 +12,7 @@ package final class Registry: Sendable {
         var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: Owners] = [:]
-        /// Those with a `uid`, by it instead of the URL. Many may have the same.
+        /// By `uid` instead of the URL, where one is set. Many may have the same URL.
         var byUID: [Address: Set<DelegateKey>] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
