@@ -21,6 +21,7 @@ extension WriteContext {
             guard let delegate = changed[notice.delegate] ?? committed.registry.delegate(key: notice.delegate) else {
                 continue
             }
+            if let url = notice.url, url != delegate.settings.url { continue }
             if let cause = DelegateLifecycle.Cause(notice.kind) {
                 let now = notice.kind.isEndOfLease ? ages.now(forAge: lease(of: delegate)) : clock.wall()
                 var state = delegate.state

@@ -39,7 +39,9 @@ final class AttemptSettler {
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
-        if let window = start.originWindow, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused {
+        let isOutdated = lane.flow.isOutdated(start)
+        if let window = start.originWindow, !isOutdated, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused
+        {
             lane.origin?.answered(isRejection: outcome.meaning == .rejection, window: window, now: timers.now)
         }
         let knew = lane.flow.refused.contains(end.type)
@@ -50,7 +52,7 @@ final class AttemptSettler {
         keeper.count(change)
         write(settlement, callback, origin)
         starter.endReplays(lane)
-        react(to: change, outcome, lane)
+        if !isOutdated { react(to: change, outcome, lane) }
         ledger.touched(lane)
         starter.enqueue(lane)
     }
@@ -96,24 +98,24 @@ final class AttemptSettler {
     private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
         if outcome.isGone, !lane.isGone {
             keeper.receiverIsGone(lane)
-            return ledger.record(lane.key, .gone)
+            return ledger.record(lane, .gone)
         }
         if outcome.control == .disable, !lane.isHalted {
             keeper.halt(lane)
-            return ledger.record(lane.key, .disabled(reason: Reason.disabledByReceiver()))
+            return ledger.record(lane, .disabled(reason: Reason.disabledByReceiver()))
         }
         switch change {
         case .none, .stayedOpen: break
         case .opened:
             if let since = lane.flow.breaker.outage?.since {
-                ledger.record(lane.key, .failing(since: since, reason: outcome.reason))
+                ledger.record(lane, .failing(since: since, reason: outcome.reason))
             }
-        case .closed: ledger.record(lane.key, .recovered)
+        case .closed: ledger.record(lane, .recovered)
         case .lost:
             guard !lane.isHalted else { return }
             keeper.halt(lane)
             let limit = lane.delegate.settings.disableAfterSeconds
-            ledger.record(lane.key, .disabled(reason: Reason.failedTooLong("\(limit)", outcome.reason)))
+            ledger.record(lane, .disabled(reason: Reason.failedTooLong("\(limit)", outcome.reason)))
         }
     }
 

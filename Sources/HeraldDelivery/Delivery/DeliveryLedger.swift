@@ -119,9 +119,13 @@ final class DeliveryLedger {
 
     func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }
 
-    func record(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
-        checkpoints.change(now: now) { $0.notices.append(DeliveryNotice(key, kind)) }
+    /// - Parameter url: the address that the notice is about, if it is about one.
+    func record(_ key: DelegateKey, _ kind: DeliveryNotice.Kind, url: String? = nil) {
+        checkpoints.change(now: now) { $0.notices.append(DeliveryNotice(key, kind, url: url)) }
     }
+
+    /// Records a notice about the receiver at the lane's present address.
+    func record(_ lane: Lane, _ kind: DeliveryNotice.Kind) { record(lane.key, kind, url: lane.delegate.settings.url) }
 
     /// Counts deliveries that will not be made, because their events are removed.
     func missed(_ removal: Removal) { checkpoints.change(now: now) { $0.missed.append(removal) } }

@@ -114,6 +114,8 @@ package final class Lane {
         // before.
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
+        // The writer ignores what the lane found out about another address.
+        if old.settings.url != delegate.settings.url { (isGone, isHalted) = (delegate.status == .gone, false) }
         expectRecovery(old)
         if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
         if delegate.settings.ordering != old.settings.ordering {
@@ -357,15 +359,16 @@ package final class Lane {
     func finished(_ end: End) -> (settlement: Settlement, breaker: Breaker.Change) {
         close(end.sequence, end.origin, end.start)
         defer { reorderWhenIdle() }
+        let isOutdated = flow.isOutdated(end.start)
         if end.outcome.isSuccess {
-            let change = flow.succeeded(end.start, type: end.type, limits, now: end.now)
+            let change = isOutdated ? .none : flow.succeeded(end.start, type: end.type, limits, now: end.now)
             // A row that was made during the attempt requests another delivery.
             if end.origin == .retry { waiting.remove(end.sequence) }
             waiting.release(end.subject)
             return (.delivered, change)
         }
-        if end.outcome.isGone { return (giveUp(end, .dropped(attempts: end.attempts + 1)), .none) }
-        if !end.outcome.isEvidence {
+        if end.outcome.isGone, !isOutdated { return (giveUp(end, .dropped(attempts: end.attempts + 1)), .none) }
+        if isOutdated || !end.outcome.isEvidence {
             flow.returned(end.start)
             return (settlement(ofFailure: end, .none), .none)
         }

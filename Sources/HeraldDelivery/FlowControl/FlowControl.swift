@@ -11,6 +11,8 @@ struct FlowControl: Equatable, Sendable {
         let at: Int64
         /// The window of `RateControl`.
         let window: UInt32
+        /// How often everything learned had been forgotten.
+        let epoch: UInt32
         /// The breaker was open.
         let isProbe: Bool
         /// The receiver refuses the event's type.
@@ -41,6 +43,8 @@ struct FlowControl: Equatable, Sendable {
     private(set) var refused = RefusedTypes()
     private var pause = RequestedPause()
     private var nextStart: Int64 = 0
+    /// How often everything learned was forgotten.
+    private var epoch: UInt32 = 0
     /// When the newest attempt began that succeeded.
     private var newestSuccess = Int64.min / 2
     /// Its open requests that occupy slots; see `Slots`.
@@ -119,14 +123,17 @@ struct FlowControl: Equatable, Sendable {
     mutating func started(_ limits: Limits, now: Int64) -> Start {
         let interval = interval(limits)
         if interval > 0 { nextStart = max(nextStart, now) + interval }
-        let start = Start(at: now, window: rate.started(now: now), isProbe: breaker.isOpen)
+        let start = Start(at: now, window: rate.started(now: now), epoch: epoch, isProbe: breaker.isOpen)
         if start.isProbe { breaker.probeStarted() }
         return start
     }
 
-    /// An attempt was not made after all.
+    /// Whether an attempt began before the receiver changed: its outcome says nothing about the present one.
+    func isOutdated(_ start: Start) -> Bool { start.epoch != epoch }
+
+    /// An attempt was not made after all, or its outcome says nothing.
     mutating func returned(_ start: Start) {
-        if start.isProbe { breaker.probeReturned() }
+        if start.isProbe, !isOutdated(start) { breaker.probeReturned() }
     }
 
     /// - Parameter type: the event type.
@@ -213,9 +220,9 @@ struct FlowControl: Equatable, Sendable {
 
     /// The receiver has changed: what was learned is no longer valid. Open requests stay counted.
     mutating func forget() {
-        let (held, late) = (held, late)
+        let (held, late, epoch) = (held, late, epoch)
         self = FlowControl()
-        (self.held, self.late) = (held, late)
+        (self.held, self.late, self.epoch) = (held, late, epoch &+ 1)
     }
 
     /// The operator resumed the delegate.

@@ -26,9 +26,12 @@ package struct DeliveryNotice: Equatable, Sendable {
 
     package let delegate: DelegateKey
     package let kind: Kind
+    /// The address that it is about: it says nothing about another one. `nil` if it is not about an address.
+    package let url: String?
 
-    package init(_ delegate: DelegateKey, _ kind: Kind) {
+    package init(_ delegate: DelegateKey, _ kind: Kind, url: String? = nil) {
         self.delegate = delegate
         self.kind = kind
+        self.url = url
     }
 }

@@ -62,6 +62,33 @@ struct ReceiverControlTests {
         #expect(world.status(key) == .gone)
     }
 
+    @Test(
+        "a response of the old address says nothing about the new one",
+        arguments: [Self.gone, Self.outcome(500, .disable), .failure], [false, true])
+    func movedAway(response: CallbackOutcome, isHeard: Bool) throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [10, 10] }
+        world.answer = { _ in isHeard ? response : nil }
+        world.publish()
+        // If the response is heard before, the checkpoint with the notice is not written yet.
+        world.update(key) { state, now in
+            let old = state.settings
+            state.settings.url = "https://elsewhere.example/"
+            state.apply(.settingsChanged(from: old), now: now)
+        }
+        world.answer = { _ in response }
+        world.run()
+        world.answer = { _ in .success }
+        world.publish()
+        world.advance(seconds: 100)
+        #expect(world.status(key) == .active)
+        #expect(world.delegate(key)?.state.failingSince == nil)
+        #expect(world.announced.isEmpty)
+        #expect(world.arrivals(key).contains("e2"))
+        // Whoever had gone when it responded wanted no event that waited then.
+        #expect(isHeard && response.isGone || world.arrivals(key).count { $0 == "e1" } == 2)
+    }
+
     @Test("a gone delegate that is resumed receives events published from then on")
     func resumed() throws {
         let world = try World()
