@@ -244,7 +244,8 @@ package final class LogWriter: Sendable {
         _ batch: inout [Intake.Submission], _ state: inout State, _ plan: inout WritePlan
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
-        var isUnknown = false
+        /// The error of a run whose outcome is unknown.
+        var unknown: StoreError?
         /// The name of a deciding transaction whose outcome is unknown.
         var name: Int64?
         var wasCommitted = false
@@ -264,7 +265,7 @@ package final class LogWriter: Sendable {
                     }
                     // A constant: passing the mutable `state` would copy it for each submission.
                     let before = state
-                    plan = before.plan(isRepeated: isUnknown && name == nil)
+                    plan = before.plan(isRepeated: unknown != nil && name == nil)
                     for (index, submission) in batch.enumerated() {
                         current = index
                         try perform(submission, before.cluster, transaction, &plan)
@@ -289,16 +290,17 @@ package final class LogWriter: Sendable {
                 case .outdated where outdated < Self.maxRepeats:
                     outdated += 1
                     if outdated == Self.maxOutdated { kind = .deciding }
-                case .unknown where !isUnknown:
-                    isUnknown = true
+                case .unknown where unknown == nil:
+                    unknown = error
                     if kind == .deciding { name = plan.name }
                     kind = .deciding
-                case .unreadable where !isUnknown:
+                case .unreadable where unknown == nil:
                     // The storage works: the row concerns this submission only.
                     guard let index = current else { throw error }
                     refuse(batch.remove(at: index), error)
                     health.requestFailed(error, at: clock.monotonic())
-                default: throw error
+                // An error of the second run does not mean that the first one was not committed.
+                default: throw unknown ?? error
                 }
             }
         }

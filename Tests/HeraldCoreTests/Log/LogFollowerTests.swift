@@ -157,6 +157,22 @@ struct LogFollowerTests {
         await bench.stop()
     }
 
+    @Test("a commit without a response, whose second run fails, is refused as one that may be written")
+    func unknownAndUnavailable() async throws {
+        let bench = try HubBench()
+        let lost = StoreError.unknown(reason: "on purpose")
+        bench.store.fail(lost, .unavailable(reason: "on purpose"))
+        let result = await bench.publish([EventDraft(event: Event("a.b", id: "mine", data: "{}"), mayExist: true)])
+        guard case .refused(.store(let error)) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(error == lost)
+        #expect(bench.store.memory.read { $0.head } == 1)
+        #expect(try await bench.post("a.b", id: "mine").disposition == .existed)
+        await bench.stop()
+    }
+
     @Test("a hub notifies its delegates of events of another hub before its own later events")
     func others() async throws {
         let memory = MemoryStore()
