@@ -137,10 +137,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         lock = nil
     }
 
-    /// Closing copies the log into the database and deletes the log, so a missing log is no longer an error.
+    /// Closing copies the log into the database and deletes the log, so a missing log is no longer an error. As long as a file says
+    /// that it is one, the log stays: without it, the next start would be refused.
     private func prepareToClose() {
-        guard (try? extent.withdraw()) != nil else { return }
-        try? lock?.write(logInUse: false)
+        guard (try? extent.withdraw()) != nil, (try? lock?.write(logInUse: false)) != nil else { return }
         try? writer?.connection.checkpointOnClose()
     }
 

@@ -57,6 +57,17 @@ struct DamagedLogTests {
         #expect(saved != nil)
     }
 
+    @Test("a close that cannot note the end of the log keeps the log, and the next start has all events")
+    func closedWithErrors() throws {
+        let store = try SQLiteStore(folder: copy)
+        try store.transaction { (transaction) throws(StoreError) in try transaction.append(Event(id: "e1")) }
+        try refuseWrites(to: copy + "/herald.lock")
+        store.close()
+        #expect(bytes(copy + "/herald.lock") == Array("\(getpid())\nlog in use\n".utf8))
+        #expect(try start() == 1)
+        #expect(bytes(copy + "/herald.lock") == Array("\(getpid())\n".utf8))
+    }
+
     @Test("a log that was cut to nothing, cut short, removed or replaced is refused", arguments: 0..<4)
     func lost(kind: Int) throws {
         try makeCrash()

@@ -49,6 +49,21 @@ func copyAsAfterKill(_ from: String, to: String) {
     }
 }
 
+/// Makes each write of this process to a file that it has open fail, as on a disk with errors.
+func refuseWrites(to path: String) throws {
+    var file = stat()
+    let found = stat(path, &file)
+    try #require(found == 0)
+    let readOnly = open(path, O_RDONLY | O_CLOEXEC)
+    defer { close(readOnly) }
+    for descriptor in try Files.names(in: "/proc/self/fd").compactMap({ Int32($0) }) where descriptor != readOnly {
+        var other = stat()
+        guard fstat(descriptor, &other) == 0, other.st_dev == file.st_dev, other.st_ino == file.st_ino else { continue }
+        let copy = dup2(readOnly, descriptor)
+        #expect(copy == descriptor)
+    }
+}
+
 extension SQLiteStore {
     /// A transaction and what the writer calls after it.
     func commit(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
