@@ -11,6 +11,8 @@ struct PendingPublication: StoreCommand {
     let turn: PendingTurn
     /// Called when the transaction has failed. The writer's thread.
     let failed: @Sendable () -> Void
+    /// Called after the commit with each row that an event needs and that can't be read. The writer's thread.
+    let unreadable: @Sendable (StoreError) -> Void
 
     /// The maximum number of events of one transaction.
     private static let events = 500
@@ -18,6 +20,8 @@ struct PendingPublication: StoreCommand {
     private static let appsOfTurn = 50
     /// The maximum number of apps whose next event one transaction reads. The others are read in the next ones.
     private static let maxVisits = 1_000
+    /// Milliseconds after which an event is tried again that needs a row which can't be read.
+    private static let unreadableDelay: Int64 = 60_000
 
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
@@ -33,8 +37,16 @@ struct PendingPublication: StoreCommand {
         if !due.isEmpty { try transaction.removePending(due.map(\.pending.key)) }
         var taken: [AppKey: PendingCount] = [:]
         for event in due {
-            try context.publish(event, transaction, &plan)
             let pending = event.pending.event
+            do throws(StoreError) {
+                try context.publish(event, transaction, &plan)
+            } catch {
+                // A row of its app, such as the status of a user. It holds up no other event.
+                guard case .unreadable = error else { throw error }
+                try transaction.addPending(pending, dueAt: now + Self.unreadableDelay)
+                plan.answers.append { [unreadable] in unreadable(error) }
+                continue
+            }
             taken[pending.app, default: PendingCount(app: pending.app)].events += 1
             taken[pending.app]?.bytes += Int64(pending.storedBytes)
         }
@@ -98,9 +110,9 @@ extension LogWriter {
             }
         }
         guard pending.isDue(clock.wall(), now) else { return }
-        let publication = PendingPublication(turn: pending.turn) { [clock] in
-            pending.failed(at: clock.monotonic())
-        }
+        let publication = PendingPublication(
+            turn: pending.turn, failed: { [clock] in pending.failed(at: clock.monotonic()) },
+            unreadable: { [clock, health] error in health.requestFailed(error, at: clock.monotonic()) })
         write([.command(publication)], &state)
     }
 }
