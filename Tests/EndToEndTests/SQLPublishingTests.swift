@@ -38,6 +38,25 @@ final class SQLPublishingTests {
         try? PostgresServer.shared().sql(each: ["SET SESSION AUTHORIZATION \(role)", text], url)
     }
 
+    @Test("one that needs a row which cannot be read is refused, and holds up no other")
+    func unreadableRow() async throws {
+        let herald = try await start()
+        let role = try makeRole("torn")
+        defer { drop(role) }
+        try sql("SELECT herald.allow('\(role)')")
+        func login(_ id: String) -> String {
+            "SELECT herald.publish('auth.logged_in', '{\"user\": {\"id\": \"u\"}}', id => '\(id)');"
+        }
+        #expect(run(as: role, login("first")) != nil)
+        _ = try await herald.get("/v1/events") { $0.data.count == 2 }
+        try sql("UPDATE herald.auth_status SET since = 1::bigint << 60")
+        #expect(run(as: role, "BEGIN; \(login("second")) SELECT herald.publish('a.b', id => 'other'); COMMIT;") != nil)
+        _ = try await herald.get("/v1/events") { $0.data.first?["id"]?.string == "other" }
+        let refused = try await herald.get("/v1/events?state=refused") { $0.data.count == 1 }
+        #expect(refused.data.first?["id"]?.string == "second")
+        #expect(refused.data.first?["reason"]?.string?.contains("in the table auth_status") == true)
+    }
+
     @Test("are published if and only if the transaction commits, once, with all their parts")
     func transactions() async throws {
         let receiver = try Receiver()

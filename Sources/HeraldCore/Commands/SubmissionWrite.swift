@@ -42,7 +42,8 @@ package struct SubmissionWrite: StoreCommand {
         plan.answers.append { [completion] in completion(true) }
     }
 
-    /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate.
+    /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate. A row of its app that can't be
+    ///   read holds up no other event.
     private func publish(
         _ draft: EventDraft, mayExist: Bool, _ now: Int64, _ context: WriteContext,
         _ scheduled: inout WriteContext.Scheduled, _ transaction: any StoreTransaction, _ plan: inout WritePlan
@@ -53,8 +54,13 @@ package struct SubmissionWrite: StoreCommand {
             return refusal.description
         }
         guard let dueAt = draft.deliverAt, dueAt > now else {
-            _ = try context.post(draft, transaction, &plan)
-            return nil
+            do throws(StoreError) {
+                _ = try context.post(draft, transaction, &plan)
+                return nil
+            } catch {
+                guard case .unreadable(let reason) = error else { throw error }
+                return "a stored row that it needs can't be read: \(reason)"
+            }
         }
         if let refusal = try context.refusal(ofScheduling: scheduled.events + 1, of: app, transaction, plan) {
             return refusal.description
