@@ -18,6 +18,8 @@ struct PullTrim: StoreCommand {
     let through: LogPosition
     let cause: Removal.Cause
     let announcements: MissedPulls
+    /// Called after the commit with each row that can't be read: its delegate keeps its events. The writer's thread.
+    var unreadable: @Sendable (StoreError) -> Void = { _ in }
 
     /// The maximum number of deliveries of a delegate that one transaction ends. What is left keeps its events in the log until
     /// the next one.
@@ -36,29 +38,44 @@ struct PullTrim: StoreCommand {
         var done = 0
         for part in parts where left > 0 {
             done += 1
-            guard let delegate = context.committed.registry.delegate(key: part.delegate),
-                let stored = try transaction.pullState(of: part.delegate, lease: nil)
-            else { continue }
-            var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
-            let released = try lane.release(through: through)
-            let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
-            left -= Self.partCost + released + rows.count
-            lane.checkpoint.ended += rows.map(\.key)
-            lane.position = max(stored.lane.position, through)
-            let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
-            if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
-            lane.change.missed = missed
-            let now = context.clock.monotonic()
-            let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
-            if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }
-            plan.answers.append { [announcements] in
-                announcements.missed(missed, by: part.delegate, isAnnounced: said != nil, at: now)
+            do throws(StoreError) {
+                left -= try trim(part, context, transaction, &plan)
+            } catch {
+                // A row of one delegate holds up no other.
+                guard case .unreadable = error else { throw error }
+                plan.answers.append { [unreadable] in unreadable(error) }
             }
-            try lane.write(&plan)
         }
         if done == parts.count { return }
-        let rest = PullTrim(parts: Array(parts[done...]), through: through, cause: cause, announcements: announcements)
+        let rest = PullTrim(
+            parts: Array(parts[done...]), through: through, cause: cause, announcements: announcements,
+            unreadable: unreadable)
         plan.answers.append { [rest, intake = context.intake] in _ = intake.submit(rest) }
+    }
+
+    /// - Returns: the rows that it has taken.
+    private func trim(
+        _ part: Part, _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) -> Int {
+        guard let delegate = context.committed.registry.delegate(key: part.delegate),
+            let stored = try transaction.pullState(of: part.delegate, lease: nil)
+        else { return 0 }
+        var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
+        let released = try lane.release(through: through)
+        let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
+        lane.checkpoint.ended += rows.map(\.key)
+        lane.position = max(stored.lane.position, through)
+        let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
+        if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
+        lane.change.missed = missed
+        let now = context.clock.monotonic()
+        let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
+        if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }
+        try lane.write(&plan)
+        plan.answers.append { [announcements] in
+            announcements.missed(missed, by: part.delegate, isAnnounced: said != nil, at: now)
+        }
+        return Self.partCost + released + rows.count
     }
 
     func refuse(_ refusal: HubError) {}

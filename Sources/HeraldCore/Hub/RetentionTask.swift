@@ -191,7 +191,9 @@ final class RetentionTask: EventDelegate {
     /// The next check repeats one that is refused.
     private func submit(_ parts: [PullTrim.Part], through position: LogPosition, _ cause: Removal.Cause) {
         _ = intake.submit(
-            PullTrim(parts: parts, through: position, cause: cause, announcements: missedPulls))
+            PullTrim(
+                parts: parts, through: position, cause: cause, announcements: missedPulls,
+                unreadable: { [health, clock] error in health.requestFailed(error, at: clock.monotonic()) }))
     }
 
     /// - Parameter continues: there may be more to remove.
