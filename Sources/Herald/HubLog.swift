@@ -44,6 +44,10 @@ final class HubLog: StopObserver, StorageObserver {
                 ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)])
         case .unreadable(let error):
             report(.error, "a stored row cannot be read, and what reads it fails", ["reason": error.description])
+        case .unread(let error):
+            report(
+                .error, "the store cannot be read: deliveries that are behind, and retention, wait",
+                ["reason": error.description])
         case .unfollowed(let error):
             report(
                 .error, "what other processes have committed cannot be read, and is not delivered",

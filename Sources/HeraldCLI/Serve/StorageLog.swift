@@ -42,6 +42,10 @@ final class StorageLog: StorageObserver {
             log.write(.error, "a stored row cannot be read, and requests that read it are refused with 500") {
                 ["data": place, "reason": error.description]
             }
+        case .unread(let error):
+            log.write(.error, "the store cannot be read: deliveries that are behind, and retention, wait") {
+                ["data": place, "reason": error.description, "to_do": Self.advice(error)]
+            }
         case .unfollowed(let error):
             log.write(.error, "what other nodes have committed cannot be read, and is not delivered") {
                 ["data": place, "reason": error.description, "to_do": Self.advice(error)]

@@ -328,7 +328,7 @@ public final class Hub: Sendable {
         readers.submit(app: app, body)
     }
 
-    /// Reads, and reports a row that can't be read. A reader's thread.
+    /// Reads for the server itself, and reports a failure. A reader's thread.
     /// - Returns: `nil` if the read fails.
     func found<Value>(
         _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value

@@ -105,7 +105,7 @@ extension LogWriter {
                 pending.set(next: try state.reader.get().nextPending())
             } catch {
                 state.reader.close()
-                health.requestFailed(error, at: now)
+                health.readFailed(error, at: now)
                 return pending.failed(at: now)
             }
         }

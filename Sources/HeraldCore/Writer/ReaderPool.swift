@@ -30,7 +30,7 @@ final class ReaderPool: Sendable {
     private let threads = Mutex<[Thread]>([])
 
     /// - Parameters:
-    ///   - health: gets the rows that can't be read.
+    ///   - health: gets the failures of reads of the server itself.
     ///   - clock: the clock of these reports.
     init(
         store: any EventStore, threads count: Int, health: StorageHealth = StorageHealth(), clock: Clock = .system
@@ -57,7 +57,7 @@ final class ReaderPool: Sendable {
         return taken
     }
 
-    /// Reads in a job, and reports a row that can't be read.
+    /// Reads in a job of the server itself, and reports a failure.
     /// - Returns: `nil` if the read fails.
     func found<Value>(
         _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
@@ -65,7 +65,7 @@ final class ReaderPool: Sendable {
         do throws(StoreError) {
             return try body(try reader.get())
         } catch {
-            health.requestFailed(error, at: clock.monotonic())
+            health.readFailed(error, at: clock.monotonic())
             return nil
         }
     }

@@ -42,6 +42,9 @@ package final class StorageHealth: Sendable {
         case lost(StoreError)
         /// A request has read a row that can't be read. The storage works. Reported once a minute at most, on any thread.
         case unreadable(StoreError)
+        /// The server itself could not read the store, such as for deliveries that are behind or for retention. It reads again.
+        /// Reported once a minute at most, on any thread.
+        case unread(StoreError)
         /// The store responds, and refuses to read what other processes have committed. This process does not deliver it. Reported
         /// once a minute at most.
         case unfollowed(StoreError)
@@ -73,6 +76,8 @@ package final class StorageHealth: Sendable {
         var backups: Backups?
         /// When the next row that can't be read is reported, in monotonic nanoseconds.
         var nextUnreadable: Int64 = .min
+        /// When the next failed read of the server itself is reported, in monotonic nanoseconds.
+        var nextUnread: Int64 = .min
         /// When the next refusal to read what others have committed is reported, in monotonic nanoseconds.
         var nextUnfollowed: Int64 = .min
         /// When the next app that stores most is reported, in monotonic nanoseconds.
@@ -128,6 +133,23 @@ package final class StorageHealth: Sendable {
             return true
         }
         if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
+    }
+
+    /// Call it when the server itself could not read. It reads again, but the reason may stay. Ignores a store that does not
+    /// respond, or is not the one that was opened: the writer finds that, too.
+    /// - Parameter now: monotonic nanoseconds.
+    func readFailed(_ error: StoreError, at now: Int64) {
+        switch error {
+        case .unavailable, .lost, .replaced: return
+        case .unreadable: return requestFailed(error, at: now)
+        default: break
+        }
+        let isDue = state.withLock { state in
+            guard now >= state.nextUnread else { return false }
+            state.nextUnread = now + Self.unreadableInterval
+            return true
+        }
+        if isDue { observers.invokeDelegates { $0.storageChanged(.unread(error)) } }
     }
 
     /// Call it when the size of the log removes events before their age. One thread at a time.
@@ -243,6 +265,6 @@ package final class StorageHealth: Sendable {
 
 /// Called when the storage begins to fail, when it works again, and when an app fills it.
 package protocol StorageObserver: AnyObject, Sendable {
-    /// The writer's thread, for `unreadable` any thread, for `crowded` a reader's thread; must not wait.
+    /// The writer's thread, for `unreadable` and `unread` any thread, for `crowded` a reader's thread; must not wait.
     func storageChanged(_ change: StorageHealth.Change)
 }

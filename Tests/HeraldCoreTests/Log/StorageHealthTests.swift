@@ -21,6 +21,7 @@ struct StorageHealthTests {
                 case .recovered(let milliseconds, let refused): "works after \(milliseconds), \(refused) refused"
                 case .lost: "lost"
                 case .unreadable: "unreadable"
+                case .unread: "unread"
                 case .unfollowed: "unfollowed"
                 case .crowded(let app, let bytes, let total): "\(app.settings.name) \(bytes) of \(total)"
                 }
@@ -94,7 +95,19 @@ struct StorageHealthTests {
         #expect(book.all == ["unreadable", "unreadable"])
     }
 
-    @Test("a stream or a loop that meets a row that cannot be read reports it")
+    @Test("a failed read of the server itself is reported once a minute, and the storage works")
+    func unread() {
+        commit(1)
+        health.readFailed(.unavailable(reason: "on purpose"), at: 2_000_000_000)
+        #expect(book.all.isEmpty)
+        for second: Int64 in [2, 3, 61, 62] {
+            health.readFailed(.inputOutput(reason: "EIO"), at: second * 1_000_000_000)
+        }
+        #expect(works)
+        #expect(book.all == ["unread", "unread"])
+    }
+
+    @Test("a stream or a loop whose read fails reports it")
     func unreadableReads() throws {
         let store = MemoryStore()
         let readers = try ReaderPool(store: store, threads: 1, health: health)
@@ -106,7 +119,7 @@ struct StorageHealthTests {
         #expect(value == nil && book.all == ["unreadable"])
         let read = readers.found(.success(reader)) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
         let refused = readers.found(.failure(.full)) { (_: any StoreReader) throws(StoreError) -> Int in 7 }
-        #expect(read == 7 && refused == nil && book.all == ["unreadable"])
+        #expect(read == 7 && refused == nil && book.all == ["unreadable", "unread"])
     }
 
     @Test("the app that stores most is reported once a day, and the storage works")
