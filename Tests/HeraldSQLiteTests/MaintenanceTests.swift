@@ -89,6 +89,20 @@ struct MaintenanceTests {
         }
     }
 
+    @Test("a backup on the disk of a server that runs is refused if it would not leave room for the server")
+    func room() throws {
+        try makeDatabase()
+        _ = try Backup.make(of: path, to: backup, reserve: .max)
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let other = folder.path + "/b.backup"
+        let thrown = #expect(throws: MaintenanceError.self) { try Backup.make(of: path, to: other, reserve: .max) }
+        #expect(thrown?.kind == .output)
+        #expect(try Files.names(in: folder.path).sorted() == ["a.backup", "data"])
+        let size = try Backup.make(of: path, to: other, reserve: 0)
+        #expect(size == (try Files.size(other)))
+    }
+
     @Test("what a backup restores is what the database held")
     func roundTrip() throws {
         try makeDatabase()

@@ -23,11 +23,14 @@ package enum Backup {
     ///
     /// Runs on the calling thread. While a server has the folder, it rests for most of the time, so that publishing
     /// continues at its pace. The write-ahead log grows during the backup.
-    /// - Parameter progress: called before each step with the pages copied and all pages, and while the copy is hashed; returns
-    ///   `false` to cancel.
+    /// - Parameters:
+    ///   - reserve: the bytes that it leaves free on the disk of a server: as many as `SQLiteStore.health` requires.
+    ///   - progress: called before each step with the pages copied and all pages, and while the copy is hashed; returns `false`
+    ///     to cancel.
     /// - Returns: the size of the file in bytes.
     package static func make(
-        of folder: String, to path: String, progress: (_ copied: Int, _ all: Int) -> Bool = { _, _ in true }
+        of folder: String, to path: String, reserve: UInt64 = 64 << 20,
+        progress: (_ copied: Int, _ all: Int) -> Bool = { _, _ in true }
     ) throws -> Int {
         guard StoreFolder.holdsDatabase(folder) else {
             throw MaintenanceError(kind: .input, description: "There is no Herald database in \(folder).")
@@ -51,7 +54,7 @@ package enum Backup {
         unlink(partial)
         do {
             try source.createPrivateFile(partial)
-            try copy(source.database, to: partial, pace, progress)
+            try copy(source.database, to: partial, pace, reserve, progress)
             let size = try seal(partial, pace, progress)
             guard rename(partial, "\(target.folder)/\(target.name)") == 0 else {
                 throw StoreError.notWritable(path: path, reason: String(cString: strerror(errno)))
@@ -83,7 +86,7 @@ package enum Backup {
     }
 
     private static func copy(
-        _ database: String, to path: String, _ pace: Pace, _ progress: (Int, Int) -> Bool
+        _ database: String, to path: String, _ pace: Pace, _ reserve: UInt64, _ progress: (Int, Int) -> Bool
     ) throws {
         let file = try PlainFile(changing: path)
         let source = try Connection(path: database, .readOnly)
@@ -93,7 +96,9 @@ package enum Backup {
         // A snapshot: commits after this are not copied, and do not restart the copy.
         try source.execute("BEGIN")
         let pages = try source.integer("PRAGMA page_count")
-        file.reserve(Int(pages) * Int(try source.integer("PRAGMA page_size")))
+        let size = Int(pages) * Int(try source.integer("PRAGMA page_size"))
+        if pace.isOn { try checkRoom(for: size, at: path, besides: database, reserve) }
+        file.reserve(size)
         guard let copying = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
             throw target.error(sqlite3_errcode(target.handle))
         }
@@ -112,6 +117,23 @@ package enum Backup {
             pace.rest(since: started)
         }
         _ = progress(all, all)
+    }
+
+    /// A backup without room would fill the disk for as long as it is made, and a server on that disk could commit nothing.
+    private static func checkRoom(
+        for size: Int, at path: String, besides database: String, _ reserve: UInt64
+    ) throws {
+        var (server, system) = (stat(), statvfs())
+        var target = stat()
+        guard stat(database, &server) == 0, stat(path, &target) == 0, server.st_dev == target.st_dev,
+            statvfs(path, &system) == 0
+        else { return }
+        let free = UInt64(system.f_bavail) * UInt64(system.f_frsize)
+        guard free < reserve || free - reserve < UInt64(size) else { return }
+        throw MaintenanceError(
+            kind: .output,
+            description: "The backup takes \(size) bytes of the disk of its server, which has \(free) bytes free. The "
+                + "server needs \(reserve) of them. Choose a folder on another disk.")
     }
 
     private static var cancelled: MaintenanceError {
