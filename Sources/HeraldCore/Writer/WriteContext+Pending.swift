@@ -54,8 +54,8 @@ extension WriteContext {
                 return PublishedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
             case .isNew(let named): event = named
             }
-            let hasOthers = pendingCount(of: event.app, plan).events > 0 || scheduled.events > 0
-            if hasOthers, let first = try earlierScheduled(&event, transaction) {
+            // Also while the count of the app says that there are none: a wrong one must not fail the transactions of others.
+            if let first = try earlierScheduled(&event, transaction) {
                 let differences =
                     first.event.differences(from: draft) + (first.dueAt == dueAt ? [] : ["/deliver_at"])
                 return PublishedEvent(

@@ -173,6 +173,18 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("a repeated id is a duplicate, whatever the count of scheduled events is")
+    func wrongCount() async throws {
+        let dueAt = clock.wall + 9_000
+        try memory.transaction { (transaction) throws(StoreError) in
+            try transaction.addPending(Event("a.b", id: "a", subject: "s", time: dueAt), dueAt: dueAt)
+        }
+        let bench = try bench()
+        let posted = try await bench.hub.publish([draft("a", in: 1_000), draft("b", in: 1_000)])
+        #expect(posted.map(\.disposition) == [.existed, .scheduled])
+        await bench.stop()
+    }
+
     @Test("a built-in family sets its value when the event is published")
     func families() async throws {
         let bench = try bench()
