@@ -208,13 +208,16 @@ package final class LogWriter: Sendable {
         if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
         var plan = state.plan()
         let started = clock.monotonic()
+        /// The error of a run whose outcome is unknown.
+        var unknown: StoreError?
         let commit: Commit
         do {
-            commit = try self.commit(&batch, &state, &plan)
+            commit = try self.commit(&batch, &state, &plan, &unknown)
         } catch {
             // Housekeeping that has failed waits for submissions.
             state.hasExpiredAnswers = false
-            fail(batch, error)
+            // An error of the second run does not mean that the first one was not committed.
+            fail(batch, error, telling: unknown ?? error)
             return
         }
         let ended = clock.monotonic()
@@ -239,13 +242,13 @@ package final class LogWriter: Sendable {
 
     /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, when it
     /// is not known whether it was committed, and without a submission that has found a row that can't be read.
-    /// - Parameter batch: in the end, the submissions that are not completed yet.
+    /// - Parameters:
+    ///   - batch: in the end, the submissions that are not completed yet.
+    ///   - unknown: in the end, the error of a run whose outcome is unknown, if there was one.
     private func commit(
-        _ batch: inout [Intake.Submission], _ state: inout State, _ plan: inout WritePlan
+        _ batch: inout [Intake.Submission], _ state: inout State, _ plan: inout WritePlan, _ unknown: inout StoreError?
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
-        /// The error of a run whose outcome is unknown.
-        var unknown: StoreError?
         /// The name of a deciding transaction whose outcome is unknown.
         var name: Int64?
         var wasCommitted = false
@@ -299,8 +302,7 @@ package final class LogWriter: Sendable {
                     guard let index = current else { throw error }
                     refuse(batch.remove(at: index), error)
                     health.requestFailed(error, at: clock.monotonic())
-                // An error of the second run does not mean that the first one was not committed.
-                default: throw unknown ?? error
+                default: throw error
                 }
             }
         }
@@ -425,12 +427,13 @@ package final class LogWriter: Sendable {
 
     // MARK: Failing
 
-    private func fail(_ batch: [Intake.Submission], _ error: StoreError) {
+    /// - Parameter reported: the error of the responses.
+    private func fail(_ batch: [Intake.Submission], _ error: StoreError, telling reported: StoreError) {
         counters.failed()
         // Before any response, which would claim more than is known.
         if case .syncFailed = error { hooks.onDurabilityLost(error) }
         health.failed(error, refused: batch.count { $0.isRequest }, at: clock.monotonic())
-        for submission in batch { refuse(submission, error) }
+        for submission in batch { refuse(submission, reported) }
     }
 
     private func refuse(_ submission: Intake.Submission, _ error: StoreError) {

@@ -1,3 +1,4 @@
+import Delegation
 import HeraldJSON
 import HeraldRuntime
 import HeraldTestSupport
@@ -159,7 +160,15 @@ struct LogFollowerTests {
 
     @Test("a commit without a response, whose second run fails, is refused as one that may be written")
     func unknownAndUnavailable() async throws {
+        final class Book: StorageObserver {
+            let errors = Recorder<StoreError>()
+            func storageChanged(_ change: StorageHealth.Change) {
+                if case .failed(_, let error) = change { errors.record(error) }
+            }
+        }
         let bench = try HubBench()
+        let book = Book()
+        bench.hub.storage.observers.addDelegate(book)
         let lost = StoreError.unknown(reason: "on purpose")
         bench.store.fail(lost, .unavailable(reason: "on purpose"))
         let result = await bench.publish([EventDraft(event: Event("a.b", id: "mine", data: "{}"), mayExist: true)])
@@ -168,6 +177,7 @@ struct LogFollowerTests {
             return
         }
         #expect(error == lost)
+        #expect(book.errors.items == [.unavailable(reason: "on purpose")], "the log says why it fails now")
         #expect(bench.store.memory.read { $0.head } == 1)
         #expect(try await bench.post("a.b", id: "mine").disposition == .existed)
         await bench.stop()
