@@ -28,9 +28,15 @@ package struct SubmissionWrite: StoreCommand {
             switch entry {
             case .refused(let found): reason = found
             case .valid(let draft):
-                reason = try publish(
-                    draft, mayExist: isInLog || isRepeated, now, context, &scheduled[submission.app, default: .init()],
-                    transaction, &plan)
+                do throws(StoreError) {
+                    reason = try publish(
+                        draft, mayExist: isInLog || isRepeated, now, context,
+                        &scheduled[submission.app, default: .init()], transaction, &plan)
+                } catch {
+                    // A row of its app holds up no other event.
+                    guard case .unreadable(let found) = error else { throw error }
+                    reason = "a stored row that it needs can't be read: \(found)"
+                }
             }
             guard let reason else { continue }
             try context.refuse(submission, reason: reason, at: now, transaction, &plan)
@@ -42,8 +48,7 @@ package struct SubmissionWrite: StoreCommand {
         plan.answers.append { [completion] in completion(true) }
     }
 
-    /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate. A row of its app that can't be
-    ///   read holds up no other event.
+    /// - Returns: why the event is refused; `nil` if it was published or scheduled, or is a duplicate.
     private func publish(
         _ draft: EventDraft, mayExist: Bool, _ now: Int64, _ context: WriteContext,
         _ scheduled: inout WriteContext.Scheduled, _ transaction: any StoreTransaction, _ plan: inout WritePlan
@@ -54,13 +59,8 @@ package struct SubmissionWrite: StoreCommand {
             return refusal.description
         }
         guard let dueAt = draft.deliverAt, dueAt > now else {
-            do throws(StoreError) {
-                _ = try context.post(draft, transaction, &plan)
-                return nil
-            } catch {
-                guard case .unreadable(let reason) = error else { throw error }
-                return "a stored row that it needs can't be read: \(reason)"
-            }
+            _ = try context.post(draft, transaction, &plan)
+            return nil
         }
         if let refusal = try context.refusal(ofScheduling: scheduled.events + 1, of: app, transaction, plan) {
             return refusal.description
