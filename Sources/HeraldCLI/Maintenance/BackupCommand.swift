@@ -7,7 +7,8 @@ extension Command {
         details: """
             The file has one moment of the database, and a checksum of its own, which `herald check` and `herald restore` compare.
             Secrets are in it as they are in the database. The master key is not in it: keep that elsewhere.
-            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
+            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder; and if the file would leave
+            less than 64 MiB free on the disk of a server that runs.
 
             \(MaintenanceCommand.exitCodes)
             """,
