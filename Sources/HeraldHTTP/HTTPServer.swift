@@ -120,6 +120,7 @@ package final class HTTPServer: Sendable {
         statistics.openStreams = streams.count
         statistics.cutStreams = streams.cuts
         statistics.refusedByAddress = addresses.refusals
+        statistics.certificateExpiration = handshakes?.certificate.withLock { $0?.expiration }
         return statistics
     }
 

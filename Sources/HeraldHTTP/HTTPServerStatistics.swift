@@ -21,6 +21,8 @@ package struct HTTPServerStatistics: Sendable, Hashable {
     package var refusedByAddress = 0
     /// Connections closed in place of a temporary refusal, because the client accepts only an event stream.
     package var withheldResponses = 0
+    /// When the certificate for new connections expires, in seconds since 1970 UTC; `nil` for plain HTTP.
+    package var certificateExpiration: Int64?
 }
 
 /// The counters of one loop, written only by its thread, so that adding is a plain load and store.

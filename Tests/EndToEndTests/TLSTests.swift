@@ -103,6 +103,33 @@ struct TLSTests {
         #expect(try await curl(herald, "/healthz", ca: secondFile).end == .exited(0))
     }
 
+    @Test("a certificate that has expired is in the log and in the metrics, until HUP reads one that is valid")
+    func expired() async throws {
+        let identity = try authority.makeIdentity(isExpired: true)
+        let flags = try show(authority)
+        _ = try folder.write(identity.certificate, to: "certificate.pem")
+        _ = try folder.write(identity.key, to: "key.pem")
+        let herald = try await HeraldProcess.start(flags)
+        let message = "the certificate has expired, and clients refuse it"
+        #expect(herald.log(message).first?["to_do"]?.string?.contains("HUP") == true)
+        let name = "herald_certificate_expiry_timestamp_seconds"
+        func expiration() async throws -> Double {
+            let page = try await curl(herald, "/metrics", "-k").text
+            let line = try #require(page.split(separator: "\n").first { $0.hasPrefix(name + " ") })
+            return try #require(Double(line.dropFirst(name.count + 1)))
+        }
+        let before = try await expiration()
+        #expect(before > 0 && before < Double(time(nil)))
+
+        try show(authority)
+        herald.process.signal(SIGHUP)
+        try await eventually("it was read again") {
+            herald.log("certificate reloaded; new connections use it").count == 1
+        }
+        #expect(try await expiration() > Double(time(nil)))
+        #expect(herald.log(message).count == 1)
+    }
+
     @Test("a key that other users can read is refused, with the command that repairs it, also after HUP")
     func readableKey() async throws {
         let data = folder.path + "/data"

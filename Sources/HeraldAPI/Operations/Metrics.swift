@@ -209,5 +209,9 @@ struct Metrics: Sendable {
             "Connections and requests refused for other connections of their address, and event streams put off.",
             .init(("cause", "address"), value: http.refusedByAddress),
             .init(("cause", "event_stream"), value: http.withheldResponses))
+        page.gauge(
+            "herald_certificate_expiry_timestamp_seconds",
+            "When the certificate of the server expires, since 1970 UTC; 0: plain HTTP.",
+            .init(value: Double(http.certificateExpiration ?? 0)))
     }
 }

@@ -55,8 +55,6 @@ extension Doctor {
         }
     }
 
-    private static let day: Int64 = 86_400
-
     mutating func checkTLS() {
         guard let files = settings.tls else {
             return ok("tls", "plain HTTP: no certificate is set")
@@ -77,7 +75,7 @@ extension Doctor {
             fail("tls", "the certificate is valid from \(start) on", "use another one, or set the clock")
         } else if certificate.expiration <= now {
             fail("tls", "the certificate expired at \(end)", renewal)
-        } else if certificate.expiration - now < 14 * Self.day {
+        } else if certificate.expiration - now < CertificateLog.soon {
             warn("tls", "the certificate expires at \(end)", renewal)
         } else {
             ok("tls", "the key belongs to the certificate, which is valid until \(end)")

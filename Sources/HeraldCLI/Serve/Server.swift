@@ -28,6 +28,7 @@ struct Server {
     private let backups: BackupSchedule?
     private let storageLog: StorageLog
     private let nodeLog: NodeLog
+    private let certificateLog: CertificateLog
     /// Where the events are, for the log.
     private let place: String
     private let newestPrimary: @Sendable () -> Primary?
@@ -151,6 +152,8 @@ struct Server {
             hub.storage.observers.addDelegate(storageLog)
             nodeLog = NodeLog(log, place: place)
             hub.nodeMonitor.observers.addDelegate(nodeLog)
+            certificateLog = CertificateLog(http, hub, log)
+            certificateLog.start()
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
             backups?.start()
             bootstrapKey =
@@ -275,6 +278,7 @@ struct Server {
             log.info(
                 "certificate reloaded; new connections use it",
                 ["until": Timestamp(milliseconds: certificate.expiration * 1000).description])
+            certificateLog.check()
         } catch {
             log.error("certificate not reloaded; the previous one stays in use", ["reason": error.description])
         }
