@@ -90,6 +90,27 @@ struct DeployTests {
         #expect(mounts.contains("./grafana:\(provider["options"]?["path"]?.string ?? ""):ro"))
     }
 
+    /// Metrics that count or show a failure of the server, and not of a client or a receiver.
+    private static let failureMetrics: Set<String> = [
+        "herald_storage_works", "herald_database_checkpoints_failed_total", "herald_events_damaged_total",
+        "herald_damaged_rows", "herald_backups_failed_total", "herald_intake_refused_total",
+        "herald_deliveries_missed_total", "herald_pending_late_seconds", "herald_pending_refused_total",
+        "herald_delivery_permitted", "herald_spans_total", "herald_socket_watch_failures_total",
+        "herald_certificate_expiry_timestamp_seconds",
+    ]
+
+    @Test("each failure that has a metric has an alert, and so has a server without a target")
+    func failures() async throws {
+        let text = try Repository.text("deploy/prometheus/alerts.yaml")
+        let rules = text.split(separator: "        expr: ").dropFirst().map { rule in
+            String(rule.prefix(upTo: rule.firstRange(of: "labels: ")?.lowerBound ?? rule.endIndex))
+        }
+        let asked = rules.reduce(into: Set<String>()) { $0.formUnion(MetricsFixture.names(in: $1)) }
+        #expect(asked.isSuperset(of: Self.failureMetrics), "\(Self.failureMetrics.subtracting(asked))")
+        #expect(try await MetricsFixture.metrics().isSuperset(of: Self.failureMetrics))
+        #expect(rules.contains { $0.contains("absent(up") })
+    }
+
     @Test("every alert rule uses existing metrics, and says what is wrong and what to do")
     func alerts() async throws {
         let text = try Repository.text("deploy/prometheus/alerts.yaml")
