@@ -50,7 +50,6 @@ struct SystemEndpoints: Sendable {
         try call.answer(from: hub, for: nil, within: ReadDeadlines.readiness) { _ in
             do throws(HubError) {
                 try hub.health()
-                guard hub.isCurrent else { throw .store(.unavailable(reason: "it does not respond")) }
             } catch {
                 return call.send(.notReady(error))
             }

@@ -361,14 +361,15 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Throws if the last commit failed or the disk is almost full. While the storage does not work, publications
-    /// are refused; it is tried again by itself. Any thread; cheap.
+    /// Throws if the last commit failed, the disk is almost full, or a shared store has not responded lately. Meanwhile
+    /// publications are refused; it is tried again by itself. Any thread; cheap.
     /// - Throws: `HubError.stopping` from the beginning of a stop on, `.store` with what is wrong.
     public func health() throws(HubError) {
         if isStopping { throw .stopping }
         do throws(StoreError) {
             try storage.check()
             try store.health()
+            if !isCurrent { throw .unavailable(reason: "it does not respond") }
         } catch {
             throw .store(error)
         }

@@ -216,6 +216,31 @@ struct SharedHubTests {
         #expect(world.process.freshness.isCurrent)
     }
 
+    @Test("a hub whose store does not respond is not healthy, although nothing has failed")
+    func health() async throws {
+        let (clock, store) = (ManualClock(), RefusingStore(memory))
+        let (isWriting, responds, published) = (Flag(), Flag(), Flag())
+        let bench = try HubBench(store: store, clock: clock.clock)
+        defer { responds.set() }
+        try bench.hub.health()
+        store.duringTransaction.withLock { observer in
+            observer = {
+                isWriting.set()
+                _ = try? blockUntil("the store responds") { responds.isSet }
+            }
+        }
+        let draft = EventDraft(event: Event("a.b", id: "e", data: "{}"), mayExist: false)
+        bench.hub.publish(Publication(app: .default, drafts: [draft], idempotency: nil) { _ in published.set() })
+        try await eventually("the writer waits for the store") { isWriting.isSet }
+        clock.advance(seconds: 6)
+        let error = #expect(throws: HubError.self) { try bench.hub.health() }
+        let isUnavailable = if case .store(.unavailable)? = error { true } else { false }
+        #expect(isUnavailable, "\(String(describing: error))")
+        responds.set()
+        try await eventually("the event is published") { published.isSet }
+        await bench.stop()
+    }
+
     @Test("a hub goes by the clock that all of them agree on, also when its machine has another time")
     func sharedClock() async throws {
         let hour: Int64 = 3_600_000
