@@ -33,6 +33,26 @@ struct SettingsFileTests {
     }
 
     @Test(
+        "the error of an address of a database that is not valid does not show its password",
+        arguments: [
+            "herald:word-of-this-test@db/herald", "host=db user=herald password=word-of-this-test",
+            "host=db password = word-of-this-test",
+        ])
+    func passwordOfStore(text: String) {
+        let environment = ["HERALD_STORE": text]
+        let error = #expect(throws: SettingsError.self) { try Settings(arguments: [], environment: environment) }
+        let words = error?.description ?? ""
+        #expect(words.contains("\"***\"") && !words.contains("word-of-this-test"), "\(words)")
+    }
+
+    @Test("an address as pairs of libpq is refused as an argument if it has a password")
+    func passwordInPairs() {
+        #expect(throws: CommandError.self) { try Option.refusePassword(in: ["host=db password=word-of-this-test"]) }
+        let without = ["host=db user=herald", "postgres://herald@db/d"]
+        #expect(throws: Never.self) { try Option.refusePassword(in: without) }
+    }
+
+    @Test(
         "a key and a file with the key exclude each other in one source, and a variable wins over the file of settings")
     func pairs() throws {
         let folder = TemporaryFolder()

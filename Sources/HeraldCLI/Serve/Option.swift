@@ -323,6 +323,8 @@ extension Option {
 
     func hides(_ text: String) -> Bool {
         isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
+            // An address without its scheme is not valid, and may have a password.
+            || name == "store" && text.contains("@") && !text.contains("://")
     }
 
     /// - Throws: if an address has a password, which the list of processes would show.
@@ -333,9 +335,11 @@ extension Option {
                 + "put it into a password file (PGPASSFILE), or set PGPASSWORD.")
     }
 
+    /// - Parameter url: a URL, or the `name=value` pairs of libpq.
     static func holdsPassword(_ url: String) -> Bool {
         let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
         let user = rest.prefix { $0 != "/" && $0 != "?" }
-        return user.lastIndex(of: "@").map { user[..<$0].contains(":") } ?? false || rest.contains("password=")
+        return user.lastIndex(of: "@").map { user[..<$0].contains(":") } ?? false
+            || url.filter { $0 != " " }.contains("password=")
     }
 }
