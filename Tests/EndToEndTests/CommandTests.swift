@@ -155,6 +155,14 @@ struct CommandTests {
         #expect(try await human.ended() == .exited(0))
     }
 
+    @Test("health is served if the first of the allowed hosts is an IPv6 address without brackets")
+    func healthOfAddress() async throws {
+        let hosts = ["HERALD_ALLOWED_HOSTS": "fd00::1,127.0.0.1"]
+        let herald = try await HeraldProcess.start(environment: hosts)
+        let good = try await Binary.run(["health", "--listen", "127.0.0.1:\(herald.port)"], environment: hosts)
+        #expect(good.end == .exited(0) && good.text == "ok", "\(good.text)")
+    }
+
     @Test("health uses --server, or HERALD_SERVER if no local server is configured")
     func healthElsewhere() async throws {
         let herald = try await HeraldProcess.start()

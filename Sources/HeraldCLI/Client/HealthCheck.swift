@@ -95,7 +95,10 @@ enum HealthCheck {
         let scheme = settings.tls == nil ? "http" : "https"
         var request = HTTPRequest("GET", "\(scheme)://\(target)/healthz")
         // A server with allowed hosts refuses requests for its address.
-        if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
+        if let name = settings.allowedHosts?.first {
+            let isBare = name.contains(":") && !name.hasPrefix("[")
+            request.headers.append(("Host", isBare ? "[\(name)]" : name))
+        }
         request.timeoutMilliseconds = 1000 * timeoutSeconds
         request.sendsProxyHeader = settings.expectsHeader(from: target.host)
         return try HTTPClient(configuration).send(request)
