@@ -37,7 +37,8 @@ struct HeraldCommand {
 
     static func rewrap(_ arguments: [String]) throws(CommandError) {
         let settings = try Settings(ofProcess: arguments)
-        try MaintenanceCommand.run { try Rewrap.run(settings, environment: Environment.current) }
-        print("The secrets in \(settings.data) are now encrypted with the new key.")
+        let isSealed = try MaintenanceCommand.run { try Rewrap.run(settings, environment: Environment.current) }
+        let state = isSealed ? "encrypted with the new key" : "stored in plain text"
+        try Output.line("The secrets in \(settings.data) are now \(state).")
     }
 }

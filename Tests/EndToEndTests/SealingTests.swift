@@ -115,9 +115,13 @@ struct SealingTests {
         let short = try await run(folder, environment.merging(["HERALD_NEW_MASTER_KEY_FILE": wrong]) { $1 })
         #expect(short.end == .exited(64) && short.text.contains("one line, 32 bytes in base64"), "\(short.text)")
         let done = try await run(folder, environment)
-        #expect(done.end == .exited(0), "\(done.text)")
+        #expect(done.end == .exited(0) && done.text.contains("encrypted with the new key"), "\(done.text)")
         let again = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.newKey])
         #expect(try await again.get("/v1/delegates?kind=webhook").data.count == 1)
+        try await again.stop()
+        let removal = ["HERALD_MASTER_KEY": Self.newKey, "HERALD_NEW_MASTER_KEY": "none"]
+        let plain = try await run(folder, removal)
+        #expect(plain.end == .exited(0) && plain.text.contains("are now stored in plain text"), "\(plain.text)")
     }
 
     @Test("rewrap reports what it needs")

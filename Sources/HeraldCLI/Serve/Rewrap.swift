@@ -3,7 +3,8 @@ import HeraldSQLite
 
 /// `herald rewrap`: encrypts the secrets of a database with another master key.
 enum Rewrap {
-    static func run(_ settings: Settings, environment: [String: String]) throws {
+    /// - Returns: whether the secrets are encrypted now.
+    static func run(_ settings: Settings, environment: [String: String]) throws -> Bool {
         if settings.store != nil {
             throw CommandError(
                 "`herald rewrap` changes the key of a data folder; that of a database on a server stays.",
@@ -11,6 +12,7 @@ enum Rewrap {
         }
         let sealer = try newSealer(environment)
         try SQLiteStore.rewrap(folder: settings.data, from: settings.masterKey.map(Sealer.init), to: sealer)
+        return sealer != nil
     }
 
     /// - Returns: `nil` to unseal.
