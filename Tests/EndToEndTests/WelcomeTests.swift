@@ -95,6 +95,13 @@ struct WelcomeTests {
         #expect(welcome.text(isPublic: false).contains("$HERALD_KEY"))
     }
 
+    @Test("an IPv6 address of --allowed-hosts has its brackets once", arguments: ["[fd00::1]", "fd00::1"])
+    func address(host: String) throws {
+        let settings = try Settings(arguments: ["--allowed-hosts", host], environment: [:])
+        let welcome = Welcome(settings, port: 80, shown: nil, needsKey: true)
+        #expect(welcome.address == "http://[fd00::1]:80")
+    }
+
     @Test("with a public URL, its lines are below that URL, and without the header that the proxy sends")
     func publicURL() throws {
         let settings = try Settings(

@@ -317,7 +317,9 @@ extension Endpoint: CustomStringConvertible {
         self.init(host: String(host), port: port)
     }
 
-    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var description: String {
+        host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
 
     var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopbackAddress == true }
 }
