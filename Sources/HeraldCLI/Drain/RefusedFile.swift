@@ -11,6 +11,21 @@ struct RefusedFile {
         self.path = path
         file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         if file < 0 { throw Self.failure(path, ExitCode.cannotCreate) }
+        // The event of a line that is cut off is still in the outbox, and gets a line of its own.
+        if Self.isCutOff(path), !Output.write([UInt8(ascii: "\n")], to: file) {
+            throw Self.failure(path, ExitCode.inputOutput)
+        }
+    }
+
+    /// Whether a full disk or a crash has cut off the last line.
+    private static func isCutOff(_ path: String) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var status = stat()
+        var last = UInt8(ascii: "\n")
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return false }
+        return pread(file, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
     }
 
     private static func failure(_ path: String, _ code: Int32) -> CommandError {
