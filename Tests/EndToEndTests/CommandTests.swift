@@ -15,7 +15,7 @@ struct CommandTests {
             for option in Option.all {
                 if option.isSecret {
                     #expect(help.text.contains("\n  \(option.variable)\n"))
-                    #expect(help.text.contains("Default: \(option.defaultText). In the environment only."))
+                    #expect(help.text.contains("Default: \(option.defaultText). In the environment or a file only."))
                     continue
                 }
                 #expect(help.text.contains("--\(option.name) \(option.placeholder)\n"))

@@ -14,7 +14,7 @@ extension Help {
                   \(option.isSecret ? option.variable : option.usage)
                       \(option.help)
                       Default: \(option.defaultText). \
-                \(option.isSecret ? "In the environment only." : "Environment: \(option.variable).")
+                \(option.isSecret ? "In the environment or a file only." : "Environment: \(option.variable).")
                 """
         }
         return text
