@@ -90,6 +90,16 @@ struct ImportTests {
         #expect(verified.text == "verified", "\(verified.text)")
     }
 
+    @Test("an import ends when the server is busy, and says that it may be repeated with the exit code")
+    func busy() async throws {
+        let (svix, busy) = (try await Foreign("svix", "4", "3"), try await Foreign("busy"))
+        let run = try await Client.run(svix.arguments, server: busy.url)
+        #expect(run.end == .exited(75), "\(run.text)")
+        #expect(!run.text.contains("could not be imported"), "\(run.text)")
+        try await eventually("a request is refused") { busy.process.lines.count > 1 }
+        #expect(busy.process.lines.dropFirst() == ["POST /v1/apps"])
+    }
+
     @Test(
         "an import that is killed again and again brings each endpoint exactly once",
         arguments: [[0, 3, 17, 8, 24, 1], [1, 30, 2, 5, 40, 12]])

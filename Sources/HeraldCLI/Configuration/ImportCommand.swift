@@ -61,7 +61,7 @@ struct ConfigurationImport {
     }
 
     /// Continues after what the server refuses: the rest does not depend on it.
-    /// - Throws: if something was refused, at the end; at once if a server cannot be reached.
+    /// - Throws: if something was refused, at the end; at once if a server cannot be reached, or is busy.
     mutating func run(_ source: some ForeignService) throws(CommandError) {
         let types = try source.eventTypes { Output.message("\($0)\n") }
         let applications = try source.apps()
@@ -114,7 +114,7 @@ struct ConfigurationImport {
                     _ = try step.run(client)
                 }
             } catch {
-                if error.exitCode == ExitCode.unavailable { throw error }
+                if [ExitCode.unavailable, ExitCode.temporary].contains(error.exitCode) { throw error }
                 refused += 1
                 Output.message("\(label): \(error.description)\n")
                 continue
