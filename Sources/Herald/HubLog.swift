@@ -46,7 +46,7 @@ final class HubLog: StopObserver, StorageObserver {
             report(.error, "a stored row cannot be read, and what reads it fails", ["reason": error.description])
         case .unread(let error):
             report(
-                .error, "the store cannot be read: deliveries that are behind, and retention, wait",
+                .error, "the store cannot be read: what reads it fails; late deliveries and retention wait",
                 ["reason": error.description])
         case .unfollowed(let error):
             report(

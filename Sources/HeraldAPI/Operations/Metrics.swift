@@ -99,6 +99,9 @@ struct Metrics: Sendable {
             "herald_database_checkpoints_failed_total",
             "Times that the write-ahead log could not be copied into the database.",
             .init(value: hub.storage.failedCheckpoints))
+        page.counter(
+            "herald_reads_failed_total", "Reads of the database that failed, such as at a damaged row or page.",
+            .init(value: hub.storage.failedReads))
         let largest = hub.committed.usage.largest ?? (app: .default, bytes: 0)
         page.gauge(
             "herald_log_largest_app_bytes", "What the app stores that stores most.",

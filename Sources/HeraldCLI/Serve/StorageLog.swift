@@ -43,7 +43,7 @@ final class StorageLog: StorageObserver {
                 ["data": place, "reason": error.description]
             }
         case .unread(let error):
-            log.write(.error, "the store cannot be read: deliveries that are behind, and retention, wait") {
+            log.write(.error, "the store cannot be read: requests for it get 503; late deliveries and retention wait") {
                 ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
         case .unfollowed(let error):

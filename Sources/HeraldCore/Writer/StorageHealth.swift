@@ -42,8 +42,8 @@ package final class StorageHealth: Sendable {
         case lost(StoreError)
         /// A request has read a row that can't be read. The storage works. Reported once a minute at most, on any thread.
         case unreadable(StoreError)
-        /// The server itself could not read the store, such as for deliveries that are behind or for retention. It reads again.
-        /// Reported once a minute at most, on any thread.
+        /// A request met a page that can't be read, or the server itself could not read, such as for deliveries that are behind or
+        /// for retention. It reads again. Commits may succeed. Reported once a minute at most, on any thread.
         case unread(StoreError)
         /// The store responds, and refuses to read what other processes have committed. This process does not deliver it. Reported
         /// once a minute at most.
@@ -73,10 +73,11 @@ package final class StorageHealth: Sendable {
         var lastCommit: Int64 = 0
         var lastCheckpoint: Int64 = 0
         var failedCheckpoints = 0
+        var failedReads = 0
         var backups: Backups?
         /// When the next row that can't be read is reported, in monotonic nanoseconds.
         var nextUnreadable: Int64 = .min
-        /// When the next failed read of the server itself is reported, in monotonic nanoseconds.
+        /// When the next read that failed for another reason is reported, in monotonic nanoseconds.
         var nextUnread: Int64 = .min
         /// When the next refusal to read what others have committed is reported, in monotonic nanoseconds.
         var nextUnfollowed: Int64 = .min
@@ -122,34 +123,41 @@ package final class StorageHealth: Sendable {
     /// The number of failed checkpoints of the write-ahead log since the start.
     package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
 
-    /// Call it when a request has failed. Reports a row that can't be read, and ignores all other errors: the row concerns one
-    /// request, and the storage works.
+    /// The number of reads since the start that failed, other than of a store that did not respond.
+    package var failedReads: Int { state.withLock { $0.failedReads } }
+
+    /// Call it when a request has failed. Reports a row or a page that can't be read. Ignores all other errors: they concern one
+    /// request, or commits meet them, too.
     /// - Parameter now: monotonic nanoseconds.
     package func requestFailed(_ error: StoreError, at now: Int64) {
-        guard case .unreadable = error else { return }
-        let isDue = state.withLock { state in
-            guard now >= state.nextUnreadable else { return false }
-            state.nextUnreadable = now + Self.unreadableInterval
-            return true
+        switch error {
+        case .unreadable, .corrupt, .inputOutput: readFailed(error, at: now)
+        default: break
         }
-        if isDue { observers.invokeDelegates { $0.storageChanged(.unreadable(error)) } }
     }
 
     /// Call it when the server itself could not read. It reads again, but the reason may stay. Ignores a store that does not
     /// respond, or is not the one that was opened: the writer finds that, too.
     /// - Parameter now: monotonic nanoseconds.
     func readFailed(_ error: StoreError, at now: Int64) {
+        let change: Change
+        let next: WritableKeyPath<State, Int64>
         switch error {
         case .unavailable, .lost, .replaced: return
-        case .unreadable: return requestFailed(error, at: now)
-        default: break
+        case .unreadable:
+            change = .unreadable(error)
+            next = \.nextUnreadable
+        default:
+            change = .unread(error)
+            next = \.nextUnread
         }
         let isDue = state.withLock { state in
-            guard now >= state.nextUnread else { return false }
-            state.nextUnread = now + Self.unreadableInterval
+            state.failedReads += 1
+            guard now >= state[keyPath: next] else { return false }
+            state[keyPath: next] = now + Self.unreadableInterval
             return true
         }
-        if isDue { observers.invokeDelegates { $0.storageChanged(.unread(error)) } }
+        if isDue { observers.invokeDelegates { $0.storageChanged(change) } }
     }
 
     /// Call it when the size of the log removes events before their age. One thread at a time.

@@ -103,8 +103,23 @@ struct StorageHealthTests {
         for second: Int64 in [2, 3, 61, 62] {
             health.readFailed(.inputOutput(reason: "EIO"), at: second * 1_000_000_000)
         }
-        #expect(works)
+        #expect(works && health.failedReads == 4)
         #expect(book.all == ["unread", "unread"])
+    }
+
+    @Test("a page of the database that a request cannot read is reported once a minute, although commits succeed")
+    func unreadablePages() {
+        commit(1)
+        health.requestFailed(.corrupt(path: "d", reason: "malformed"), at: 2_000_000_000)
+        health.requestFailed(.inputOutput(reason: "a bad sector"), at: 3_000_000_000)
+        // A row that cannot be read does not hide a page that cannot.
+        health.requestFailed(.unreadable(reason: "it holds an unknown scope"), at: 61_000_000_000)
+        health.requestFailed(.inputOutput(reason: "a bad sector"), at: 62_000_000_000)
+        for other in [StoreError.full, .failed(reason: "on purpose")] {
+            health.requestFailed(other, at: 300_000_000_000)
+        }
+        #expect(works && health.failedReads == 4)
+        #expect(book.all == ["unread", "unreadable", "unread"])
     }
 
     @Test("a stream or a loop whose read fails reports it")
