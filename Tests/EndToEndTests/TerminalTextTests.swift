@@ -1,4 +1,6 @@
+import Glibc
 import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCLI
@@ -41,5 +43,32 @@ struct TerminalTextTests {
             let text = line.text(format)
             #expect(!text.unicodeScalars.contains(scalar) && text.filter(\.isNewline) == "\n", "\(text)")
         }
+    }
+
+    @Test("output to a pipe that another process has made non-blocking waits for its reader", .timeLimit(.minutes(20)))
+    func nonBlocking() async throws {
+        var ends: [Int32] = [0, 0]
+        let isMade = pipe(&ends) == 0
+        try #require(isMade)
+        let (source, target) = (ends[0], ends[1])
+        _ = fcntl(target, F_SETFL, O_NONBLOCK)
+        // More than a pipe holds.
+        let size = 1 << 20
+        async let isWritten = offPool {
+            defer { close(target) }
+            return Output.write([UInt8](repeating: 7, count: size), to: target)
+        }
+        let count = await offPool {
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            var count = 0
+            while true {
+                let part = read(source, &buffer, buffer.count)
+                if part <= 0 { return count }
+                count += part
+            }
+        }
+        close(source)
+        let hasEnded = await isWritten
+        #expect(hasEnded && count == size)
     }
 }
