@@ -130,6 +130,7 @@ struct BackupTests {
         let (end, text) = try await ChildProcess.run(
             "python3", ["-c", code, try Binary.path(), "backup", folder + "/a.backup", "--data", folder + "/data"])
         #expect(end == .exited(130), "\(text)")
+        #expect(try await Binary.run(["backup", "--help"]).text.contains("exit code 130"))
         let names = try Files.names(in: folder)
         #expect(!names.contains { $0.hasPrefix("a.backup") }, "\(names)")
         #expect(try await herald.stop() == .exited(0))

@@ -9,6 +9,7 @@ extension Command {
             Secrets are in it as they are in the database. The master key is not in it: keep that elsewhere.
             It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder; and if the file would leave
             less than 64 MiB free on the disk of a server that runs.
+            TERM and Ctrl-C end it with exit code 130, and the incomplete file is removed.
 
             \(MaintenanceCommand.exitCodes)
             """,
