@@ -118,9 +118,8 @@ struct ServiceManagerTests {
         let variables = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "20000"]
         let manager = ServiceManager(lines) { variables[$0] }
         let held = Recorder<@Sendable () -> Void>()
-        let watchdog = try #require(
-            try Watchdog(
-                manager, [Pulse(thread: "free") { $0() }, Pulse(thread: "hanging") { held.record($0) }], lines))
+        let watchdog = try Watchdog(
+            manager, [Pulse(thread: "free") { $0() }, Pulse(thread: "hanging") { held.record($0) }], lines)
         try await eventually("the silence is logged") {
             let text = String(decoding: try Files.read(folder.path + "/log"), as: UTF8.self)
             return text.contains("threads do not respond") && text.contains("threads=hanging ")
@@ -162,7 +161,27 @@ struct ServiceManagerTests {
         defer { log.end() }
         let manager = ServiceManager(log) { ["NOTIFY_SOCKET": "@nowhere", "WATCHDOG_USEC": microseconds][$0] ?? nil }
         #expect(manager.watchdogMilliseconds == nil)
-        #expect(try Watchdog(manager, [], log) == nil)
+    }
+
+    @Test("without one, a thread that hangs is in the log, and so is its next response")
+    func hangWithoutManager() async throws {
+        let folder = TemporaryFolder()
+        let log = open(folder.path + "/log", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(log) }
+        let lines = try Log(format: .human, level: .info, descriptor: log)
+        let held = Recorder<@Sendable () -> Void>()
+        let hanging = Pulse(thread: "hanging") { held.record($0) }
+        let watchdog = try Watchdog(ServiceManager(lines) { _ in nil }, [hanging], lines, milliseconds: 10)
+        func logged(_ words: String) async throws {
+            try await eventually("\(words) is logged") {
+                String(decoding: try Files.read(folder.path + "/log"), as: UTF8.self).contains(words)
+            }
+        }
+        try await logged("threads do not respond  threads=hanging ")
+        held.items[0]()
+        try await logged("threads respond again")
+        watchdog.stop()
+        lines.end()
     }
 
     @Test(

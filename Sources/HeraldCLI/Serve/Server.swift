@@ -57,7 +57,7 @@ struct Server {
             let watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
             let signal = signals.waitForStop { server.reload() }
             let loss = server.storageLog.loss
-            watchdog?.stop()
+            watchdog.stop()
             if case .memory = loss { manager.isRestarting() } else { manager.isStopping() }
             if loss == nil { log.info("stopping", ["signal": signal]) }
             _ = try Thread(name: "impatience") {

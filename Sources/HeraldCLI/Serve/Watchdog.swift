@@ -2,7 +2,8 @@ import HeraldRuntime
 import Synchronization
 
 /// Notifies the service manager periodically that the server works: once each of its threads has had a round since the
-/// last time. While one hangs, the manager is not notified, and restarts the server.
+/// last time. While one hangs, the manager is not notified, and restarts the server. Without such a manager, the log alone
+/// reports threads that hang.
 ///
 /// The lock guards what its thread shares with the others: the threads that have yet to respond, and the stop.
 final class Watchdog: Sendable {
@@ -21,12 +22,15 @@ final class Watchdog: Sendable {
     private let wakeup: Wakeup
     private let thread = Mutex<Thread?>(nil)
 
-    /// Starts at once. `nil` if the manager expects no notifications.
-    /// - Parameter pulses: the threads that must respond.
-    init?(_ manager: ServiceManager, _ pulses: [Pulse], _ log: Log) throws(SystemError) {
-        guard let milliseconds = manager.watchdogMilliseconds else { return nil }
+    /// Starts at once.
+    /// - Parameters:
+    ///   - pulses: the threads that must respond.
+    ///   - milliseconds: the time for a response, if the manager expects no notifications.
+    init(
+        _ manager: ServiceManager, _ pulses: [Pulse], _ log: Log, milliseconds: Int32 = 60_000
+    ) throws(SystemError) {
         self.manager = manager
-        self.milliseconds = milliseconds
+        self.milliseconds = manager.watchdogMilliseconds ?? milliseconds
         self.pulses = pulses
         self.log = log
         wakeup = try Wakeup()
@@ -50,6 +54,7 @@ final class Watchdog: Sendable {
             if !waitForPulses(until: due) {
                 logSilence()
                 _ = waitForPulses(until: nil)
+                if !isStopped { log.info("threads respond again") }
             }
             if isStopped { return }
             manager.isAlive()
@@ -97,8 +102,14 @@ final class Watchdog: Sendable {
     private func logSilence() {
         let silent = state.withLock { $0.silent }.sorted().map { pulses[$0].thread }
         log.warning(
-            "threads do not respond: the service manager restarts the server if that stays",
-            ["threads": silent.joined(separator: ","), "milliseconds": String(milliseconds)])
+            "threads do not respond",
+            [
+                "threads": silent.joined(separator: ","), "milliseconds": String(milliseconds),
+                "then": manager.watchdogMilliseconds.map { _ in
+                    "the service manager restarts the server if that stays"
+                },
+                "to_do": "check the disk, or the database, and the load of the machine",
+            ])
     }
 
     /// `nil` if the time has passed.
