@@ -52,6 +52,15 @@ struct DeployTests {
             #expect(environment?["HERALD_TRUSTED_PROXIES"]?.string == address && address != nil, "\(name)")
             #expect(environment?["HERALD_CONNECTIONS_PER_ADDRESS"] == nil, "\(name)")
         }
+        let pool = file["networks"]?["herald"]?["ipam"]?["config"]?.elements.first { _ in true }
+        #expect(pool?["ip_range"]?.string == "172.30.84.128/25")
+        // An address that a container may get by itself can be taken when the one that needs it starts.
+        let fixed = services.members.compactMap { $0.value["networks"]?["herald"]?["ipv4_address"]?.string }
+        #expect(fixed.count == 3 && Set(fixed).count == 3, "\(fixed)")
+        for address in fixed {
+            let last = try #require(address.split(separator: ".").last.flatMap { Int($0) })
+            #expect(address.hasPrefix("172.30.84.") && (2..<128).contains(last), "\(address)")
+        }
         let settings = try #require(file["configs"]?["balancer"]?["content"]?.string)
         let nginx = try Repository.text("deploy/proxies/nginx.conf")
         // In a file of Compose, a dollar is written twice.
