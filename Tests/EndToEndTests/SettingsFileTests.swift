@@ -45,6 +45,17 @@ struct SettingsFileTests {
         #expect(words.contains("\"***\"") && !words.contains("word-of-this-test"), "\(words)")
     }
 
+    @Test("the password of an address is hidden, also if it is not percent-encoded")
+    func rawPassword() throws {
+        let store = try #require(Option.all.first { $0.name == "store" })
+        for password in ["word", "a/b", "a?b", "a#b", "a@b"] {
+            #expect(store.hides("postgres://herald:\(password)@db/herald"), "\(password)")
+        }
+        for address in ["postgres://herald@db:5432/herald", "postgres://db:5432/herald"] {
+            #expect(!store.hides(address), "\(address)")
+        }
+    }
+
     @Test("an address as pairs of libpq is refused as an argument if it has a password")
     func passwordInPairs() {
         #expect(throws: CommandError.self) { try Option.refusePassword(in: ["host=db password=word-of-this-test"]) }

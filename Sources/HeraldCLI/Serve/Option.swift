@@ -323,8 +323,15 @@ extension Option {
 
     func hides(_ text: String) -> Bool {
         isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
-            // An address without its scheme is not valid, and may have a password.
-            || name == "store" && text.contains("@") && !text.contains("://")
+            || name == "store" && Self.mayHoldPassword(text)
+    }
+
+    /// Whether there may be a password before the last `@`: also in what is no valid URL, without its scheme or with a password that
+    /// is not percent-encoded.
+    private static func mayHoldPassword(_ address: String) -> Bool {
+        guard let end = address.lastIndex(of: "@") else { return false }
+        let parts = address[..<end].split(separator: "://", maxSplits: 1)
+        return parts.count < 2 || parts[1].contains(":")
     }
 
     /// - Throws: if an address has a password, which the list of processes would show.
