@@ -89,7 +89,7 @@ struct Metrics: Sendable {
 
     private func writeStorage(_ page: inout MetricsPage) {
         page.gauge(
-            "herald_storage_works", "1 while commits and database checkpoints succeed and the disk has room; else 0.",
+            "herald_storage_works", "1 while events can be stored, as /readyz says it; else 0.",
             .init(value: (try? hub.health()) == nil ? 0 : 1))
         page.gauge(
             "herald_last_commit_timestamp_seconds",
