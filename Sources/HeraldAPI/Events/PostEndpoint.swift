@@ -189,6 +189,8 @@ private final class WaitingPost: Sendable {
         var reports: [DeliveryWatch.Report]?
         /// From `begin` until the response.
         var wait: ReceiverWaits.Wait?
+        /// The delivery loops hold it until its time is up, or it is over.
+        weak var watch: DeliveryWatch?
     }
 
     let seconds: Int
@@ -198,12 +200,14 @@ private final class WaitingPost: Sendable {
 
     /// For the checked events. Begins the time of the wait.
     func watch(_ hub: Hub, events: Int) -> DeliveryWatch {
-        hub.watch(events: events, seconds: seconds) { [self] reports in
+        let watch = hub.watch(events: events, seconds: seconds) { [self] reports in
             change { state in
                 state.isOver = true
                 state.reports = reports
             }
         }
+        state.withLock { $0.watch = watch }
+        return watch
     }
 
     /// - Returns: `false` if too many wait already.
@@ -221,10 +225,13 @@ private final class WaitingPost: Sendable {
 
     /// The request got its response in another way.
     func giveUp() {
-        state.withLock { state in
+        let watch = state.withLock { state in
             state.handler = nil
             state.wait = nil
+            return state.watch
         }
+        // Without events nothing else would end it before its time.
+        watch?.expire()
     }
 
     private func change(_ body: (inout State) -> Void) {

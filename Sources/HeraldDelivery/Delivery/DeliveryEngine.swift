@@ -153,12 +153,12 @@ final class DeliveryEngine {
             case .loadRows(let key): loader.load(key)
             case .originTurn(let origin): starter.serve(origin)
             case .readAgain(let after): log.readAgain(after: after)
-            case .expire(let watch): awaited.expire(watch)
             case .runMaintenance:
                 runMaintenance?()
                 timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval)
             }
         }
+        while let watch = timers.popExpired() { awaited.expire(watch) }
     }
 
     /// Called when a request has ended.
@@ -302,7 +302,7 @@ final class DeliveryEngine {
     /// Sets the time after which a publisher no longer waits for the outcome of deliveries.
     private func expire(_ watch: DeliveryWatch, at time: Int64) {
         if starter.isStopping { return watch.expire() }
-        timers.insert(.expire(watch), due: time)
+        timers.insert(watch, due: time) { awaited.expire($0) }
     }
 
     /// Starts no further attempts or calls.
@@ -311,12 +311,6 @@ final class DeliveryEngine {
         distributor.announceMissed()
         awaited.expireAll()
         // Watches without an open delivery have only a timer, which would keep them waiting.
-        timers.removeAll { timer in
-            if case .expire(let watch) = timer {
-                watch.expire()
-                return true
-            }
-            return false
-        }
+        for watch in timers.takeWatches() { watch.expire() }
     }
 }

@@ -16,7 +16,6 @@ final class LoopTimers {
         case readAgain(after: LogPosition)
         /// Rows of a delegate may be loaded from the store again.
         case loadRows(DelegateKey)
-        case expire(DeliveryWatch)
         case runMaintenance
 
         /// The delegate that the timer belongs to.
@@ -26,7 +25,7 @@ final class LoopTimers {
             case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key),
                 .loadRows(let key):
                 key
-            case .originTurn, .readAgain, .expire, .runMaintenance: nil
+            case .originTurn, .readAgain, .runMaintenance: nil
             }
         }
     }
@@ -36,6 +35,11 @@ final class LoopTimers {
 
     private let clock: Clock
     private var queue = TimerQueue<Timer>()
+    /// The ends of the waits of publishers.
+    private var watches = TimerQueue<DeliveryWatch>()
+    /// Watches that are over are removed when there are so many: their number doubles between two removals, so that a watch
+    /// costs the same however many requests wait.
+    private var maxWatches = 1_024
     /// Approximate number of timers that belong to removed lanes.
     private var dead = 0
     /// Monotonic nanoseconds, read once per turn and per outcome.
@@ -55,8 +59,8 @@ final class LoopTimers {
     var exactWall: Int64 { clock.wall() }
     /// The current time, in monotonic nanoseconds.
     var exactNow: Int64 { clock.monotonic() }
-    var count: Int { queue.count }
-    var nextDue: Int64? { queue.nextDue }
+    var count: Int { queue.count + watches.count }
+    var nextDue: Int64? { Self.earliest(queue.nextDue, watches.nextDue) }
 
     func readClock() { now = clock.monotonic() }
 
@@ -81,7 +85,30 @@ final class LoopTimers {
 
     func popDue() -> Timer? { queue.popDue(now: now) }
 
-    func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
+    // MARK: Waits of publishers
+
+    /// - Parameter forget: called with each watch that is removed because it is over.
+    func insert(_ watch: DeliveryWatch, due: Int64, forget: (DeliveryWatch) -> Void) {
+        watches.insert(watch, due: due)
+        guard watches.count > maxWatches else { return }
+        watches.removeAll { watch in
+            guard watch.isOver else { return false }
+            forget(watch)
+            return true
+        }
+        maxWatches = max(1_024, 2 * watches.count)
+    }
+
+    func popExpired() -> DeliveryWatch? { watches.popDue(now: now) }
+
+    /// Removes all of them.
+    func takeWatches() -> [DeliveryWatch] {
+        let all = watches.payloads
+        watches = TimerQueue()
+        return all
+    }
+
+    // MARK: Removed lanes
 
     /// Removes the timers of all lanes of these shards.
     func forget(_ shards: Shards) { queue.removeAll { timer in timer.delegate.map { shards.contains($0) } ?? false } }

@@ -65,8 +65,8 @@ package final class DeliveryWatch: Sendable {
     /// Reports that an expected delivery ended without an attempt.
     package func withdraw() { settle { $0.missing -= 1 } }
 
-    /// Ends the wait.
-    func expire() {
+    /// Ends the wait. Any thread.
+    package func expire() {
         let completion = state.withLock { state in
             state.reports = []
             return state.completion.take()

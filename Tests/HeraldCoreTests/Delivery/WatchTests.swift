@@ -76,6 +76,28 @@ struct WatchTests {
         #expect(recentEvents.watches(of: EventBatch(first: 5_003, events: events)).isEmpty)
     }
 
+    @Test("the timers of those that are over are released as others are added, and those of the others fire")
+    func timers() throws {
+        let bench = try EngineBench()
+        let (first, last) = (Waiting(), Waiting())
+        let end = bench.clock.now + 60_000_000_000
+        bench.engine.receive(.expire(first.watch, at: end))
+        for _ in 0..<5_000 {
+            let watch = DeliveryWatch(events: 1, routers: 1) { _ in }
+            bench.engine.receive(.expire(watch, at: end))
+            watch.expire()
+        }
+        bench.engine.receive(.expire(last.watch, at: end))
+        #expect(bench.engine.waitingTimers <= 1_025)
+        bench.clock.advance(nanoseconds: 59_000_000_000)
+        bench.turn()
+        #expect(!first.isOver && !last.isOver)
+        bench.clock.advance(nanoseconds: 1_000_000_000)
+        bench.turn()
+        #expect(first.isOver && last.isOver)
+        #expect(bench.engine.waitingTimers == 0)
+    }
+
     @Test("without recipients it ends at once")
     func nobody() throws {
         let world = try World(loops: 2)
