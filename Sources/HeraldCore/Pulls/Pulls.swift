@@ -88,12 +88,44 @@ package final class Pulls: EventDelegate, PullObserver {
         var waiting = 0
     }
 
+    /// The delegates of one app with pulls that wait.
+    private struct Routes {
+        var router = Router()
+        var delegates: [Int: (key: DelegateKey, patterns: [EventPattern])] = [:]
+    }
+
     private struct State {
         var lines: [DelegateKey: Line] = [:]
-        var router = Router()
-        var routes: [Int: (key: DelegateKey, app: AppKey, patterns: [EventPattern])] = [:]
-        var routeOf: [DelegateKey: Int] = [:]
+        /// By app, so that an event costs nothing for the delegates of others.
+        var routes: [AppKey: Routes] = [:]
+        var routeOf: [DelegateKey: (app: AppKey, number: Int)] = [:]
         var nextRoute = 0
+
+        mutating func addRoute(_ delegate: WebhookDelegate) {
+            guard routeOf[delegate.key] == nil else { return }
+            nextRoute += 1
+            routeOf[delegate.key] = (delegate.app, nextRoute)
+            let patterns = delegate.settings.events
+            routes[delegate.app, default: Routes()].delegates[nextRoute] = (delegate.key, patterns)
+            routes[delegate.app]?.router.insert(nextRoute, patterns)
+        }
+
+        mutating func removeRoute(of key: DelegateKey) {
+            guard let (app, number) = routeOf.removeValue(forKey: key),
+                let found = routes[app]?.delegates.removeValue(forKey: number)
+            else { return }
+            routes[app]?.router.remove(number, found.patterns)
+            if routes[app]?.delegates.isEmpty == true { routes[app] = nil }
+        }
+
+        /// The delegates that an event may be for. They leave the routes: the other events of a batch need not find them again, and
+        /// the next pull that waits returns there.
+        mutating func takeDelegates(for event: Event) -> [DelegateKey] {
+            guard let lanes = routes[event.app]?.router.lanes(for: event.type) else { return [] }
+            let found = (lanes.any + lanes.named).compactMap { routes[event.app]?.delegates[$0]?.key }
+            for key in found { removeRoute(of: key) }
+            return found
+        }
     }
 
     /// How often a proposal may be out of date before a pull gives up.
@@ -103,7 +135,7 @@ package final class Pulls: EventDelegate, PullObserver {
 
     private let hub: Hub
     private let state = Mutex(State())
-    private let waiting: LongPolls<Pull>
+    private let waiting: LongPolls<DelegateKey, Pull>
     /// The pulls that wait: without any, publishing costs nothing.
     private let count = Atomic(0)
 
@@ -335,20 +367,14 @@ package final class Pulls: EventDelegate, PullObserver {
                 line.timer = due
                 timer = due
             }
-            if patient > 0, state.routeOf[pull.key] == nil {
-                state.nextRoute += 1
-                state.routeOf[pull.key] = state.nextRoute
-                let patterns = delegate.settings.events
-                state.routes[state.nextRoute] = (pull.key, delegate.app, patterns)
-                state.router.insert(state.nextRoute, patterns)
-            }
+            if patient > 0 { state.addRoute(delegate) }
             state.lines[pull.key] = line
             return (pulls, timer, line.isWoken)
         }
         for var pull in pulls {
             pull.tries = 0
             if pull.deadline > now {
-                waiting.add(pull, until: pull.deadline)
+                waiting.add(pull, of: pull.key, until: pull.deadline)
             } else {
                 pull.request.completion(.success(Run()))
             }
@@ -380,11 +406,7 @@ package final class Pulls: EventDelegate, PullObserver {
         state.withLock { state in
             guard var line = state.lines[key] else { return }
             line.waiting -= 1
-            if line.waiting == 0, let route = state.routeOf.removeValue(forKey: key),
-                let entry = state.routes.removeValue(forKey: route)
-            {
-                state.router.remove(route, entry.patterns)
-            }
+            if line.waiting == 0 { state.removeRoute(of: key) }
             // The search at the removal of a delegate may have found this pull waiting still.
             let isKept = line.waiting > 0 || line.isBusy || !line.queue.isEmpty
             state.lines[key] = isKept || hub.committed.registry.delegate(key: key) != nil ? line : nil
@@ -398,9 +420,8 @@ package final class Pulls: EventDelegate, PullObserver {
             return state.lines[key]?.waiting ?? 0 > 0
         }
         guard isAwaited else { return }
-        for entry in waiting.take(where: { $0.key == key }) {
+        for pull in waiting.take(of: key) {
             left(key)
-            let pull = entry.request
             // A lease without a consumer would hold its events back.
             pull.request.isAwaited { [weak self] isAwaited in
                 if isAwaited { self?.enqueue(pull) } else { pull.request.completion(.success(Run())) }
@@ -423,17 +444,7 @@ package final class Pulls: EventDelegate, PullObserver {
     /// The writer's thread.
     package func published(_ batch: EventBatch) {
         if count.load(ordering: .sequentiallyConsistent) == 0 { return }
-        let woken = state.withLock { state in
-            var woken: Set<DelegateKey> = []
-            for event in batch.events {
-                let lanes = state.router.lanes(for: event.type)
-                for route in lanes.any + lanes.named {
-                    guard let found = state.routes[route], found.app == event.app else { continue }
-                    woken.insert(found.key)
-                }
-            }
-            return woken
-        }
+        let woken = state.withLock { state in batch.events.flatMap { state.takeDelegates(for: $0) } }
         for key in woken { wake(key) }
     }
 }

@@ -5,13 +5,12 @@ package import HeraldModel
 /// Any thread.
 package final class AppStateWatch: EventDelegate {
     private struct Waiter {
-        let app: AppKey
         let known: String
         let answer: @Sendable () -> Void
     }
 
     private let hub: Hub
-    private let waiters: LongPolls<Waiter>
+    private let waiters: LongPolls<AppKey, Waiter>
 
     package init(hub: Hub) {
         self.hub = hub
@@ -19,7 +18,8 @@ package final class AppStateWatch: EventDelegate {
     }
 
     package func published(_ batch: EventBatch) {
-        if batch.events.contains(where: { $0.type == AppStateFamily.changed && $0.audience == nil }) { answerChanged() }
+        let changes = batch.events.filter { $0.type == AppStateFamily.changed && $0.audience == nil }
+        for app in Set(changes.map(\.app)) { answerChanged(app) }
     }
 
     /// The version of the current state, for `ETag`.
@@ -28,12 +28,13 @@ package final class AppStateWatch: EventDelegate {
     /// Waits until the version of the state differs from `known`, or the time is up, with a precision of a second.
     /// - Parameter answer: called once, on some thread; must not wait.
     package func wait(_ app: AppKey, known: String, seconds: Int, answer: @escaping @Sendable () -> Void) {
-        waiters.add(Waiter(app: app, known: known, answer: answer), seconds: seconds)
+        waiters.add(Waiter(known: known, answer: answer), of: app, seconds: seconds)
         // It may have changed since the caller read it.
-        answerChanged()
+        if version(app) != known { answerChanged(app) }
     }
 
-    private func answerChanged() {
-        for waiter in waiters.take(where: { version($0.app) != $0.known }) { waiter.request.answer() }
+    private func answerChanged(_ app: AppKey) {
+        let version = version(app)
+        for waiter in waiters.take(of: app, where: { $0.known != version }) { waiter.answer() }
     }
 }

@@ -38,7 +38,7 @@ package final class EventFeed: EventDelegate {
     private static let pause = 50
 
     private let hub: Hub
-    private let waiting: LongPolls<Request>
+    private let waiting: LongPolls<AppKey, Request>
     /// The requests that wait, including those for which a thread searches.
     private let count = Atomic(0)
     /// A search is about to begin.
@@ -75,7 +75,7 @@ package final class EventFeed: EventDelegate {
             self?.count.subtract(1, ordering: .relaxed)
             completion(result)
         }
-        waiting.add(request, seconds: seconds)
+        waiting.add(request, of: query.app, seconds: seconds)
         if hub.head > query.after { wake() }
     }
 
@@ -99,8 +99,8 @@ package final class EventFeed: EventDelegate {
 
     /// A reader's thread.
     private func search(_ reader: Result<any StoreReader, StoreError>) {
-        var rest: [LongPolls<Request>.Entry] = []
-        for var entry in waiting.take() {
+        var rest: [LongPolls<AppKey, Request>.Entry] = []
+        for var entry in waiting.takeAll() {
             do throws(StoreError) {
                 let page = try page(entry.request.query, reader)
                 if page.isEmpty {

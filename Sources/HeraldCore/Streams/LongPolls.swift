@@ -3,30 +3,43 @@ import Synchronization
 
 /// Requests that wait for something, each until its time is up, with a precision of a second.
 ///
-/// Any thread; the lock guards the list.
-final class LongPolls<Request: Sendable>: Sendable {
+/// They wait in groups, by what they wait for: the end of the wait of one group examines no requests of others. Any thread; the
+/// lock guards the list.
+final class LongPolls<Group: Hashable & Sendable, Request: Sendable>: Sendable {
     struct Entry: Sendable {
         var request: Request
+        fileprivate let group: Group
         /// On the monotonic clock.
         fileprivate let deadline: Int64
+        fileprivate var number = 0
     }
 
     private struct Entries {
-        var byNumber: [Int: Entry] = [:]
+        var groups: [Group: [Int: Entry]] = [:]
         var next = 0
         /// One timer for all waiting requests.
         var isTicking = false
 
         mutating func add(_ entry: Entry) {
-            byNumber[next] = entry
+            var entry = entry
+            entry.number = next
             next += 1
+            groups[entry.group, default: [:]][entry.number] = entry
         }
 
+        /// In the order of their arrival.
+        mutating func take(of group: Group, where isMeant: (Entry) -> Bool) -> [Entry] {
+            let meant = groups[group]?.values.filter(isMeant) ?? []
+            for entry in meant { groups[group]?[entry.number] = nil }
+            if groups[group]?.isEmpty == true { groups[group] = nil }
+            return meant.sorted { $0.number < $1.number }
+        }
+
+        /// In the order of their arrival.
         mutating func take(where isMeant: (Entry) -> Bool) -> [Entry] {
-            // In the order of their arrival.
-            let meant = byNumber.filter { isMeant($0.value) }.sorted { $0.key < $1.key }
-            for (number, _) in meant { byNumber[number] = nil }
-            return meant.map(\.value)
+            var meant: [Entry] = []
+            for group in Array(groups.keys) { meant += take(of: group, where: isMeant) }
+            return meant.sorted { $0.number < $1.number }
         }
     }
 
@@ -41,12 +54,14 @@ final class LongPolls<Request: Sendable>: Sendable {
         self.expired = expired
     }
 
-    func add(_ request: Request, seconds: Int) {
-        add(request, until: hub.clock.monotonic() + Int64(seconds) * 1_000_000_000)
+    func add(_ request: Request, of group: Group, seconds: Int) {
+        add(request, of: group, until: hub.clock.monotonic() + Int64(seconds) * 1_000_000_000)
     }
 
     /// - Parameter deadline: monotonic nanoseconds.
-    func add(_ request: Request, until deadline: Int64) { add([Entry(request: request, deadline: deadline)]) }
+    func add(_ request: Request, of group: Group, until deadline: Int64) {
+        add([Entry(request: request, group: group, deadline: deadline)])
+    }
 
     /// Adds requests that were taken before; their time continues.
     func add(_ waiting: [Entry]) {
@@ -59,9 +74,16 @@ final class LongPolls<Request: Sendable>: Sendable {
         if startsTicking { tick() }
     }
 
-    /// Removes matching requests from the list.
-    func take(where isMeant: (Request) -> Bool = { _ in true }) -> [Entry] {
-        entries.withLock { $0.take { isMeant($0.request) } }
+    /// Removes matching requests of a group from the list.
+    func take(of group: Group, where isMeant: (Request) -> Bool = { _ in true }) -> [Request] {
+        entries.withLock { entries in
+            entries.take(of: group, where: { isMeant($0.request) }).map(\.request)
+        }
+    }
+
+    /// Removes all requests from the list.
+    func takeAll() -> [Entry] {
+        entries.withLock { entries in entries.take { _ in true } }
     }
 
     private func tick() {
@@ -70,7 +92,7 @@ final class LongPolls<Request: Sendable>: Sendable {
             let now = hub.clock.monotonic()
             let (over, goesOn) = entries.withLock { entries in
                 let over = entries.take { $0.deadline <= now }
-                entries.isTicking = !entries.byNumber.isEmpty
+                entries.isTicking = !entries.groups.isEmpty
                 return (over, entries.isTicking)
             }
             for entry in over { expired(entry.request) }

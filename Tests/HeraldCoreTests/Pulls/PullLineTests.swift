@@ -43,4 +43,22 @@ struct PullLineTests {
         #expect(run == nil)
         try await eventually("nothing is kept") { pulls.kept.lines == 0 }
     }
+
+    @Test("a pull that waits on after an event that it does not want gets the next one")
+    func waitsOn() async throws {
+        let bench = try HubBench()
+        let pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+        let filter = try #require(ContentFilter(text: Array(#"{"data": {"n": [2]}}"#.utf8)))
+        let registered = await bench.register("") { settings in
+            settings.kind = .pull
+            settings.filter = filter
+        }
+        let delegate = try #require(registered)
+        async let waiting = pull(delegate, pulls, seconds: 3_600)
+        try await eventually("the pull waits") { pulls.kept.waiting == 1 }
+        for number in 0..<3 { _ = try await bench.post("order.paid", id: "e\(number)", data: #"{"n": \#(number)}"#) }
+        let run = try await waiting
+        #expect(run.events.map(\.event.event.id) == ["e2"])
+    }
 }
