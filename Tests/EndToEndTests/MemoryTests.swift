@@ -24,7 +24,7 @@ struct MemoryTests {
         #expect(given.pageBytes == wanted.pageBytes && given.attempts == wanted.attempts)
         #expect(given.waitingDeliveries == wanted.waitingDeliveries)
         #expect(plan.values == hub.memory.maxValueBytes && plan.keptObjects >= 128 << 20)
-        #expect(plan.waitingBodies == 96 << 20 && plan.schemas == 500_000)
+        #expect(plan.waitingBodies == 96 << 20 && plan.schemas == 500_000 && plan.awaited == hub.maxAwaitedBytes)
         #expect(plan.connections == 10_000 && plan.streams == 10_000)
         #expect(plan.callbacks == (loops == 1 ? 4_096 : 2_456))
         #expect(!plan.isScarce)
@@ -36,8 +36,8 @@ struct MemoryTests {
             let plan = MemoryPlan(total: mebibytes << 20, deliveryLoops: loops)
             let parts = [
                 plan.databasePages, plan.waitingEvents, plan.list * 4, plan.recentEvents, plan.eventsOfLoop * loops,
-                plan.waitingBodies, plan.partialBodies, plan.connections * 26 << 10, plan.streams * 4 << 10,
-                plan.schemas * 100, plan.callbacks * loops * 44 << 10, plan.openEvents * loops,
+                plan.waitingBodies, plan.partialBodies, plan.awaited, plan.connections * 26 << 10,
+                plan.streams * 4 << 10, plan.schemas * 100, plan.callbacks * loops * 44 << 10, plan.openEvents * loops,
                 plan.ofLoop.attempts * loops * 256,
                 plan.keptObjects, plan.values,
             ]

@@ -64,6 +64,28 @@ struct WaitingPostTests {
         #expect(next.status == 200)
     }
 
+    @Test("with little memory one publication with a large body waits, and others get the usual response at once")
+    func large() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        _ = try await herald.register(receiver.url())
+        let body = #"{"type": "a.b", "data": "\#(String(repeating: "x", count: 200_000))"}"#
+        let first = Task { try await herald.post("/v1/events", body, ["Prefer": "wait=60"]) }
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 1\n") }
+        for _ in 0..<5 {
+            let answer = try await herald.post("/v1/events", body, ["Prefer": "wait=60"])
+            #expect(answer.status == 202 && answer.header("preference-applied") == nil)
+        }
+        gate.open()
+        #expect(try await first.value.status == 200)
+        // Its bytes are given back.
+        let next = try await herald.post("/v1/events", body, ["Prefer": "wait=60"])
+        #expect(next.status == 200)
+    }
+
     @Test("with Idempotency-Key the preference is ignored: the same request gets the first response again")
     func repeated() async throws {
         let herald = try await HeraldProcess.start()

@@ -63,7 +63,8 @@ final class PostEndpoint: Sendable {
         _ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?, _ trace: PublicationTrace?
     ) throws(Problem) {
         if input.drafts.isEmpty { return Posting(call, input, nil, trace).accept() }
-        let waiting = waiting?.begin(waits, for: call.app) == true ? waiting : nil
+        let watch = waiting?.begin(waits, hub, call, events: input.drafts.count, body.count)
+        let waiting = watch == nil ? nil : waiting
         let posting = Posting(call, input, waiting, trace)
         waiting?.answer { posted, reports in posting.accept(posted, reports) }
         // Most posts have no key: no closure is allocated for them.
@@ -73,7 +74,7 @@ final class PostEndpoint: Sendable {
         publish(
             Publication(
                 app: call.app, drafts: input.drafts, idempotency: idempotency,
-                watch: waiting?.watch(hub, events: input.drafts.count), span: trace?.span, completion: posting.finish))
+                watch: watch, span: trace?.span, completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, for every content type.
@@ -199,22 +200,26 @@ private final class WaitingPost: Sendable {
     init(seconds: Int) { self.seconds = seconds }
 
     /// For the checked events. Begins the time of the wait.
-    func watch(_ hub: Hub, events: Int) -> DeliveryWatch {
-        let watch = hub.watch(events: events, seconds: seconds) { [self] reports in
+    /// - Parameter bytes: of the body.
+    /// - Returns: `nil` if too many wait already.
+    func begin(_ waits: ReceiverWaits, _ hub: Hub, _ call: Call, events: Int, _ bytes: Int) -> DeliveryWatch? {
+        guard let wait = waits.begin(for: call.app) else { return nil }
+        let ended: @Sendable ([DeliveryWatch.Report]?) -> Void = { [self] reports in
             change { state in
                 state.isOver = true
                 state.reports = reports
             }
         }
-        state.withLock { $0.watch = watch }
+        // The request and its events have the body.
+        guard
+            let watch = hub.watch(
+                call.app, events: events, bytes: 2 * bytes, seconds: seconds, completion: ended)
+        else { return nil }
+        state.withLock { state in
+            state.wait = wait
+            state.watch = watch
+        }
         return watch
-    }
-
-    /// - Returns: `false` if too many wait already.
-    func begin(_ waits: ReceiverWaits, for app: AppKey) -> Bool {
-        let wait = waits.begin(for: app)
-        state.withLock { $0.wait = wait }
-        return wait != nil
     }
 
     /// Sets the handler of the outcome. Must be called before the events are posted.

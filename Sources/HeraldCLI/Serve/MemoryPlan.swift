@@ -52,7 +52,9 @@ struct MemoryPlan {
     /// Bodies and data that wait to be read or checked.
     var waitingBodies: Int { share(7, atMost: 96 << 20) }
     /// Large bodies that are on their way, in or out.
-    var partialBodies: Int { share(4, atMost: .max) }
+    var partialBodies: Int { share(3, atMost: .max) }
+    /// Publications that wait for first attempts.
+    var awaited: Int { share(1, atMost: 12 << 20) }
     var connections: Int { min(10_000, share(18, atMost: .max) / Self.bytesOfConnection) }
     var streams: Int { min(10_000, share(3, atMost: .max) / Self.bytesOfStream) }
     /// Compiled schemas, in units of their size.
@@ -118,9 +120,10 @@ extension MemoryPlan {
             "database_pages": Self.kibibytes(databasePages), "waiting_events": Self.kibibytes(waitingEvents),
             "recent_events": Self.kibibytes(recentEvents), "events_of_loop": Self.kibibytes(eventsOfLoop),
             "list": Self.kibibytes(list), "waiting_bodies": Self.kibibytes(waitingBodies),
-            "partial_bodies": Self.kibibytes(partialBodies), "connections": String(connections),
-            "streams": String(streams), "callbacks": String(callbacks), "open_events": Self.kibibytes(openEvents),
-            "kept_objects": Self.kibibytes(keptObjects), "values": Self.kibibytes(values),
+            "partial_bodies": Self.kibibytes(partialBodies), "awaited": Self.kibibytes(awaited),
+            "connections": String(connections), "streams": String(streams), "callbacks": String(callbacks),
+            "open_events": Self.kibibytes(openEvents), "kept_objects": Self.kibibytes(keptObjects),
+            "values": Self.kibibytes(values),
         ]
     }
 

@@ -408,6 +408,7 @@ struct Server {
         hub.memory.maxRecentBytes = memory.recentEvents
         hub.memory.maxRecentEvents = min(hub.memory.maxRecentEvents, memory.recentEvents / 2048)
         hub.maxListBytes = memory.list
+        hub.maxAwaitedBytes = memory.awaited
         hub.memory.maxKeptBytes = memory.keptObjects
         hub.memory.maxValueBytes = memory.values
         hub.loop = memory.ofLoop

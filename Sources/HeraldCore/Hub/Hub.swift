@@ -28,6 +28,7 @@ public final class Hub: Sendable {
     /// The largest size of the events in one list.
     package let maxListBytes: Int
     private let publicationLimits: PublicationLimits
+    let awaitedRoom: ByteRoom<AppKey>
     private let store: any EventStore
     /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
     /// which call the webhooks.
@@ -68,6 +69,7 @@ public final class Hub: Sendable {
         pageBytes = configuration.loop.pageBytes
         maxListBytes = configuration.maxListBytes
         publicationLimits = configuration.publicationLimits
+        awaitedRoom = ByteRoom(maxBytes: configuration.maxAwaitedBytes)
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
@@ -261,22 +263,6 @@ public final class Hub: Sendable {
 
     /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
     package func withdraw(_ ticket: WriteTicket) { intake.withdraw(ticket) }
-
-    /// Waits for the outcome of the first attempts of events that are about to be published; pass the result to
-    /// `EventInput.Context`.
-    /// - Parameters:
-    ///   - events: the number of events that will carry it, ≥ 1.
-    ///   - seconds: how long to wait.
-    ///   - completion: called once on some thread: with all outcomes, or with `nil` when the time is up; must not wait.
-    package func watch(
-        events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
-    ) -> DeliveryWatch {
-        let watch = DeliveryWatch(events: events, routers: loops.count + node.routers, completion: completion)
-        // At most ten years, so that the nanoseconds do not overflow.
-        let end = clock.monotonic() + Int64(min(max(seconds, 0), 315_360_000)) * 1_000_000_000
-        for loop in loops { loop.post(.expire(watch, at: end)) }
-        return watch
-    }
 
     /// Calls `body` once after this time, at most ten years, on a loop's thread; it must not wait.
     package func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {

@@ -20,6 +20,8 @@ extension Hub {
         /// The maximum size of one list of events, in bytes. The event that exceeds it is the last one; the cursor continues
         /// behind it.
         package var maxListBytes = 64 << 20
+        /// The maximum size of the publications that wait for first attempts, with those of their deliveries, in bytes.
+        package var maxAwaitedBytes = 12 << 20
         package var retention = Retention()
         /// Exports traces; `nil` for none.
         package var tracer: (any Tracer)?

@@ -17,12 +17,18 @@ final class AwaitedAttempts {
     private var watches: [DeliveryKey: DeliveryWatch] = [:]
     /// For each watch that has some in `watches`, so that the end of a wait examines no deliveries of others.
     private var deliveries: [ObjectIdentifier: Deliveries] = [:]
+    /// Another loop may have ended a watch. Its deliveries are removed when there are so many: their number doubles between two
+    /// removals.
+    private var maxWatches = 4_096
 
     var isEmpty: Bool { watches.isEmpty }
 
     func expect(_ key: DeliveryKey, _ watch: DeliveryWatch) {
         watches[key] = watch
         deliveries[ObjectIdentifier(watch), default: Deliveries()].append(key)
+        guard watches.count > maxWatches else { return }
+        for key in watches.filter({ $0.value.isOver }).keys { _ = remove(key) }
+        maxWatches = max(4_096, 2 * watches.count)
     }
 
     private func remove(_ key: DeliveryKey) -> DeliveryWatch? {

@@ -1,3 +1,4 @@
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -96,6 +97,49 @@ struct WatchTests {
         bench.turn()
         #expect(first.isOver && last.isOver)
         #expect(bench.engine.waitingTimers == 0)
+    }
+
+    @Test("the deliveries that publishers wait for have bounded room, of which an app leaves some, and give it back")
+    func room() {
+        let room = ByteRoom<AppKey>(maxBytes: 100 * DeliveryWatch.deliveryBytes)
+        func watch(_ app: Int64, _ outcomes: Recorder<Bool>) -> DeliveryWatch {
+            DeliveryWatch(events: 1, routers: 1, room: room, app: AppKey(rawValue: app)) { outcomes.record($0 != nil) }
+        }
+        let (first, second, third) = (Recorder<Bool>(), Recorder<Bool>(), Recorder<Bool>())
+        let (one, two, other) = (watch(1, first), watch(1, second), watch(2, third))
+        one.routed(to: 70)
+        #expect(first.items.isEmpty && room.bytes == 70 * DeliveryWatch.deliveryBytes)
+        two.routed(to: 10)
+        #expect(second.items == [false] && room.bytes == 70 * DeliveryWatch.deliveryBytes)
+        other.routed(to: 10)
+        #expect(third.items.isEmpty && room.bytes == 80 * DeliveryWatch.deliveryBytes)
+        other.expire()
+        #expect(third.items == [false] && room.bytes == 70 * DeliveryWatch.deliveryBytes)
+        for _ in 0..<70 { one.withdraw() }
+        #expect(first.items == [true] && room.bytes == 0)
+    }
+
+    @Test("a publication without room for its bytes does not wait, and gives them back when its wait ends")
+    func bytes() throws {
+        var configuration = Hub.Configuration()
+        configuration.maxAwaitedBytes = 10_000
+        let bench = try HubBench(configuration: configuration)
+        let outcomes = Recorder<Bool>()
+        let first = bench.hub.watch(.default, events: 1, bytes: 9_000, seconds: 3_600) { outcomes.record($0 != nil) }
+        let second = bench.hub.watch(.default, events: 1, bytes: 9_000, seconds: 3_600) { outcomes.record($0 != nil) }
+        #expect(first != nil && second == nil)
+        first?.expire()
+        #expect(outcomes.items == [false])
+        #expect(bench.hub.awaitedRoom.bytes == 0)
+    }
+
+    @Test("a report keeps what a response shows, and nothing else")
+    func reports() {
+        let outcome = CallbackOutcome(verdict: .failed(.timeout, detail: "after 15 s"), duration: 5, excerpt: [1])
+        let report = DeliveryWatch.Report(
+            delegate: WebhookDelegate(1), event: Event("a.x", id: "e1"), outcome: outcome)
+        #expect(report.outcome.verdict == .failed(.timeout, detail: "") && report.outcome.duration == 5)
+        #expect(report.outcome.excerpt.isEmpty)
     }
 
     @Test("without recipients it ends at once")
