@@ -1,5 +1,6 @@
 import HeraldHTTP
 import HeraldModel
+import HeraldRuntime
 
 /// A request that was authorized by its header section, with its route and principal.
 final class AdmittedCall: AdmittedRequest, Admission {
@@ -18,12 +19,15 @@ final class AdmittedCall: AdmittedRequest, Admission {
     }
 
     func handle(_ request: Request, _ responder: Responder) {
-        let call = Call(self, request, responder, requestID: service.newRequestID())
+        let isLarge = request.body.count > SharedParser.maxShared
+        let body = isLarge ? service.bodyRoom.part(request.body.count, of: app) : nil
+        let call = Call(self, request, responder, requestID: service.newRequestID(), body: body)
         do throws(Problem) {
             try check(request)
             // Here and not at the header section, so that the connection can stay open.
             try service.access.count(principal)
-            if request.body.count <= SharedParser.maxShared { return try route.handle(call) }
+            if !isLarge { return try route.handle(call) }
+            guard body != nil else { throw .tooManyChecks }
             try service.handleLarge(call, route)
         } catch {
             guard service.mayBeOutdated(error) else { return call.send(error) }

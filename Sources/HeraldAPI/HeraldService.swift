@@ -48,6 +48,8 @@ package final class HeraldService: RequestHandler, CallServices {
     let publicURL: PublicURL
     let refusals: RefusalTrace?
     private let pool: WorkPool
+    /// The large bodies of all calls: each keeps its own until its response, also while it waits for the disk or for receivers.
+    let bodyRoom: ByteRoom<AppKey>
     private let originRules: Mutex<OriginRules>
 
     package init(hub: Hub, configuration: Configuration = Configuration()) {
@@ -57,6 +59,7 @@ package final class HeraldService: RequestHandler, CallServices {
         refusals = RefusalTrace(hub)
         maxBodyBytes = configuration.maxBodyBytes
         pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
+        bodyRoom = ByteRoom(maxBytes: WorkPool.bodyBytes(of: configuration.maxWaitingBytes))
         originRules = Mutex(OriginRules(configuration.corsOrigins))
         let access = AccessControl(
             hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond,

@@ -35,15 +35,21 @@ final class Call: Sendable {
     let responder: Responder
     let requestID: String
     let admission: any Admission
+    /// The room of a large body, which the call has until its end; `nil` for a small one.
+    let body: ByteRoom<AppKey>.Part?
     /// When it began, if refusals are traced; nanoseconds of the monotonic clock.
     private let began: Int64
 
-    init(_ admission: any Admission, _ request: Request, _ responder: Responder, requestID: String) {
+    init(
+        _ admission: any Admission, _ request: Request, _ responder: Responder, requestID: String,
+        body: ByteRoom<AppKey>.Part?
+    ) {
         began = admission.services.refusals?.now ?? 0
         self.admission = admission
         self.request = request
         self.responder = responder
         self.requestID = requestID
+        self.body = body
     }
 
     var parameters: [String] { admission.parameters }

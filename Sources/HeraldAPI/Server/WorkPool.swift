@@ -15,6 +15,9 @@ final class WorkPool: Sendable {
     /// At most 0.05 ms: the data of an event takes some hundred steps.
     private static let firstSteps = 2_000
 
+    /// The part of the bytes that is for large bodies.
+    static func bodyBytes(of maxBytes: Int) -> Int { maxBytes / 6 * 4 }
+
     private struct Lines: Sendable {
         let first: WorkLine
         let long: WorkLine
@@ -34,8 +37,8 @@ final class WorkPool: Sendable {
                     if let problem = long.add(work) { work.refuse(problem) }
                 })
             bodies = try WorkLine(
-                name: "bodies", bounds: .init(requests: 2_048, bytes: maxBytes / 6 * 4), steps: 0, priority: .low,
-                spent: { _ in })
+                name: "bodies", bounds: .init(requests: 2_048, bytes: WorkPool.bodyBytes(of: maxBytes)), steps: 0,
+                priority: .low, spent: { _ in })
         }
     }
 

@@ -114,6 +114,6 @@ private final class ActingAdmission: Admission {
 extension Call {
     /// The call in this app, without its first path parameter.
     fileprivate func acting(on app: AppKey) -> Call {
-        Call(ActingAdmission(admission, app), request, responder, requestID: requestID)
+        Call(ActingAdmission(admission, app), request, responder, requestID: requestID, body: body)
     }
 }
