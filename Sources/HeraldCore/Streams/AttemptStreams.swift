@@ -59,6 +59,7 @@ package struct AttemptPage: LogPage {
     package private(set) var last: LogPosition
     package private(set) var entries: [LoggedAttempt] = []
 
+    package var apps: Set<AppKey> { Set(entries.lazy.map(\.app)) }
     package func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
 
     package var bytes: Int {

@@ -43,7 +43,8 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     // The streams' thread.
 
-    private var channels: [Interest: StreamChannel<Interest>] = [:]
+    /// By app, so that an entry costs nothing for the streams of other apps.
+    private var channels: [AppKey: [Interest: StreamChannel<Interest>]] = [:]
     private var liveCount = 0
     /// The position of the live streams.
     private var position: LogPosition = 0
@@ -151,7 +152,8 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
                 send(batch)
             case .gone:
                 // This thread was too slow for all of them.
-                for stream in channels.values.flatMap(\.members) { fallBehind(stream, after: position) }
+                let all = channels.values.flatMap { $0.values.flatMap(\.members) }
+                for stream in all { fallBehind(stream, after: position) }
             }
         }
     }
@@ -164,7 +166,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private func send(_ batch: Log.Page) {
         var frames: [[UInt8]?] = Array(repeating: nil, count: batch.entries.count)
         var steps = Self.filterSteps
-        for (interest, channel) in channels {
+        for (interest, channel) in batch.apps.flatMap({ Array(channels[$0] ?? [:]) }) {
             let found = StreamPieces(batch, interest, maxSteps: steps) { index in
                 if let frame = frames[index] { return frame }
                 let frame = format.entry(batch.entries[index])
@@ -205,15 +207,17 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
         guard place == position else { return false }
         stream.move(to: .live)
-        channels[stream.interest, default: StreamChannel()].add(stream)
+        channels[stream.interest.app, default: [:]][stream.interest, default: StreamChannel()].add(stream)
         liveCount += 1
         return true
     }
 
     private func leaveChannel(_ stream: Stream) {
         guard case .live = stream.phase else { return }
-        channels[stream.interest]?.remove(stream)
-        if channels[stream.interest]?.members.isEmpty == true { channels[stream.interest] = nil }
+        let app = stream.interest.app
+        channels[app]?[stream.interest]?.remove(stream)
+        if channels[app]?[stream.interest]?.members.isEmpty == true { channels[app]?[stream.interest] = nil }
+        if channels[app]?.isEmpty == true { channels[app] = nil }
         liveCount -= 1
     }
 

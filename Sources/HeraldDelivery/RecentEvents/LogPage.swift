@@ -8,6 +8,8 @@ package protocol LogPage: Sendable {
     /// … up to this one. Both are the same if the page is empty.
     var last: LogPosition { get }
     var entries: [Entry] { get }
+    /// The apps that have entries.
+    var apps: Set<AppKey> { get }
     /// The size of the entries in memory, without a constant for each.
     var bytes: Int { get }
     /// The position of an entry in the log.
@@ -20,6 +22,7 @@ package protocol LogPage: Sendable {
 extension EventBatch: LogPage {
     package var after: LogPosition { first - 1 }
     package var entries: [Event] { events }
+    package var apps: Set<AppKey> { Set(events.lazy.map(\.app)) }
     package var bytes: Int { events.reduce(0) { $0 + $1.body.count } }
     package func place(_ index: Int) -> LogPosition { first + LogPosition(index) }
     package func rest(after place: LogPosition) -> EventBatch {

@@ -76,6 +76,15 @@ struct EventStreamsTests {
         }
     }
 
+    @Test("a page names the apps whose streams it is for")
+    func apps() {
+        let other = AppKey(rawValue: 2)
+        let events = [other, .default, other].enumerated().map { Event("a.x", id: "e\($0)", app: $1) }
+        let page = EventBatch(first: 1, events: events)
+        #expect(page.apps == [.default, other])
+        #expect(page.rest(after: 2).apps == [other])
+    }
+
     @Test("a content filter that costs much examines a part of a page at a time")
     func expensiveFilters() throws {
         let expensive = try ExpensiveFilter()
