@@ -38,8 +38,19 @@ struct RoundRobin {
         return nil
     }
 
-    /// Removes a lane. Its entry in the queue remains: it is skipped, or serves the next lane with the same index.
+    /// Removes a lane. Its entry in the queue remains: it is skipped, or serves the next lane with the same index. When such
+    /// entries are more than the others, all of them are removed.
     /// - Returns: whether the lane was queued.
     @discardableResult
-    mutating func remove(_ lane: Int) -> Bool { queued.remove(lane) != nil }
+    mutating func remove(_ lane: Int) -> Bool {
+        guard queued.remove(lane) != nil else { return false }
+        if queue.count > 2 * queued.count + 16 {
+            var left = queued
+            queue.removeAll { left.remove($0) == nil }
+        }
+        return true
+    }
+
+    /// Number of entries, including those of removed lanes.
+    var entries: Int { queue.count }
 }

@@ -83,6 +83,20 @@ struct PartsTests {
         #expect(popped == times.filter { $0 % 7 != 0 }.sorted())
     }
 
+    @Test("lanes that are removed and return leave no entries behind, and keep their order")
+    func removedLanes() {
+        var line = RoundRobin()
+        for lane in 1...3 { line.append(lane) }
+        for _ in 0..<10_000 {
+            line.append(4)
+            line.remove(4)
+        }
+        #expect(line.entries <= 2 * 3 + 17)
+        line.append(4)
+        #expect((1...4).allSatisfy { line.next() == $0 })
+        #expect(line.next() == nil && line.entries == 0)
+    }
+
     @Test("each waiting lane gets its turn once")
     func roundRobin() {
         var line = RoundRobin()
