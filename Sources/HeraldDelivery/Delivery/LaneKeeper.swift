@@ -157,7 +157,8 @@ final class LaneKeeper {
         ledger.forget(key)
         leaseTimers[key] = nil
         awaited.withdraw { $0.delegate == key }
-        timers.forget(lane.rows.count, lanes)
+        // Its lease and its requests for consent have timers, too.
+        timers.forget(lane.rows.count + 1, lanes)
     }
 
     /// Starts nothing more for a lane whose shard is given away.

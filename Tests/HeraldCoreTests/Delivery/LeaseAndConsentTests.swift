@@ -26,6 +26,18 @@ struct LeaseAndConsentTests {
         #expect(!world.arrivals(key).contains("e2"))
     }
 
+    @Test("the timers of leases of removed delegates do not accumulate")
+    func timers() throws {
+        let bench = try EngineBench()
+        let end = bench.clock.wall + 86_400_000
+        bench.set(WebhookDelegate(1, expiresAt: end))
+        for key: DelegateKey in 2...5_000 {
+            bench.set(WebhookDelegate(key, expiresAt: end))
+            bench.engine.receive(.remove(key))
+        }
+        #expect((1...1_026).contains(bench.engine.waitingTimers))
+    }
+
     @Test("a delegate that is renewed in time stays, even if the renewal coincides with the end")
     func renewed() throws {
         let world = try World()
