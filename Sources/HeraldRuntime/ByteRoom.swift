@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A number of bytes that holders share: one holder has at most three times as many as stay free, so that there are some for
-/// others. Any thread; the lock guards the sums.
+/// others. One that has none needs only what is free. Any thread; the lock guards the sums.
 package final class ByteRoom<Holder: Hashable & Sendable>: Sendable {
     private struct Sums {
         var total = 0
@@ -34,11 +34,12 @@ package final class ByteRoom<Holder: Hashable & Sendable>: Sendable {
     /// - Returns: `false` if there are not enough; nothing is taken then.
     package func take(_ bytes: Int, of holder: Holder, besides own: Int = 0) -> Bool {
         sums.withLock { sums in
-            let share = (sums.ofHolders[holder] ?? 0) + bytes
+            let held = sums.ofHolders[holder] ?? 0
             let free = maxBytes - sums.total - bytes
-            guard sums.total == own || free >= 0 && share <= 3 * free else { return false }
+            let isInShare = held == own || held + bytes <= 3 * free
+            guard sums.total == own || free >= 0 && isInShare else { return false }
             sums.total += bytes
-            sums.ofHolders[holder] = share
+            sums.ofHolders[holder] = held + bytes
             return true
         }
     }

@@ -24,6 +24,17 @@ struct ByteRoomTests {
         #expect(room.bytes == 0)
     }
 
+    @Test("a holder that has none needs only what is free")
+    func first() {
+        let room = ByteRoom<String>(maxBytes: 100)
+        let isTaken = [
+            room.take(40, of: "a"), room.take(61, of: "b"), room.take(50, of: "b"), room.take(5, of: "b", besides: 50),
+            room.take(1, of: "b"),
+        ]
+        #expect(isTaken == [true, false, true, true, false])
+        #expect(room.bytes == 95)
+    }
+
     @Test("a part is given back with its object")
     func parts() {
         let room = ByteRoom<String>(maxBytes: 100)
