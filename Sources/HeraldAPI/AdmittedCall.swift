@@ -34,6 +34,7 @@ final class AdmittedCall: AdmittedRequest, Admission {
             let refuse: @Sendable (Problem) -> Void = { call.send($0) }
             service.later(principal.app, request, refuse: refuse) { [self] () throws(Problem) in
                 try check(request)
+                if isLarge, call.body == nil { throw .tooManyChecks }
                 try route.handle(call)
             }
         }
@@ -60,7 +61,12 @@ final class OutdatedCall: AdmittedRequest {
         let service = service
         let peer = peer
         let refuse: @Sendable (Problem) -> Void = { responder.send(service.refusal($0, request.head, peer)) }
+        // Its key is not known yet: while the store is slow, such bodies have the same bound as all others.
+        let isLarge = request.body.count > SharedParser.maxShared
+        let body = isLarge ? service.bodyRoom.part(request.body.count, of: .unknown) : nil
+        if isLarge, body == nil { return refuse(.tooManyChecks) }
         service.later(.default, request, refuse: refuse) { () throws(Problem) in
+            defer { withExtendedLifetime(body) {} }
             try service.admit(request.head).handle(request, responder)
         }
     }
