@@ -76,6 +76,19 @@ struct PulledRunTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a sequence that waits ends with its hub, and one that begins after that is empty")
+    func stopped() async throws {
+        let hub = try await makeHub()
+        let id = try await hub.webhooks.addPull(events: ["order.*"])
+        let waiting = Task { try await hub.webhooks.runs(of: id).makeAsyncIterator().first() }
+        let pulling = Task { try await hub.webhooks.pull(id, wait: 60) }
+        await hub.stop(grace: .zero)
+        #expect(try await waiting.value == nil)
+        let error = await #expect(throws: HubError.self) { _ = try await pulling.value }
+        #expect(error?.problem == .stopping)
+        #expect(try await hub.webhooks.runs(of: id).makeAsyncIterator().first() == nil)
+    }
+
     @Test("what is not possible is an error that names it")
     func errors() async throws {
         let hub = try await makeHub()

@@ -58,12 +58,12 @@ extension Webhooks {
             }
         } onCancel: {
             isCancelled.store(true, ordering: .relaxed)
-            pulls.wakeAll()
+            pulls.endAll()
         }
         let run: Pulls.Run
         switch result {
         case .success(let found): run = found
-        case .failure(.busy): throw .busy
+        case .failure(.busy): throw hub.isStopping ? HubError.stopping : HubError.busy
         case .failure(.hub(let error)): throw error
         }
         guard let lease = run.lease else {

@@ -100,6 +100,8 @@ package final class Pulls: EventDelegate, PullObserver {
         var routes: [AppKey: Routes] = [:]
         var routeOf: [DelegateKey: (app: AppKey, number: Int)] = [:]
         var nextRoute = 0
+        /// The consumers have left: before a pull waits, `isAwaited` is called.
+        var isEnding = false
 
         mutating func addRoute(_ delegate: WebhookDelegate) {
             guard routeOf[delegate.key] == nil else { return }
@@ -382,7 +384,7 @@ package final class Pulls: EventDelegate, PullObserver {
         if let timer { search(pull.key, at: timer) }
         let isWokenSince = state.withLock { state in
             state.lines[pull.key]?.isBusy = false
-            return isWoken || state.lines[pull.key]?.isWoken == true
+            return isWoken || state.isEnding || state.lines[pull.key]?.isWoken == true
         }
         // What came in the meantime did not find it in the list.
         if isWokenSince || hub.head > head { wake(pull.key) }
@@ -429,9 +431,12 @@ package final class Pulls: EventDelegate, PullObserver {
         }
     }
 
-    /// Searches again for all pulls that wait, or ends them. Any thread.
-    package func wakeAll() {
-        let keys = state.withLock { Array($0.lines.keys) }
+    /// Ends all pulls that wait, and those that would. `isAwaited` says `false` for each from here on. Any thread.
+    package func endAll() {
+        let keys = state.withLock { state in
+            state.isEnding = true
+            return Array(state.lines.keys)
+        }
         for key in keys { wake(key) }
     }
 

@@ -1,7 +1,7 @@
 import HeraldRuntime
 import Synchronization
 
-/// Requests that wait for something, each until its time is up, with a precision of a second.
+/// Requests that wait for something, each until its time is up, with a precision of a second, or until the hub stops.
 ///
 /// They wait in groups, by what they wait for: the end of the wait of one group examines no requests of others. Any thread; the
 /// lock guards the list.
@@ -47,8 +47,8 @@ final class LongPolls<Group: Hashable & Sendable, Request: Sendable>: Sendable {
     private let expired: @Sendable (Request) -> Void
     private let entries = Mutex(Entries())
 
-    /// - Parameter expired: called on a loop's thread for a request whose time is up, which does not wait any more; must
-    ///   not wait.
+    /// - Parameter expired: called for a request whose time is up, which does not wait any more: on a loop's thread, or on
+    ///   that of `add` if the hub stops; must not wait.
     init(_ hub: Hub, expired: @escaping @Sendable (Request) -> Void) {
         self.hub = hub
         self.expired = expired
@@ -89,14 +89,23 @@ final class LongPolls<Group: Hashable & Sendable, Request: Sendable>: Sendable {
     private func tick() {
         hub.after(milliseconds: 1000) { [weak self] in
             guard let self else { return }
-            let now = hub.clock.monotonic()
-            let (over, goesOn) = entries.withLock { entries in
-                let over = entries.take { $0.deadline <= now }
-                entries.isTicking = !entries.groups.isEmpty
-                return (over, entries.isTicking)
-            }
-            for entry in over { expired(entry.request) }
-            if goesOn { tick() }
+            if endExpired() { tick() }
         }
+        // The hub's loops may have ended already, and call nothing any more.
+        if hub.isStopping { _ = endExpired() }
+    }
+
+    /// - Returns: whether there are requests that still wait.
+    private func endExpired() -> Bool {
+        let now = hub.clock.monotonic()
+        // A hub that stops calls its timers early: another one would follow at once, and so on.
+        let isLast = hub.isStopping
+        let (over, goesOn) = entries.withLock { entries in
+            let over = entries.take { isLast || $0.deadline <= now }
+            entries.isTicking = !entries.groups.isEmpty
+            return (over, entries.isTicking)
+        }
+        for entry in over { expired(entry.request) }
+        return goesOn
     }
 }

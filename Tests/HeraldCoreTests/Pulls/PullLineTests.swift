@@ -61,4 +61,36 @@ struct PullLineTests {
         let run = try await waiting
         #expect(run.events.map(\.event.event.id) == ["e2"])
     }
+
+    @Test("a pull that waits ends when the hub stops")
+    func stopped() async throws {
+        let bench = try HubBench()
+        let pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+        let registered = await bench.register("") { $0.kind = .pull }
+        let delegate = try #require(registered)
+        async let waiting = pull(delegate, pulls, seconds: 600)
+        try await eventually("the pull waits") { pulls.kept.waiting == 1 }
+        await bench.stop()
+        let run = try await waiting
+        #expect(run.lease == nil)
+    }
+
+    @Test("a pull that would wait ends if its consumer has left before")
+    func left() async throws {
+        let bench = try HubBench()
+        let pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+        let registered = await bench.register("") { $0.kind = .pull }
+        let delegate = try #require(registered)
+        pulls.endAll()
+        let run: Pulls.Run = try await withCheckedThrowingContinuation { continuation in
+            pulls.pull(
+                .init(
+                    delegateID: delegate.id, limit: 1, seconds: 600, isAwaited: { $0(false) },
+                    completion: { continuation.resume(with: $0) }))
+        }
+        #expect(run.lease == nil)
+        await bench.stop()
+    }
 }
