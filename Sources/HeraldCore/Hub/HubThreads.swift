@@ -45,7 +45,8 @@ final class HubThreads: Sendable {
         intake.refusePublications()
         guard areCaller else { return end(grace: grace) }
         // Without memory for another thread they run until the process ends.
-        _ = try? Thread(name: "hub-stop") { [self] in end(grace: grace) }
+        let stopping = try? Thread(name: "hub-stop") { [self] in end(grace: grace) }
+        stopping?.detach()
     }
 
     private func end(grace: Int64) {
