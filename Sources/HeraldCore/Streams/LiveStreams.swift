@@ -99,7 +99,6 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
         start: Start?
     ) -> Stream {
-        count.add(1, ordering: .sequentiallyConsistent)
         let now = hub.clock.wall()
         let id = hub.ids.next("dlg_", time: now)
         let stream = shared.withLock { shared in
@@ -111,6 +110,8 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
             shared.open[id] = stream
             return stream
         }
+        // Once the thread is known: `wake` would find none for the first stream, and never wake again.
+        count.add(1, ordering: .sequentiallyConsistent)
         begin(stream, start)
         return stream
     }

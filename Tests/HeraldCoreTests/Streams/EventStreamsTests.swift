@@ -1,5 +1,7 @@
 import Delegation
+import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore
@@ -122,6 +124,47 @@ struct EventStreamsTests {
             stranger.connect()
             try await eventually("it has begun, at a number") { stranger.lines.items.first == "after 601" }
             for client in [earliest, lost, stranger] { client.leave() }
+        }
+    }
+
+    /// Takes all that is written.
+    private final class Sink: StreamOutput, Sendable {
+        let isFull = false
+        let lines = Recorder<String>()
+        func write(_ bytes: [UInt8]) { lines.record(String(decoding: bytes, as: UTF8.self)) }
+        func end() {}
+    }
+
+    /// The streams that are woken whenever the clock is read.
+    private final class Moment: Sendable {
+        private let held = Mutex<EventStreams?>(nil)
+        var streams: EventStreams? {
+            get { held.withLock { $0 } }
+            set { held.withLock { $0 = newValue } }
+        }
+    }
+
+    @Test("an event that is published while the first stream opens leaves it awake for the next ones")
+    func wokenWhileOpening() async throws {
+        let moment = Moment()
+        let clock = Clock(
+            monotonic: Clock.system.monotonic,
+            wall: {
+                moment.streams?.wake()
+                return Clock.system.wall()
+            })
+        let bench = try HubBench(clock: clock)
+        let made = EventStreams(hub: bench.hub, format: .lines { $0.id })
+        try await withStreams(of: bench, made) { bench, streams, thread in
+            let sink = Sink()
+            moment.streams = streams
+            thread.perform {
+                _ = streams.open(EventSelection(), description: "test", on: thread, to: sink, start: nil)
+            }
+            try await eventually("it has begun") { !sink.lines.items.isEmpty }
+            moment.streams = nil
+            _ = try await bench.post("a.b", id: "e1")
+            try await eventually("it gets the event") { sink.lines.items.contains("entry e1\n") }
         }
     }
 }
