@@ -42,7 +42,7 @@ extension Hub {
         /// unencrypted.
         public var masterKey: String?
         /// Called with reports for the operator: changes of webhooks, deliveries that were given up, failures of the
-        /// storage. On the thread that writes: it must return soon and never wait.
+        /// storage. On the thread that writes, and on others of the hub at the same time: it must return soon and never wait.
         public var onLog: (@Sendable (LogEntry) -> Void)?
 
         /// The defaults.

@@ -3,7 +3,7 @@ import HeraldCore
 import HeraldModel
 import Synchronization
 
-/// Wakes one iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for
+/// Wakes an iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for
 /// a few instructions.
 final class LogSignal: EventDelegate, StopObserver {
     struct State {
@@ -16,7 +16,8 @@ final class LogSignal: EventDelegate, StopObserver {
 
     private struct Waiting {
         var state = State()
-        var waiter: CheckedContinuation<Void, Never>?
+        /// More than one if the iterator was copied.
+        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let waiting = Mutex(Waiting())
@@ -39,15 +40,16 @@ final class LogSignal: EventDelegate, StopObserver {
     func hubHasStopped() { advance { $0.hasEnded = true } }
 
     private func advance(_ change: (inout State) -> Void) {
-        let waiter = waiting.withLock { waiting in
+        let waiters = waiting.withLock { waiting in
             change(&waiting.state)
-            defer { waiting.waiter = nil }
-            return waiting.waiter
+            defer { waiting.waiters = [] }
+            return waiting.waiters
         }
-        waiter?.resume()
+        for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns at the latest when the condition may be met, when the hub has stopped, and when the task is cancelled.
+    /// Returns at the latest when the condition may be met, when the hub has stopped, and when the task is cancelled. May return
+    /// before that.
     func wait(
         isolation actor: isolated (any Actor)? = #isolation, until isMet: @Sendable (State) -> Bool
     ) async {
@@ -56,7 +58,7 @@ final class LogSignal: EventDelegate, StopObserver {
                 let isDone = waiting.withLock { waiting in
                     // The cancellation handler may have run already.
                     if isMet(waiting.state) || waiting.state.hasEnded || Task.isCancelled { return true }
-                    waiting.waiter = continuation
+                    waiting.waiters.append(continuation)
                     return false
                 }
                 if isDone { continuation.resume() }

@@ -62,6 +62,33 @@ struct LibraryTests {
         await hub.stop(grace: .zero)
     }
 
+    /// Each call continues with a copy of the iterator.
+    private actor Reader {
+        private let iterator: EventSequence.AsyncIterator
+
+        init(_ events: EventSequence) { iterator = events.makeAsyncIterator() }
+
+        func next() async throws -> PositionedEvent? {
+            var copy = iterator
+            return try await copy.next()
+        }
+    }
+
+    @Test("copies of an iterator wait at the same time")
+    func copies() async throws {
+        let hub = try await makeHub()
+        let reader = Reader(hub.events())
+        async let first = reader.next()
+        async let second = reader.next()
+        async let third = reader.next()
+        // They wait, or will find the event.
+        for _ in 0..<100 { await Task.yield() }
+        try await hub.publish("order.placed", 1)
+        let types = try await [first, second, third].map { $0?.event.type }
+        #expect(types == ["order.placed", "order.placed", "order.placed"])
+        await hub.stop(grace: .zero)
+    }
+
     // MARK: Publishing
 
     @Test("a cancelled task publishes nothing")
