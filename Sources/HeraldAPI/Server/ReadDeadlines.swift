@@ -63,6 +63,7 @@ final class ReadDeadlines: Sendable {
             return (late, state.hasTimer)
         }
         for pending in late { pending.refuse() }
-        if goesOn { startTimer() }
+        // A hub that stops calls its timers early: another one would follow at once, and so on.
+        if goesOn, !hub.isStopping { startTimer() }
     }
 }
