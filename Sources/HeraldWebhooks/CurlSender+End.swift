@@ -215,6 +215,7 @@ extension CurlSender {
         for transfer in pool.all { transfer.clear() }
         http1.close()
         http2?.close()
+        descriptors.endReads()
         pool = TransferPool()
         targets = [:]
     }

@@ -32,6 +32,9 @@ extension Descriptors {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// The sockets are closed. libcurl has not reported the end of all of them, and the app may give their numbers to others.
+    func endReads() { herald_reads_end_all() }
+
     /// Allows a new connection to send a response: it is ready for the request.
     func allowResponse(_ descriptor: Int32, _ multi: Multi.Kind) {
         let allowance = Self.allowance(multi)

@@ -69,4 +69,23 @@ import Testing
         descriptors.want(own, read: true, write: false, nothing: false, .http2)
         #expect(ready(descriptors) == [.http2])
     }
+
+    @Test("after the end of a sender, other sockets with the numbers of its own are read without a bound")
+    func otherSocketsAfterTheEnd() throws {
+        let (own, other) = try pair()
+        defer {
+            close(own)
+            close(other)
+        }
+        let sender = try CurlSender(.init(version: "1", addressGuard: AddressGuard()), resolver: Resolver())
+        // libcurl has closed its socket without reporting it, and the app has got the number.
+        sender.descriptors.begin(own, isSecure: false)
+        sender.close { _, _ in }
+        let bytes = [UInt8](repeating: 1, count: 100)
+        #expect(send(other, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == 100)
+        var count = 0
+        var byte: UInt8 = 0
+        while recv(own, &byte, 1, Int32(MSG_DONTWAIT)) == 1 { count += 1 }
+        #expect(count == 100)
+    }
 }

@@ -88,6 +88,17 @@ void herald_reads_end(int descriptor) {
     if (reads) atomic_store_explicit(&reads->reader, 0, memory_order_relaxed);
 }
 
+void herald_reads_end_all(void) {
+    for (int number = 0; number < PAGES; number++) {
+        struct reads *page = atomic_load_explicit(&pages[number], memory_order_acquire);
+        for (int index = 0; page && index < DESCRIPTORS_OF_PAGE; index++) {
+            pthread_t own = pthread_self();
+            // Another thread may begin with this descriptor at the same time.
+            atomic_compare_exchange_strong(&page[index].reader, &own, 0);
+        }
+    }
+}
+
 void herald_reads_allow(int descriptor, int count, long bytes) {
     struct reads *reads = bounded(descriptor);
     if (!reads || is_spent(reads)) return;

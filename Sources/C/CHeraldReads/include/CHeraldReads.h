@@ -12,12 +12,15 @@
 // The error of reads beyond the allowance. A socket has no such error of its own.
 static const int HERALD_READS_SPENT = EDQUOT;
 
-// All functions are for the thread that reads from the socket, and take its descriptor.
+// All functions are for the thread that reads from the socket. Most take its descriptor.
 
 // Begins to bound the reads of a socket, by number and bytes. Without memory they stay unbounded.
 void herald_reads_begin(int descriptor, int reads, long bytes);
 // Ends it. Call it before the socket is closed.
 void herald_reads_end(int descriptor);
+// Ends it for all sockets that this thread reads from. Call it when the thread has closed them: some were closed without
+// `herald_reads_end`, and another thread may get the identity of this one.
+void herald_reads_end_all(void);
 // Allows the socket so much from now on. Has no effect if its allowance is spent.
 void herald_reads_allow(int descriptor, int reads, long bytes);
 // Begins a turn: reads beyond the share of one turn find nothing until the next one. A socket with many reads has a
