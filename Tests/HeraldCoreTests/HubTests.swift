@@ -329,6 +329,18 @@ struct HubTests {
         await #expect(throws: HubError.self) { try await bench.post("a.x") }
     }
 
+    @Test("a test call that comes after the end of the loops gets no outcome, and does not wait for one")
+    func testCallAfterTheEnd() async throws {
+        let bench = try HubBench()
+        let registered = await bench.register()
+        let delegate = try #require(registered)
+        await bench.stop()
+        let outcome = await withCheckedContinuation { (continuation: CheckedContinuation<CallbackOutcome?, Never>) in
+            bench.hub.test(delegate) { continuation.resume(returning: $0) }
+        }
+        #expect(outcome == nil)
+    }
+
     @Test("many publishers, several loops: each event reaches each delegate once", arguments: [1, 3])
     func load(loops: Int) async throws {
         var configuration = Hub.Configuration()

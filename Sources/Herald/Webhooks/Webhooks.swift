@@ -309,6 +309,7 @@ extension Webhooks {
             hub.test(delegate, event) { continuation.resume(returning: $0) }
         }
         guard let outcome else {
+            if hub.isStopping { throw .stopping }
             // It was removed, or too many test calls are waiting.
             _ = try hub.webhook(id, of: .default)
             throw .busy

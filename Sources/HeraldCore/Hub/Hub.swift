@@ -272,8 +272,8 @@ public final class Hub: Sendable {
     /// Calls a delegate now, outside its lane, with an event that is not logged.
     /// - Parameters:
     ///   - event: `nil` for one of the type `herald.test`.
-    ///   - completion: called once on a loop's thread, must not wait; `nil` if the delegate does not exist any more, or too
-    ///     many requests are open.
+    ///   - completion: called once, on a loop's thread, or on this one after the end of the loops; must not wait. `nil` if
+    ///     the delegate does not exist any more, too many requests are open, or the hub stops.
     package func test(
         _ delegate: WebhookDelegate, _ event: Event? = nil, completion: @escaping @Sendable (CallbackOutcome?) -> Void
     ) {

@@ -20,6 +20,8 @@ package final class DeliveryLoop: EventDelegate {
     /// Number of events since the last wake. Used by the writer's thread only.
     private let unseen = Atomic<Int>(0)
     private let thread = Mutex<Thread?>(nil)
+    /// Nothing reads the messages any more.
+    private let isOver = Atomic<Bool>(false)
     private let hasFlushed: Semaphore
     private let mayClose: Semaphore
 
@@ -109,7 +111,15 @@ package final class DeliveryLoop: EventDelegate {
     /// Whether the caller runs on the loop's thread.
     package var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
 
-    package func post(_ message: LoopMessage) { mailbox.post(message) }
+    package func post(_ message: LoopMessage) {
+        mailbox.post(message)
+        if isOver.load(ordering: .sequentiallyConsistent) { refuseTests() }
+    }
+
+    /// The callers of those that the loop has not read would wait for ever.
+    private func refuseTests() {
+        for case .test(_, _, let answer) in mailbox.takeAll() { answer(nil) }
+    }
 
     /// Calls `body` once after this time, or when the loop stops, on its thread; it must not wait. Any thread.
     package func after(nanoseconds: Int64, _ body: @escaping @Sendable () -> Void) {
@@ -177,6 +187,8 @@ package final class DeliveryLoop: EventDelegate {
         mayClose.wait()
         // Closing reports an outcome to the callers that wait for one.
         sender.close { engine.finished($0, $1) }
+        isOver.store(true, ordering: .sequentiallyConsistent)
+        refuseTests()
     }
 
     /// Writes the last checkpoint. If the store rejects it, its deliveries are made again after the restart.
