@@ -89,6 +89,33 @@ struct LibraryTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a sequence of attempts that begins while the hub stops ends at once")
+    func attemptsWhileStopping() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer {
+            gate.open()
+            receiver.close()
+        }
+        let hub = try await makeHub()
+        try await hub.webhooks.add(receiver.url())
+        try await hub.publish("order.placed", 1)
+        _ = await receiver.requests(1)
+        let ends = Recorder<String>()
+        let stopping = Task {
+            await hub.stop(grace: .seconds(600))
+            ends.record("the hub")
+        }
+        try await eventually("it stops") { (try? hub.health()) == nil }
+        var iterator = hub.webhooks.followAttempts().makeAsyncIterator()
+        let found = try await iterator.next()
+        #expect(found == nil)
+        // It still waits for the callback.
+        #expect(ends.items.isEmpty)
+        gate.open()
+        await stopping.value
+    }
+
     // MARK: Publishing
 
     @Test("a cancelled task publishes nothing")

@@ -54,7 +54,10 @@ public struct AttemptSequence: AsyncSequence, Sendable {
                     default: throw error
                     }
                 }
-                if page.isEmpty { await signal.wait { $0.recordings > state.recordings } }
+                guard page.isEmpty else { continue }
+                // A wait would end at once, as long as the hub stops.
+                if state.hasEnded { return nil }
+                await signal.wait { $0.recordings > state.recordings }
             }
             return nil
         }
