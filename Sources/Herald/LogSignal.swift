@@ -28,9 +28,12 @@ final class LogSignal: EventDelegate, StopObserver {
         hub.stopObservers.addDelegate(self)
         if hub.isStopping { hubHasStopped() }
         // A batch may be in flight to the delegates that were registered before this one.
-        hub.afterDraining { [weak self, weak hub] in
+        let look: @Sendable () -> Void = { [weak self, weak hub] in
             if let hub { self?.advance { $0.head = max($0.head, hub.head) } }
         }
+        // In the writer's next round, without a transaction: a barrier would make one, and another one after the other while
+        // the steps of a long task wait.
+        if !hub.catchUp({ _ in look() }) { hub.afterDraining(look) }
     }
 
     var state: State { waiting.withLock { $0.state } }
