@@ -25,6 +25,23 @@ private final class Radio: Station {
     func hear(_ word: String) { record.add("\(label) \(word)") }
 }
 
+/// A key that is an object, and does something at its end.
+private final class Tag: Hashable, Sendable {
+    let text: String
+    let atEnd: @Sendable () -> Void
+    init(_ text: String, atEnd: @escaping @Sendable () -> Void) {
+        self.text = text
+        self.atEnd = atEnd
+    }
+    deinit { atEnd() }
+    static func == (left: Tag, right: Tag) -> Bool { left.text == right.text }
+    func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+private let tagged: MulticastDelegate<Radio> = MulticastDelegate(identifiedBy: { radio in
+    Tag(radio.name.text, atEnd: { _ = tagged.count })
+})
+
 @Suite("Delegates with an identity of their own")
 struct KeyTests {
     private let record = Record()
@@ -71,6 +88,14 @@ struct KeyTests {
         stations.invokeDelegates { $0.hear("x") }
         #expect(record.lines == ["second x"])
         #expect(stations.count == 1)
+    }
+
+    @Test("may have keys that use the collection when they are released")
+    func keysThatAreObjects() {
+        let radio = Radio("north", "first", record)
+        #expect(tagged.addDelegate(radio))
+        #expect(tagged.removeDelegate(radio))
+        #expect(tagged.count == 0)
     }
 
     @Test("do not accumulate after their release, although new delegates reuse some slots")

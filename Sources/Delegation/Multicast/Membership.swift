@@ -27,6 +27,8 @@ final class Membership: @unchecked Sendable {
     /// Members that have keys, and back.
     private var byKey: [AnyHashable: Member] = [:]
     private var keys: [ObjectIdentifier: AnyHashable] = [:]
+    /// Keys of removed members, to be released without the lock: a key may hold objects.
+    private var unusedKeys: [AnyHashable] = []
 
     /// How many messages may wait in a lane if nothing else is said.
     @inlinable static var defaultLimit: Int { 10_000 }
@@ -43,8 +45,17 @@ final class Membership: @unchecked Sendable {
 
     private func withLock<Result>(_ body: () -> Result) -> Result {
         lock.acquire()
-        defer { lock.release() }
-        return body()
+        let result = body()
+        let unused = takeUnusedKeys()
+        lock.release()
+        withExtendedLifetime(unused) {}
+        return result
+    }
+
+    private func takeUnusedKeys() -> [AnyHashable] {
+        if unusedKeys.isEmpty { return [] }
+        defer { unusedKeys = [] }
+        return unusedKeys
     }
 
     // MARK: Members
@@ -107,9 +118,7 @@ final class Membership: @unchecked Sendable {
 
     @usableFromInline @discardableResult
     func remove(_ identity: Identity) -> Bool {
-        lock.acquire()
-        let removed = take(identity)
-        lock.release()
+        let removed = withLock { take(identity) }
         // A released member may have had the same address as a new object, which is not a member.
         return removed?.isAlive ?? false
     }
@@ -178,7 +187,10 @@ final class Membership: @unchecked Sendable {
     }
 
     private func take(_ member: Member) -> Bool {
-        if !keys.isEmpty, let key = keys.removeValue(forKey: ObjectIdentifier(member)) { byKey[key] = nil }
+        if !keys.isEmpty, let key = keys.removeValue(forKey: ObjectIdentifier(member)) {
+            byKey[key] = nil
+            unusedKeys.append(key)
+        }
         if free.roster.remove(member) { return true }
         guard let index = bound.firstIndex(where: { $0.roster.remove(member) }) else { return false }
         if bound[index].phase == .idle { becomeIdle(bound[index]) }
