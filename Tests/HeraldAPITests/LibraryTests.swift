@@ -98,7 +98,9 @@ struct LibraryTests {
             receiver.close()
         }
         let hub = try await makeHub()
-        try await hub.webhooks.add(receiver.url())
+        var settings = WebhookSettings(url: receiver.url())
+        settings.timeout = .seconds(60)
+        try await hub.webhooks.add(settings)
         try await hub.publish("order.placed", 1)
         _ = await receiver.requests(1)
         let ends = Recorder<String>()
