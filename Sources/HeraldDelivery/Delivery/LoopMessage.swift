@@ -22,7 +22,8 @@ package enum LoopMessage: Sendable {
     /// Requested rows of a delegate; `nil` if they could not be read.
     case rows(DelegateKey, StoredRowsQuery.Part, [WaitingDelivery]?)
     case checkpointEnded(Bool)
-    /// The delegate may belong to another process. The outcome is `nil` if it does not exist any more, or too many requests are open.
+    /// The delegate may belong to another process. The outcome is `nil` if it does not exist any more, too many requests are open, or the
+    /// loop stops.
     case test(WebhookDelegate, Event? = nil, answer: @Sendable (CallbackOutcome?) -> Void)
     /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
