@@ -88,46 +88,11 @@ package final class Pulls: EventDelegate, PullObserver {
         var waiting = 0
     }
 
-    /// The delegates of one app with pulls that wait.
-    private struct Routes {
-        var router = Router()
-        var delegates: [Int: (key: DelegateKey, patterns: [EventPattern])] = [:]
-    }
-
     private struct State {
         var lines: [DelegateKey: Line] = [:]
-        /// By app, so that an event costs nothing for the delegates of others.
-        var routes: [AppKey: Routes] = [:]
-        var routeOf: [DelegateKey: (app: AppKey, number: Int)] = [:]
-        var nextRoute = 0
+        var routes = PullRoutes()
         /// The consumers have left: before a pull waits, `isAwaited` is called.
         var isEnding = false
-
-        mutating func addRoute(_ delegate: WebhookDelegate) {
-            guard routeOf[delegate.key] == nil else { return }
-            nextRoute += 1
-            routeOf[delegate.key] = (delegate.app, nextRoute)
-            let patterns = delegate.settings.events
-            routes[delegate.app, default: Routes()].delegates[nextRoute] = (delegate.key, patterns)
-            routes[delegate.app]?.router.insert(nextRoute, patterns)
-        }
-
-        mutating func removeRoute(of key: DelegateKey) {
-            guard let (app, number) = routeOf.removeValue(forKey: key),
-                let found = routes[app]?.delegates.removeValue(forKey: number)
-            else { return }
-            routes[app]?.router.remove(number, found.patterns)
-            if routes[app]?.delegates.isEmpty == true { routes[app] = nil }
-        }
-
-        /// The delegates that an event may be for. They leave the routes: the other events of a batch need not find them again, and
-        /// the next pull that waits returns there.
-        mutating func takeDelegates(for event: Event) -> [DelegateKey] {
-            guard let lanes = routes[event.app]?.router.lanes(for: event.type) else { return [] }
-            let found = (lanes.any + lanes.named).compactMap { routes[event.app]?.delegates[$0]?.key }
-            for key in found { removeRoute(of: key) }
-            return found
-        }
     }
 
     /// How often a proposal may be out of date before a pull gives up.
@@ -369,7 +334,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 line.timer = due
                 timer = due
             }
-            if patient > 0 { state.addRoute(delegate) }
+            if patient > 0 { state.routes.add(delegate) }
             state.lines[pull.key] = line
             return (pulls, timer, line.isWoken)
         }
@@ -408,7 +373,7 @@ package final class Pulls: EventDelegate, PullObserver {
         state.withLock { state in
             guard var line = state.lines[key] else { return }
             line.waiting -= 1
-            if line.waiting == 0 { state.removeRoute(of: key) }
+            if line.waiting == 0 { state.routes.remove(key) }
             // The search at the removal of a delegate may have found this pull waiting still.
             let isKept = line.waiting > 0 || line.isBusy || !line.queue.isEmpty
             state.lines[key] = isKept || hub.committed.registry.delegate(key: key) != nil ? line : nil
@@ -449,7 +414,7 @@ package final class Pulls: EventDelegate, PullObserver {
     /// The writer's thread.
     package func published(_ batch: EventBatch) {
         if count.load(ordering: .sequentiallyConsistent) == 0 { return }
-        let woken = state.withLock { state in batch.events.flatMap { state.takeDelegates(for: $0) } }
+        let woken = state.withLock { state in batch.events.flatMap { state.routes.take(for: $0) } }
         for key in woken { wake(key) }
     }
 }
