@@ -8,13 +8,13 @@ export class History {
   /// By node, because a load balancer alternates: the last sample, and the rates since the one before.
   #nodes = new Map();
 
-  /// A page of metrics in the text format of Prometheus, and the ids of the nodes that run.
+  /// A page of metrics in the text format of Prometheus, and the ids of the nodes that run, if known.
   add(text, ids, now = Date.now()) {
     const sample = read(text, now);
     const last = this.#nodes.get(sample.node)?.sample;
     const change = last ? difference(last, sample) : null;
     this.#nodes.set(sample.node, { sample, change });
-    for (const [node, each] of this.#nodes) if (each.sample.time < now - memory || (each.sample !== sample && !ids.some((id) => node.includes(id)))) this.#nodes.delete(node);
+    for (const [node, each] of this.#nodes) if (each.sample.time < now - memory || (each.sample !== sample && ids[0] && !ids.some((id) => node.includes(id)))) this.#nodes.delete(node);
     if (change) this.points.push(total([...this.#nodes.values()].map((each) => each.change).filter(Boolean), now));
     this.points = this.points.filter((each) => each.time > now - span);
   }
