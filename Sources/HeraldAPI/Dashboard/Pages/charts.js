@@ -8,7 +8,7 @@ const longest = 15 * 60 * 1000;
 const charts = [
   { key: "events", title: "Events per second", words: rate, least: 1 },
   { key: "deliveries", title: "Deliveries per second", words: rate, least: 1 },
-  { key: "success", title: "Success", words: (value) => `${rate(value)} %`, top: 100 },
+  { key: "success", title: "Success", words: (value) => `${rate(Math.floor(10 * value) / 10)} %`, top: 100 },
   { key: "latency", title: "Latency, 95th percentile", words: duration, least: 10 },
 ];
 const width = 300;
@@ -63,15 +63,14 @@ export class Charts {
     const span = Math.min(longest, Math.max(60_000, now - (this.#points[0]?.time ?? now)));
     const x = scale([now - span, now], [0, width]);
     const wanted = now - span + (this.#cursor ?? 1) * span;
+    const [nearest] = this.#points.toSorted((left, right) => Math.abs(left.time - wanted) - Math.abs(right.time - wanted));
     for (const { key, value, graph, start, words, least, top } of this.#parts) {
       const points = this.#points.filter((each) => each[key] !== null);
       const highest = top ?? Math.max(least, ...points.map((each) => each[key])) * 1.1;
       const y = scale([0, highest], [height - 2, 4]);
       const places = points.map((each) => [x(each.time), y(each[key])]);
-      const nearest = points.reduce((best, each) =>
-        !best || Math.abs(each.time - wanted) < Math.abs(best.time - wanted) ? each : best, null);
       start.textContent = t("{} ago", duration(span));
-      value.textContent = nearest ? words(nearest[key]) : "–";
+      value.textContent = nearest && nearest[key] !== null ? words(nearest[key]) : "–";
       graph.replaceChildren(...[
         s("line", { x1: 0, x2: width, y1: height - 1, y2: height - 1, class: "base" }),
         places.length > 1 && s("path", { d: area(places, height - 1), class: "area" }),

@@ -56,7 +56,7 @@ function total(nodes, time) {
     // Each node counts the events of all.
     events: sum("events") / nodes.length,
     deliveries: sum("succeeded"),
-    success: attempts > 0 ? (100 * sum("succeeded")) / attempts : null,
+    success: attempts > 0 ? 100 * (sum("succeeded") / attempts) : null,
     latency: percentile(growth, 0.95),
   };
 }
