@@ -307,6 +307,10 @@ def the_state_is_followed(page):
     page.fill("user", "42", enter=True)
     page.wait(lambda: "logged in" in page.text("section .card") and HOSTILE in page.text("section .card"))
     page.check_accessibility()
+    call(page.server, "POST", "/v1/events", {"type": "app_state.changed", "id": "state/1", "data": {"state": "by an id with a slash"}})
+    page.wait(lambda: page.text(".large") == "by an id with a slash")
+    page.click("this event")
+    page.wait(lambda: page.hash() == "#/events/state%2F1" and page.text("h1") == "app_state.changed")
 
 
 def the_overview_shows_the_flow(page):

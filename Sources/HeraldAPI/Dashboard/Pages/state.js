@@ -68,7 +68,7 @@ export function state(root, { query, signal }) {
   }, signal, () => {}, eventShape);
 }
 
-const since = (each, key) => h("p.muted", "Since ", moment(each.since), ", by ", h("a", { href: `#/events/${each.event_id}`, key }, "this event"), ".");
+const since = (each, key) => h("p.muted", "Since ", moment(each.since), ", by ", h("a", { href: to("events/", each.event_id), key }, "this event"), ".");
 
 const plain = (text) => (text?.startsWith('"') ? JSON.parse(text) : text);
 const member = (text, name) => members(text ?? "")?.find(([each]) => each === name)?.[1].text;
@@ -97,6 +97,6 @@ function strip(changes) {
       s("title", null, each.text)))),
   h("figcaption", texts.slice(0, 12).map((text) => h("span", h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span.data", text))))),
   h("details", { key: "history" }, h("summary", { key: "history-summary" }, t("{}, newest first", plural(spans.length, "change"))), h("ol.changes", [...spans].reverse().map((each) =>
-    h("li", h("a.mono", { href: `#/events/${each.id}`, key: "change" + each.id }, each.text),
+    h("li", h("a.mono", { href: to("events/", each.id), key: "change" + each.id }, each.text),
       h("span.muted", moment(each.time), t(" for {}", duration(each.end - each.start)))))))];
 }
