@@ -431,6 +431,22 @@ def a_pull_delegate_shows_its_leases(page):
     call(page.server, "DELETE", "/v1/delegates/" + delegate)
 
 
+def a_pull_delegate_without_a_description_has_its_id(page):
+    made = call(page.server, "POST", "/v1/delegates", {"kind": "pull", "events": ["crate.*"], "retry_schedule": []})["id"]
+    event = call(page.server, "POST", "/v1/events", {"type": "crate.sent"})["id"]
+    page.open("#/events/" + event)
+    page.wait(lambda: made in page.texts(".who"))
+    page.open("#/post")
+    page.fill("event", '{"type": "crate.sent"}')
+    page.click("Dry run")
+    page.wait(lambda: made in page.texts("main .changes a"))
+    pulled = call(page.server, "POST", f"/v1/delegates/{made}/pull")
+    call(page.server, "POST", f"/v1/delegates/{made}/ack", {"lease": pulled["lease"], "failed": [{"id": event}]})
+    page.open("#/")
+    page.wait(lambda: any(f"1 to {made}" in each for each in page.texts(".changes li")))
+    call(page.server, "DELETE", "/v1/delegates/" + made)
+
+
 def a_delegate_is_removed(page):
     page.open("#/delegates")
     page.click(HOSTILE)
@@ -466,7 +482,8 @@ if __name__ == "__main__":
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
-            every_page_fits, a_pull_delegate_shows_its_leases, a_delegate_is_removed, nothing_went_wrong_meanwhile,
+            every_page_fits, a_pull_delegate_shows_its_leases, a_pull_delegate_without_a_description_has_its_id, a_delegate_is_removed,
+            nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

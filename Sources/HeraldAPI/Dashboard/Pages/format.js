@@ -97,15 +97,9 @@ export function cut(text, length) {
 }
 
 /// The name of a delegate: its description, or else the host of its URL.
-export const name = ({ description, url, id }) => description || (url ? host(url) : id);
+export const name = ({ description, url, id, delegate = id }) => description || (url ? host(url) : delegate);
 
-export function host(url) {
-  try {
-    return new URL(url).host;
-  } catch {
-    return url;
-  }
-}
+export const host = (url) => (URL.canParse(url) ? new URL(url).host : url);
 
 /// The number of deliveries of a delegate in a state, as a link to them.
 export const linked = (state, id, number, words = count(number)) =>
@@ -114,11 +108,11 @@ export const linked = (state, id, number, words = count(number)) =>
 export const retries = ({ id, lag }) => linked("retrying", id, lag.retrying, plural(lag.retrying, "retry"));
 
 /// The receiver of a delivery: its description and address.
-export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url ?? each.delegate, length));
+export const receiver = (each, length) => (each.description ? [h("span.strong.data", each.description), h("div.sub", address(each.url, length))] : address(each.url || each.delegate, length));
 
 /// Host and path, with emphasis on the host.
 export function address(url, length = 48) {
-  const { origin } = URL.canParse(url) ? new URL(url) : { origin: "" };
+  const { origin } = URL.canParse(url) ? new URL(url) : { origin: url };
   return h("span.address.mono", { title: url }, host(url),
     h("span.muted", cut(url.slice(origin.length), length)));
 }

@@ -78,7 +78,7 @@ export function story(root, { parameter: id, signal }) {
     h("ul.rows", event.deliveries.map((each) => h("li.delivery",
       h("div.who", h("a", { href: to("delegates/", each.delegate), key: "to" + each.delegate }, receiver(each, 24))),
       lane(each, posted, x, marks),
-      h("div.end", state(each.state), may("manage") && h("button.quiet", { key: "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url ?? each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
+      h("div.end", state(each.state), may("manage") && h("button.quiet", { key: "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url || each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
       h("div.tale", tale(each), each.history.length > 0 && h("ol.attempts", each.history.map((one) => attempt(one, false))))))),
     rest > 0 && h("button", { key: "more", onclick: () => {
       most += pageSize;
