@@ -33,7 +33,8 @@ final class AdmittedCall: AdmittedRequest, Admission {
             guard service.mayBeOutdated(error) else { return call.send(error) }
             let refuse: @Sendable (Problem) -> Void = { call.send($0) }
             service.later(principal.app, request, refuse: refuse) { [self] () throws(Problem) in
-                try check(request)
+                // What was read may have ended the key.
+                guard route.needs == nil || service.access.isValid(principal) else { throw .unauthorized }
                 if isLarge, call.body == nil { throw .tooManyChecks }
                 try route.handle(call)
             }

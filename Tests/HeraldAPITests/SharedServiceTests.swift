@@ -103,6 +103,21 @@ struct SharedServiceTests {
         for node in [a, b] { await node.stop() }
     }
 
+    @Test("a request that waits for what others changed is refused if that ends its key")
+    func revokedElsewhere() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        for _ in 1...20 {
+            let made = try await a.send("POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["read"]}"#)
+            let (key, id) = (try member("key", of: made.1), try member("id", of: made.1))
+            #expect(try await b.send("GET", "/v1/delegates/none", key: key).0 == 404)
+            #expect(try await a.send("DELETE", "/v1/keys/\(id)", key: operatorKey).0 == 204)
+            // Whether the other one has read of it yet or not.
+            #expect(try await b.send("GET", "/v1/delegates/none", key: key).0 == 401)
+        }
+        for node in [a, b] { await node.stop() }
+    }
+
     @Test("a session that one makes is known to the other at once, to be shown and to be ended")
     func sessions() async throws {
         let memory = MemoryStore()
