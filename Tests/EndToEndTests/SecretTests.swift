@@ -53,6 +53,19 @@ struct SecretTests {
         let other = try await register(two)
         #expect(other.status == 422 || other.status == 409, "\(other.status)")
         #expect(!other.text.contains(secret))
+        // The user of a link has no access to what the key that made the link has requested.
+        let rotate = "/v1/delegates/\(first.id)/secret/rotate"
+        let idempotent = ["Idempotency-Key": "rotated"]
+        let rotated = try await herald.post(rotate, "", admin.headers.merging(idempotent) { $1 })
+        let rotatedSecret = try #require(rotated.string("secret"))
+        let link = try await herald.post("/v1/portal-links", "{}", admin.headers)
+        let token = try #require(link.string("url")?.split(separator: "/").last)
+        let page = ["Sec-Fetch-Site": "same-origin"]
+        let opened = try await herald.post("/v1/session", #"{"portal_link": "\#(token)"}"#, page)
+        let cookie = try #require(opened.header("set-cookie")).prefix { $0 != ";" }
+        let user = page.merging(idempotent) { $1 }.merging(["Cookie": String(cookie)]) { $1 }
+        let guessed = try await herald.post(rotate, "", user)
+        #expect(guessed.status == 422 && !guessed.text.contains(rotatedSecret), "\(guessed.status)")
     }
 
     @Test(

@@ -41,8 +41,8 @@ struct Principal: Sendable {
     /// The origin of a link.
     var origin: String?
 
-    /// The key, also of a session, or the link: it identifies clients of an app.
-    var owner: String { key ?? (identity == .portalLink ? "portal \(session ?? [])" : identity.name) }
+    /// The key, also of a session, or the session of a link, also of one that a key has made: it identifies clients of an app.
+    var owner: String { identity == .portalLink ? "portal \(session ?? [])" : key ?? identity.name }
 
     /// Returns this principal in the app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
