@@ -53,6 +53,22 @@ struct ScheduledTests {
             metrics.contains("\nherald_pending_events 1\n") && metrics.contains("\nherald_pending_late_seconds 0\n"))
     }
 
+    @Test("a key that may only publish moves an event, and does not get its data")
+    func moveWithoutReading() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let publisher = try await herald.makeKey("publish", by: admin)
+        let soon = time(in: 3_600_000)
+        let event = #"{"type": "a", "id": "mine", "deliver_at": "\#(soon)", "data": {"of": "another key"}}"#
+        #expect(try await herald.post("/v1/events", event, admin.headers).status == 202)
+        let move = #"{"deliver_at": "\#(time(in: 7_200_000))"}"#
+        let moved = try await herald.send("PATCH", "/v1/events/mine", move, publisher.headers)
+        #expect(moved.status == 200 && moved.id == "mine" && moved.string("state") == "scheduled", "\(moved.text)")
+        #expect(moved["data"]?.isNull == true, "\(moved.text)")
+        let read = try await herald.send("PATCH", "/v1/events/mine", move, admin.headers)
+        #expect(read["data"]?["of"]?.string == "another key", "\(read.text)")
+    }
+
     @Test("invalid times and combinations are refused with all fields")
     func invalid() async throws {
         let herald = try await HeraldProcess.start()

@@ -99,7 +99,9 @@ struct ScheduledEndpoints: Sendable {
                 call.send(result) { outcome in
                     if let error = outcome.error { return call.response(to: Problem(error)) }
                     guard case .moved(let pending) = outcome else { return Response(status: 204) }
-                    return .json { $0.members(of: pending) }
+                    // The scope of publishing allows no reading, and another key may have posted the event.
+                    let showsData = call.principal.scopes.allow(.read)
+                    return .json { $0.members(of: pending, showsData: showsData) }
                 }
             })
     }
@@ -118,7 +120,7 @@ extension Call {
 }
 
 extension Event {
-    /// The data of a damaged event may not be JSON.
+    /// For a damaged event, whose data may not be JSON, and for clients that may not read it.
     fileprivate var withoutData: Event {
         Event(
             app: app, id: id, type: type, subject: subject, time: time, attributes: attributes,
@@ -127,9 +129,9 @@ extension Event {
 }
 
 extension JSONObjectWriter {
-    mutating func members(of pending: PendingEvent) {
+    mutating func members(of pending: PendingEvent, showsData: Bool = true) {
         let event = pending.event
-        members(of: event.isDamaged ? event.withoutData : event)
+        members(of: event.isDamaged || !showsData ? event.withoutData : event)
         members(ofSchedule: pending.dueAt)
     }
 
