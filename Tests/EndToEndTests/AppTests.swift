@@ -78,6 +78,22 @@ struct AppTests {
         #expect(try await herald.get("/metrics", key.headers).status == 403)
     }
 
+    @Test("the numbers of the server are for readers of the app default, and not for the users of its links")
+    func numbers() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let reader = try await herald.makeKey("read")
+        let link = try await herald.post("/v1/portal-links", #"{"app": "default"}"#)
+        let token = try #require(link.string("url")?.split(separator: "/").last)
+        let stranger = HeraldProcess.stranger(to: herald)
+        #expect(try await stranger.get("/metrics", reader.headers).status == 200)
+        let page = ["Sec-Fetch-Site": "same-origin"]
+        let opened = try await stranger.post("/v1/session", #"{"portal_link": "\#(token)"}"#, page)
+        let cookie = try #require(opened.header("set-cookie")).prefix { $0 != ";" }
+        let session = page.merging(["Cookie": String(cookie)]) { $1 }
+        #expect(try await stranger.get("/v1/delegates", session).status == 200)
+        #expect(try await stranger.get("/metrics", session).status == 403)
+    }
+
     @Test("an app at its storage quota is refused until events are deleted; other apps are not affected")
     func stored() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)

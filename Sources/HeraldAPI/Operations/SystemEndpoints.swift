@@ -57,9 +57,12 @@ struct SystemEndpoints: Sendable {
         }
     }
 
-    /// They concern the whole server, so they are for its operator, and for readers of `default`.
+    /// They concern the whole server, so they are for its operator, and for readers of `default`, but not for the users of its
+    /// links.
     private func numbers(_ call: Call) throws(Problem) {
-        guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
+        let principal = call.principal
+        let isReader = call.app == .default && principal.identity != .portalLink
+        guard isReader || principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
         let format = MetricsPage.Format(accept: call.request.head.value(of: "Accept"))
         @Sendable func send(_ reader: (any StoreReader)?) {
             call.send(
