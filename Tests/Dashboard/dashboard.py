@@ -407,6 +407,15 @@ def every_page_fits(page):
     page.check_fit(places, ((360, "light"), (360, "dark"), (1280, "dark")))
 
 
+def a_type_without_a_valid_example_is_shown(page):
+    call(page.server, "PUT", "/v1/event-types/odd.type", {"description": "Its data is a text.", "schema": {"type": "string"}, "check": "enforce"})
+    page.open("#/types/odd.type")
+    page.wait(lambda: page.text("main .error"))
+    page.see("Its data is a text.")
+    assert page.shown("[data-key=edit]")
+    call(page.server, "DELETE", "/v1/event-types/odd.type")
+
+
 def a_pull_delegate_shows_its_leases(page):
     delegate = call(page.server, "POST", "/v1/delegates", {"kind": "pull", "events": ["parcel.*"], "description": "Parcels"})["id"]
     for _ in range(3):
@@ -482,8 +491,8 @@ if __name__ == "__main__":
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
-            every_page_fits, a_pull_delegate_shows_its_leases, a_pull_delegate_without_a_description_has_its_id, a_delegate_is_removed,
-            nothing_went_wrong_meanwhile,
+            every_page_fits, a_type_without_a_valid_example_is_shown, a_pull_delegate_shows_its_leases,
+            a_pull_delegate_without_a_description_has_its_id, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

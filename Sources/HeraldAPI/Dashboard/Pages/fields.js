@@ -115,7 +115,7 @@ export class Fields {
       const input = this.inputs.get(field.name);
       if (!input || (input.value === this.#first.get(field.name))) continue;
       const value = input.value.trim();
-      if (value === "") result[field.name] = this.#delegate ? this.#emptied(field) : undefined;
+      if (value === "") result[field.name] = !this.#delegate ? undefined : field.type === pairs ? this.#patched(field, {}) : null;
       else if (field.type === json && mistake(value)) {
         this.showErrors([{ pointer: "/" + field.name, detail: mistake(value) }], "", isFinal);
         return null;
@@ -132,10 +132,6 @@ export class Fields {
     const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !(key in value)).map((key) => [key, null]);
     const named = Object.entries(value).map(([key, each]) => [key, each === "" && field.name === "headers" ? null : each]);
     return Object.fromEntries([...gone, ...named]);
-  }
-
-  #emptied(field) {
-    return field.type === pairs ? this.#patched(field, {}) : null;
   }
 
   /// Shows each error at its field, and errors without a field at the top. The first one gets the focus.

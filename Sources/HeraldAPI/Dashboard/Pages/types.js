@@ -65,7 +65,7 @@ function description(root, type, signal) {
         return [h("h2", title), has(value) ? h("pre", { tabindex: 0 }, pretty(value)) : h("p.calm", "None.")];
       }));
     // A dry run says which delegates would receive the event, and why not.
-    if (may("publish") && may("read")) show(receivers, outcome(await api.dryRun(write({ type, data: found.example }))));
+    if (may("publish") && may("read")) await api.dryRun(write({ type, data: found.example })).then((made) => show(receivers, outcome(made)), fails(receivers));
   }, 10_000, signal, (error) => fails(head)(error.status === 404 ? { message: "This event type has no description." } : error));
 }
 
