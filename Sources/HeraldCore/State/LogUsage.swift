@@ -171,6 +171,20 @@ package final class LogUsage: Sendable {
         return later + (part?.count(in: recentEvents) ?? 0)
     }
 
+    /// The part of the log after a position that has no events of an app.
+    /// - Returns: the last position of this part; whether a block follows that has events of the app; and the first position
+    ///   of the log.
+    func gap(
+        of app: AppKey, after place: LogPosition
+    ) -> (end: LogPosition, isFollowed: Bool, first: LogPosition) {
+        contents.withLock { contents in
+            guard let usage = contents.usages[app] else { return (max(place, contents.head), false, contents.first) }
+            let index = usage.index(of: AppBlock.number(of: place + 1))
+            guard index < usage.blocks.count else { return (max(place, contents.head), false, contents.first) }
+            return (max(place, AppBlock.places(usage.blocks[index].block).lowerBound - 1), true, contents.first)
+        }
+    }
+
     /// The ranges of positions with events of an app, ascending. There are none in between.
     package func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
         searchParts(of: app, before: .max, work: .max).parts.reversed()

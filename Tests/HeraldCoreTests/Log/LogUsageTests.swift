@@ -37,6 +37,19 @@ struct LogUsageTests {
         #expect(usage.searchParts(of: .default, before: 3_000, work: .max).parts == [0...2_999])
     }
 
+    @Test("a reader passes over what other apps have, to the block of the next own event or to the end of the log")
+    func gaps() {
+        let usage = usage(20_000) { [1, 10_000].contains($0) ? other : .default }
+        for (place, end, isFollowed) in [
+            (0, 0, true), (1_023, 9_215, true), (9_215, 9_215, true), (10_000, 10_000, true), (10_239, 20_000, false),
+            (20_000, 20_000, false),
+        ] as [(LogPosition, LogPosition, Bool)] {
+            let gap = usage.gap(of: other, after: place)
+            #expect(gap.end == end && gap.isFollowed == isFollowed, "\(place)")
+        }
+        #expect(usage.gap(of: AppKey(rawValue: 3), after: 5).end == 20_000)
+    }
+
     @Test("the app that stores most is found, and after a removal the next one")
     func largest() {
         let usage = usage(3_000) { $0 < 2_048 ? other : .default }

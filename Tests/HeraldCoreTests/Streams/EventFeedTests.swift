@@ -96,6 +96,26 @@ struct EventFeedTests {
         await bench.stop()
     }
 
+    @Test("what other apps have published adds no page")
+    func otherApps() async throws {
+        let other = AppKey(rawValue: 2)
+        _ = try await bench.post("a.b", id: "first")
+        for batch in 0..<12 {
+            let drafts = (0..<1_000).map { number in
+                let event = Event(
+                    app: other, id: "e\(batch)-\(number)", type: "a.b", subject: nil, time: 0, data: Array("{}".utf8))
+                return EventDraft(event: event, mayExist: false)
+            }
+            _ = await bench.publish(drafts)
+        }
+        let first = try await page(query())
+        #expect(first.events.map(\.event.id) == ["first"] && !first.hasMore && first.next == 12_001)
+        _ = try await bench.post("a.b", id: "last")
+        let second = try await page(query(after: first.next))
+        #expect(second.events.map(\.event.id) == ["last"] && !second.hasMore && !second.isTruncated)
+        await bench.stop()
+    }
+
     @Test("the bytes of a page are bounded, and a larger event comes alone")
     func boundedBytes() async throws {
         for number in 0..<6 {
