@@ -148,6 +148,10 @@ struct PullScan {
         var (bytes, read, steps) = (0, 0, 0)
         search: while read < Self.maxSearched, steps < Self.maxFilterSteps {
             let head = hub.head
+            // The events of other apps are passed over, as in `EventFeed`.
+            let gap = hub.committed.usage.gap(of: delegate.app, after: position)
+            position = gap.end
+            if !gap.isFollowed { break }
             // Most delegates want most of what there is: the first read has what the pull can take.
             let rows = read == 0 ? min(limit + 1, Self.rowsPerRead) : Self.rowsPerRead
             let batch = try batch(after: position, limit: rows, reader)

@@ -274,7 +274,7 @@ package final class Pulls: EventDelegate, PullObserver {
             again(
                 pull,
                 hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false,
-                hasEnded: hasEnded)
+                hasEnded: hasEnded, hasMore: found.hasMore)
         case .done(let outcome):
             if let error = outcome.error { finish(pull, .failure(.hub(error))) } else { again(pull) }
         case .refused(let refusal): finish(pull, .failure(.hub(refusal)))
@@ -286,11 +286,11 @@ package final class Pulls: EventDelegate, PullObserver {
     /// - Parameters:
     ///   - hasAdvanced: nothing matched in a part of the log, which is not searched again.
     ///   - hasEnded: leases or rows have ended, so that there are fewer.
-    private func again(_ pull: Pull, hasAdvanced: Bool = false, hasEnded: Bool = false) {
+    private func again(_ pull: Pull, hasAdvanced: Bool = false, hasEnded: Bool = false, hasMore: Bool = false) {
         var pull = pull
         pull.tries = hasAdvanced || hasEnded ? 0 : pull.tries + 1
         if pull.tries > Self.maxTries { return finish(pull, .failure(.busy)) }
-        if hasAdvanced, pull.deadline <= hub.clock.monotonic() { return finish(pull, .success(Run(hasMore: true))) }
+        if hasAdvanced, pull.deadline <= hub.clock.monotonic() { return finish(pull, .success(Run(hasMore: hasMore))) }
         state.withLock { state in
             state.lines[pull.key]?.isBusy = false
             state.lines[pull.key]?.queue.insert(pull, at: 0)

@@ -114,6 +114,27 @@ struct PullTests {
         #expect(ids(run) == ["last"] && pulled > 2)
     }
 
+    @Test("what other apps have published is passed over, and does not show in a pull that finds nothing")
+    func otherApps() async throws {
+        let delegate = try await register()
+        let other = AppKey(rawValue: 2)
+        for batch in 0..<12 {
+            let drafts = (0..<1_000).map { number in
+                let event = Event(
+                    app: other, id: "e\(batch)-\(number)", type: "order.paid", subject: nil, time: 0,
+                    data: Array("{}".utf8))
+                return EventDraft(event: event, mayExist: false)
+            }
+            _ = await bench.publish(drafts)
+        }
+        let none = try await pull(delegate)
+        #expect(none.lease == nil && !none.hasMore)
+        _ = try await bench.post("order.paid", id: "own")
+        let run = try await pull(delegate)
+        #expect(ids(run) == ["own"] && !run.hasMore)
+        await bench.stop()
+    }
+
     @Test("a failed event is handed out again by the schedule, until it is used up")
     func failures() async throws {
         let delegate = try await register()
