@@ -64,6 +64,18 @@ package final class LogUsage: Sendable {
         var usages: [AppKey: Usage] = [:]
         var first: LogPosition
         var head: LogPosition
+        /// The numbers of the blocks whose counts are not as many as their positions, mostly because events were removed.
+        var uneven = RangeSet<Int64>()
+
+        /// - Parameter events: the number of events of all apps in the block.
+        mutating func compare(_ block: Int64, events: Int64) {
+            let places = AppBlock.places(block)
+            if events == min(places.upperBound, head) - max(places.lowerBound, first) + 1 {
+                uneven.remove(contentsOf: block..<block + 1)
+            } else {
+                uneven.insert(contentsOf: block..<block + 1)
+            }
+        }
     }
 
     private let contents: Mutex<Contents>
@@ -71,9 +83,17 @@ package final class LogUsage: Sendable {
 
     init(_ recovery: Recovery, _ recentEvents: RecentEvents) {
         var contents = Contents(first: recovery.first, head: recovery.head)
+        var counts: [Int64: Int64] = [:]
         for block in recovery.blocks.sorted(by: { $0.block < $1.block }) {
             contents.usages[block.app, default: Usage()].add(block)
+            counts[block.block, default: 0] += block.events
         }
+        if recovery.first <= recovery.head {
+            // Of some, nothing is left to count.
+            contents.uneven.insert(
+                contentsOf: AppBlock.number(of: recovery.first)..<AppBlock.number(of: recovery.head) + 1)
+        }
+        for (block, events) in counts.sorted(by: { $0.key < $1.key }) { contents.compare(block, events: events) }
         self.contents = Mutex(contents)
         self.recentEvents = recentEvents
     }
@@ -109,6 +129,7 @@ package final class LogUsage: Sendable {
                 contents.usages[app]?.set(block, nil)
             }
             for part in found { contents.usages[part.app, default: Usage()].set(block, part) }
+            contents.compare(block, events: found.reduce(0) { $0 + $1.events })
         }
     }
 
@@ -119,6 +140,7 @@ package final class LogUsage: Sendable {
                 contents.usages[app]?.forget(before: AppBlock.number(of: first))
             }
             contents.first = first
+            contents.uneven.remove(contentsOf: 0..<max(0, AppBlock.number(of: first)))
         }
     }
 
@@ -171,17 +193,22 @@ package final class LogUsage: Sendable {
         return later + (part?.count(in: recentEvents) ?? 0)
     }
 
-    /// The part of the log after a position that has no events of an app.
-    /// - Returns: the last position of this part; whether a block follows that has events of the app; and the first position
-    ///   of the log.
-    func gap(
-        of app: AppKey, after place: LogPosition
-    ) -> (end: LogPosition, isFollowed: Bool, first: LogPosition) {
+    /// The part of the log after a position in which an app has no events and none were removed.
+    /// - Returns: the last position of this part, and whether something else follows.
+    func gap(of app: AppKey, after place: LogPosition) -> (end: LogPosition, isFollowed: Bool) {
         contents.withLock { contents in
-            guard let usage = contents.usages[app] else { return (max(place, contents.head), false, contents.first) }
-            let index = usage.index(of: AppBlock.number(of: place + 1))
-            guard index < usage.blocks.count else { return (max(place, contents.head), false, contents.first) }
-            return (max(place, AppBlock.places(usage.blocks[index].block).lowerBound - 1), true, contents.first)
+            if place + 1 < contents.first { return (place, true) }
+            let block = AppBlock.number(of: place + 1)
+            var next: [Int64] = []
+            let ranges = contents.uneven.ranges
+            let index = ranges.firstIndex(ascending: { $0.upperBound > block })
+            if index < ranges.endIndex { next.append(max(block, ranges[index].lowerBound)) }
+            if let usage = contents.usages[app] {
+                let index = usage.index(of: block)
+                if index < usage.blocks.count { next.append(usage.blocks[index].block) }
+            }
+            guard let end = next.min() else { return (max(place, contents.head), false) }
+            return (max(place, AppBlock.places(end).lowerBound - 1), true)
         }
     }
 

@@ -133,7 +133,6 @@ package final class EventFeed: EventDelegate {
             let head = hub.head
             // The events of other apps are passed over: they show neither in the number of pages nor in their time.
             let gap = hub.committed.usage.gap(of: query.app, after: page.next)
-            if page.next + 1 < gap.first { page.isTruncated = true }
             page.next = gap.end
             if !gap.isFollowed { return page }
             let batch = try batch(after: page.next, reader)

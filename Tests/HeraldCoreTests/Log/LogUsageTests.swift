@@ -50,6 +50,29 @@ struct LogUsageTests {
         #expect(usage.gap(of: AppKey(rawValue: 3), after: 5).end == 20_000)
     }
 
+    @Test("a reader does not pass over what was removed, also after a restart")
+    func gapsOfRemovedEvents() {
+        func expectGaps(_ usage: LogUsage) {
+            for (place, end) in [(1_023, 5_119), (5_119, 5_119), (6_500, 6_500), (7_167, 9_215), (9_300, 9_300)]
+                as [(LogPosition, LogPosition)]
+            {
+                let gap = usage.gap(of: other, after: place)
+                #expect(gap.end == end && gap.isFollowed, "\(place)")
+            }
+        }
+        let usage = usage(20_000) { [1, 10_000].contains($0) ? other : .default }
+        usage.set(5, [AppBlock(app: .default, block: 5, events: 1_000, bytes: 8_000)])
+        usage.set(6, [])
+        expectGaps(usage)
+        var recovery = Recovery()
+        recovery.head = 20_000
+        recovery.blocks = (0...19).flatMap { usage.parts(of: $0) }
+        expectGaps(LogUsage(recovery, RecentEvents(head: 20_000, maxEvents: 10)))
+        usage.trim(first: 7_000)
+        #expect(usage.gap(of: other, after: 6_998) == (6_998, true))
+        #expect(usage.gap(of: other, after: 6_999) == (9_215, true))
+    }
+
     @Test("the app that stores most is found, and after a removal the next one")
     func largest() {
         let usage = usage(3_000) { $0 < 2_048 ? other : .default }

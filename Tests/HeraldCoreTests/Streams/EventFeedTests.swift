@@ -116,6 +116,25 @@ struct EventFeedTests {
         await bench.stop()
     }
 
+    @Test("a page says that events were removed, also where only older ones and those of other apps are left")
+    func removedEvents() async throws {
+        for batch in 0..<4 {
+            let drafts = (0..<1_000).map { number in
+                EventDraft(event: Event("a.b", id: "e\(batch)-\(number)"), mayExist: false)
+            }
+            _ = await bench.publish(drafts)
+        }
+        let last = Event("a.b", id: "last", app: AppKey(rawValue: 2))
+        _ = await bench.publish([EventDraft(event: last, mayExist: false)])
+        let isRemoved = await withCheckedContinuation { continuation in
+            bench.hub.submit(TrimWrite(events: [2...4_000]) { continuation.resume(returning: $0) })
+        }
+        #expect(isRemoved)
+        let page = try await page(query(after: 1_500))
+        #expect(page.events.isEmpty && page.isTruncated && page.next == 4_001)
+        await bench.stop()
+    }
+
     @Test("the bytes of a page are bounded, and a larger event comes alone")
     func boundedBytes() async throws {
         for number in 0..<6 {
