@@ -93,6 +93,26 @@ struct StreamTests {
         }
     }
 
+    @Test("a client whose last event has a time as its id continues after this event")
+    func idsLikeTimes() async throws {
+        let herald = try await HeraldProcess.start()
+        let time = "2999-01-01T00:00:00Z"
+        try await herald.publish("a.b", "\"id\": \"\(time)\"")
+        let missed = try await herald.publish("a.b")
+        let port = herald.port
+        try await RawHTTP.onThread {
+            for (query, header) in [("", time), ("?last_event_id=\(time)", nil)] as [(String, String?)] {
+                let client = try StreamClient(port: port, query, lastEventID: header)
+                let ready = try #require(try client.next())
+                #expect(ready.name == "ready" && ready.id == time)
+                let next = try #require(try client.next())
+                #expect(next.id == missed)
+            }
+        }
+        let feed = try await herald.get("/v1/events?after=\(time)")
+        #expect(feed.data.compactMap { $0["id"]?.string } == [missed])
+    }
+
     @Test("invalid parameters are refused, and HEAD and OPTIONS work")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()

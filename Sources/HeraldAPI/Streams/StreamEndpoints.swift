@@ -42,7 +42,13 @@ struct StreamEndpoints: Sendable {
         case .earliest:
             return .after { reader throws(StoreError) in StreamPlace(try reader.firstEvent() - 1, id: earliest) }
         case .time(let time):
-            return .after { reader throws(StoreError) in StreamPlace(try reader.sequence(since: time) - 1) }
+            return .after { reader throws(StoreError) in
+                // The id of an event may be a time, and a client that reconnects sends the id of its last event.
+                if EventID.isKnowable(text), let event = try reader.event(app: app, id: text) {
+                    return StreamPlace(event.sequence, id: text)
+                }
+                return StreamPlace(try reader.sequence(since: time) - 1)
+            }
         case .event(let id):
             return .after { reader throws(StoreError) in
                 try reader.event(app: app, id: id).map { StreamPlace($0.sequence, id: id) }
