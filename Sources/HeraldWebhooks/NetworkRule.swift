@@ -90,10 +90,10 @@ package enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertib
 }
 
 extension Int {
-    /// Accepts 1 to 5 decimal digits, and nothing else.
+    /// Accepts 1 to 9 decimal digits, and nothing else.
     init?(decimal text: some StringProtocol) {
         let digits = text.utf8
-        guard (1...5).contains(digits.count) else { return nil }
+        guard (1...9).contains(digits.count) else { return nil }
         var number = 0
         for digit in digits {
             guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }

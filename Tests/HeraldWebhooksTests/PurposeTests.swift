@@ -89,6 +89,7 @@ import Testing
                 [("webhook-allowed-origin", " events.example "), ("webhook-allowed-rate", "120")],
                 .init(origin: "events.example", rate: 120)
             ),
+            ([("webhook-allowed-origin", "*"), ("webhook-allowed-rate", "600000")], .init(origin: "*", rate: 600_000)),
             ([("webhook-allowed-origin", "*"), ("webhook-allowed-rate", "-3")], .init(origin: "*", rate: nil)),
             ([("webhook-allowed-origin", "Events.Example")], .init(origin: "Events.Example", rate: nil)),
             ([("webhook-allowed-origin", "other.example"), ("webhook-allowed-rate", "*")], nil),
