@@ -34,7 +34,8 @@ package struct SubjectSelection: Hashable, Sendable {
 
     /// The prefix of a pattern; `nil` if it is an exact subject.
     package static func prefix(_ pattern: String) -> String? {
-        pattern.utf8.last == UInt8(ascii: "*") ? String(pattern.dropLast()) : nil
+        // By bytes: the asterisk may be part of a character.
+        pattern.utf8.last == UInt8(ascii: "*") ? String(Substring(pattern.utf8.dropLast())) : nil
     }
 
     /// Why a pattern is invalid.

@@ -33,6 +33,9 @@ struct NamesTests {
         #expect(!orders.contains("order") && !orders.contains("user:12") && !orders.contains(nil))
         #expect(SubjectSelection(["*"]).contains("x") && !SubjectSelection(["*"]).contains(nil))
         #expect(SubjectSelection([String]()).contains("x") && SubjectSelection([String]()).contains(nil))
+        // Swift takes the sign and the star behind it for one character.
+        let numbers = SubjectSelection(["no:\u{600}*"])
+        #expect(numbers.contains("no:\u{600}7") && !numbers.contains("no:7"))
     }
 
     @Test(
