@@ -164,8 +164,8 @@ extension CurlSender {
         do {
             let wall = clock.wall()
             let recipe = try request(callback, target, now: wall)
-            if let recipe { try makeRoom(for: recipe, transfer, target.delegate.app) }
             let payload = recipe?.payload ?? encoder.payload(callback.event, target.format)
+            try makeRoom(for: recipe?.ownBytes ?? payload.headerBytes, transfer, target.delegate.app)
             try transfer.prepare(
                 callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
                 isFresh: isFresh || callback.isFresh)
@@ -181,10 +181,11 @@ extension CurlSender {
     }
 
     /// A transfer that is sent once more, over a new connection, gives its room back first.
-    private func makeRoom(for recipe: RecipeRequest, _ transfer: Transfer, _ app: AppKey) throws(TransferError) {
+    /// - Parameter count: the bytes of the request that no other one shares.
+    private func makeRoom(for count: Int, _ transfer: Transfer, _ app: AppKey) throws(TransferError) {
         recipeBodies.give(back: transfer.recipeBytes, of: app)
         transfer.recipeBytes = 0
-        guard let bytes = recipeBodies.take(recipe.payload.range.count, of: app) else { throw .noRoom }
+        guard let bytes = recipeBodies.take(count, of: app) else { throw .noRoom }
         transfer.recipeBytes = bytes
     }
 

@@ -27,7 +27,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         /// as there are handles are kept, because a new connection costs four times as much as a request on an open
         /// one.
         package var maxConnections = 2048
-        /// Maximum number of bytes of the large bodies that recipes have made for open callbacks.
+        /// Maximum number of bytes of the large bodies and headers that were made for open callbacks.
         package var maxRecipeBytes = 16 << 20
         /// Through which callbacks connect.
         package var proxies = ProxyRules()

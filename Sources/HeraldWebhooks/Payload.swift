@@ -14,6 +14,8 @@ struct Payload {
         self.headers = headers
     }
 
+    var headerBytes: Int { headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
+
     /// The `content-type` of all events in this format; `nil` if it varies and is in the `headers` of each event.
     static func contentType(_ format: WebhookSettings.Format) -> String? {
         switch format {

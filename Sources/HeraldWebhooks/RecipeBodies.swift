@@ -1,11 +1,12 @@
 import HeraldModel
 
-/// The large bodies that recipes have made for open requests, bounded by their bytes: unlike the bytes of an event, which all
-/// its deliveries share, each request has a body of its own. Small bodies belong to what a request takes anyway.
+/// The large bodies that recipes have made for open requests, with their headers, and the large headers of CloudEvents in binary
+/// mode, bounded by their bytes: unlike the bytes of an event, which all its deliveries share, each request has them for itself.
+/// Small ones belong to what a request takes anyway.
 ///
 /// Confined to one sender.
 struct RecipeBodies {
-    /// Larger bodies are counted.
+    /// More than this is counted.
     static let smallBytes = 8 << 10
 
     private let maxBytes: Int
@@ -14,9 +15,9 @@ struct RecipeBodies {
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    /// Takes room for a body. An app gets half of it, so that receivers that don't respond delay others little. One body
-    /// always has room.
-    /// - Returns: the bytes that were taken, 0 for a small body; `nil` if there is no room.
+    /// Takes room for the bytes of a request. An app gets half of it, so that receivers that don't respond delay others little.
+    /// One request always has room.
+    /// - Returns: the bytes that were taken, 0 for a small request; `nil` if there is no room.
     mutating func take(_ count: Int, of app: AppKey) -> Int? {
         if count <= Self.smallBytes { return 0 }
         let own = ofApps[app] ?? 0

@@ -15,6 +15,9 @@ struct RecipeRequest {
     let hasStandardSignature: Bool
     let aws: AWSSignature?
 
+    /// The bytes of its body and of its lines.
+    var ownBytes: Int { lines.reduce(payload.range.count) { $0 + $1.utf8.count } }
+
     /// The terms by which libcurl signs a request, with Signature Version 4.
     struct AWSSignature {
         /// `provider:provider:region:service`.

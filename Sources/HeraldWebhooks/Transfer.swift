@@ -49,7 +49,7 @@ final class Transfer {
     private var extraHeaders: HeaderList?
     /// The URL of this request, if it is not that of its target.
     private var ownURL: ParsedURL?
-    /// The bytes of its body that `RecipeBodies` counts; they stay counted while it is prepared.
+    /// The bytes of its request that `RecipeBodies` counts; they stay counted while it is prepared.
     var recipeBytes = 0
     /// How much of the response's body is kept.
     var excerptLimit = Transfer.shownExcerpt
@@ -340,7 +340,7 @@ enum TransferError: Error {
         case .url: "libcurl has no memory for the URL"
         case .tls: "libcurl did not take the delegate's TLS settings"
         case .proxy: "libcurl did not take the proxy of --callback-proxy"
-        case .noRoom: "the bodies that recipes have made for open requests leave no room for this one"
+        case .noRoom: "the bodies and headers that were made for open requests leave no room for this one"
         case .aws: "libcurl did not take the settings of auth.aws"
         case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
         case .eventID: "the event's id can't stand in a header"

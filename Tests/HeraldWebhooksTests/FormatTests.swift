@@ -87,4 +87,32 @@ import Testing
         #expect(types[..<3] == types[3...])
         #expect(receiver.requests[..<3].map(\.body) == receiver.requests[3...].map(\.body))
     }
+
+    @Test("large headers of open requests have a bound, half of it for an app; others wait, which is no attempt")
+    func roomForHeaders() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        let loop = try SendingLoop { $0.maxRecipeBytes = 52_000 }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        // Each value has three times as many bytes in a header.
+        let text = String(repeating: "\u{fc}", count: 512)
+        let attributes = ["a", "b", "c", "d"].map { KeyValue($0, text) }
+        let large = Event(id: "evt_1", time: 0, attributes: attributes, data: "{}")
+        let long = Event(id: "evt_2", time: 0, data: "\"\(String(repeating: "x", count: 4_000))\"")
+        let made = try recipe(#"{"headers": {"X-A": "{{ data }}", "X-B": "{{ data }}", "X-C": "{{ data }}"}}"#)
+        let binary = delegate(receiver.url("/a")) { $0.format = .cloudeventsBinary }
+        let named = delegate(receiver.url("/b"), key: 2) { $0.request = made }
+        async let one = loop.send(binary, large)
+        async let two = loop.send(named, long)
+        _ = await receiver.requests(2)
+        #expect(await loop.send(binary, large).failure == .stopped)
+        #expect(await loop.send(named, long).failure == .stopped)
+        gate.open()
+        #expect(await [one, two].allSatisfy(\.isSuccess))
+        #expect(await loop.send(binary, large).isSuccess)
+        #expect(receiver.requests.count == 3)
+    }
 }

@@ -84,7 +84,7 @@ struct MemoryPlan {
     /// The bodies of large events in open callbacks, of one delivery loop.
     var openEvents: Int { share(3, atMost: 64 << 20) / loops }
 
-    /// The large bodies that recipes have made for open callbacks, of a loop: they are part of what is left for callbacks.
+    /// The large bodies and headers that were made for open callbacks, of a loop: they are part of what is left for callbacks.
     var recipeBodies: Int { max(512 << 10, openEvents / 2) }
 
     var ofLoop: LoopLimits {
