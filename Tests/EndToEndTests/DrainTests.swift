@@ -150,6 +150,23 @@ final class DrainTests {
         #expect(try sql("SELECT count(*) FROM outbox") == "1")
     }
 
+    @Test("a row that is due at infinity is refused, and not published at once")
+    func infinity() async throws {
+        let herald = try await HeraldProcess.start()
+        try _ = sql(
+            "CREATE TABLE outbox (id int PRIMARY KEY, type text, at timestamp, later timestamptz)",
+            "INSERT INTO outbox VALUES (1, 'a', NULL, NULL), (2, 'a', NULL, 'infinity'), (3, 'a', '-infinity', NULL)")
+        let folder = TemporaryFolder()
+        let run = try await drain(
+            herald,
+            [
+                url, "--table", "outbox", "--columns", "id,type,time=at,deliver_at=later", "--once", "--refused",
+                folder.path + "/refused",
+            ])
+        #expect(run.end == .exited(0) && run.text == "1 event was published; 2 refused.", "\(run.text)")
+        #expect(try await ids(herald) == ["1"])
+    }
+
     @Test("two that are killed at any moment publish each row once")
     func kills() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)

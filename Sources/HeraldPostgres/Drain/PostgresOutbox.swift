@@ -123,7 +123,8 @@ package final class PostgresOutbox: Outbox {
     /// The text of a column, as bytes: `StoredText` does not apply to the tables of programs.
     private static func text(_ part: OutboxPart, _ column: String, isTime: Bool) -> String {
         guard isTime, part == .time || part == .deliverAt else { return "convert_to(\(column)::text, 'UTF8')" }
-        let time = "\(column)::timestamptz AT TIME ZONE 'UTC'"
-        return "convert_to(to_char(\(time), 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), 'UTF8')"
+        let time = "to_char(\(column)::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+        // Of infinity, `to_char` makes NULL, as of a time that is not given. As a text it is refused.
+        return "convert_to(CASE WHEN isfinite(\(column)) THEN \(time) ELSE \(column)::text END, 'UTF8')"
     }
 }
