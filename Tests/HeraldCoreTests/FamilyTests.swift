@@ -228,4 +228,22 @@ struct FamilyTests {
         #expect(again.bench.hub.committed.appState.version(.default) == "s3")
         await again.bench.stop()
     }
+
+    @Test("memory has the statuses and states of events with as many values as a publication may have")
+    func manyValues() throws {
+        let list = "[" + String(repeating: "1,", count: 19_999) + "1]"
+        let states = AppStateProjection([])
+        let changed = Event("app_state.changed", id: "s", data: #"{"state":\#(list)}"#)
+        states.published(EventBatch(first: 1, events: [changed]))
+        #expect(states.version(.default) == "s" && states.state(.default)?.state == Array(list.utf8))
+
+        let statuses = AuthProjection()
+        let status = Event(
+            "auth.status_changed", id: "1",
+            data: #"{"user_id":"42","status":"logged_in","user":null,"cause":"c"}"#)
+        let logout = Event("auth.logged_out", id: "2", subject: "user:42", data: #"{"more":\#(list)}"#)
+        statuses.published(EventBatch(first: 1, events: [status, logout]))
+        let current = try #require(statuses.status(.default, userID: "42"))
+        #expect(!current.isLoggedIn)
+    }
 }

@@ -25,9 +25,7 @@ package final class AppStateProjection: EventDelegate {
     package func published(_ batch: EventBatch) {
         for event in batch.events
         where event.family == .appState && event.type == AppStateFamily.changed && event.audience == nil {
-            guard let document = try? JSONDocument(parsing: Array(event.data)), let state = document["state"] else {
-                continue
-            }
+            guard let state = event.document?["state"] else { continue }
             let next = AppState(app: event.app, state: state.bytes, since: event.time, eventID: event.id)
             states.withLock { states in
                 states.versions[event.app] = event.id

@@ -22,7 +22,7 @@ package final class AuthProjection: EventDelegate {
     package func published(_ batch: EventBatch) {
         for event in batch.events where event.family == .auth && event.audience == nil {
             var errors: [FieldError] = []
-            guard let document = try? JSONDocument(parsing: Array(event.data)),
+            guard let document = event.document,
                 let change = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)
             else { continue }
             record(change, event, cause: document["cause"]?.string)

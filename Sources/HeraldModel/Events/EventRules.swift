@@ -1,4 +1,4 @@
-import HeraldJSON
+package import HeraldJSON
 
 /// The rules for events that are created in the process, without a request parsed by ``EventInput``.
 extension EventDraft {
@@ -72,11 +72,12 @@ extension EventDraft.Family {
 }
 
 extension Event {
-    /// Whether type and data of a stored event are valid. The row of a scheduled event has no checksum.
-    package var isPlausible: Bool {
-        EventType.isValid(type) && (try? JSONDocument(parsing: Array(data), limits: Self.storedLimits)) != nil
-    }
+    /// The data of an event that was accepted; `nil` if it is not JSON.
+    package var document: JSONDocument? { try? JSONDocument(parsing: Array(data), limits: Self.storedLimits) }
 
-    /// More than a publication may have.
+    /// Whether type and data of a stored event are valid. The row of a scheduled event has no checksum.
+    package var isPlausible: Bool { EventType.isValid(type) && document != nil }
+
+    /// More than a publication may have, with what the service adds.
     private static let storedLimits = JSONLimits(depth: 128, values: .max, keyBytes: .max)
 }
