@@ -104,7 +104,7 @@ package final class SubmissionTask: Sendable {
             if left <= 0 { break }
             if before?.isSpent == true || unreadable[app] != nil { continue }
             var entry = Self.entry(submission)
-            if let check, case .valid(let draft) = entry, let document = try? JSONDocument(parsing: submission.data) {
+            if let check, case .valid(let draft) = entry, let document = draft.event.document {
                 var budget = before ?? WorkBudget()
                 let problems: [FieldError]
                 do throws(StoreError) {

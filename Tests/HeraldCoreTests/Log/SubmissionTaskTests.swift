@@ -60,6 +60,23 @@ struct SubmissionTaskTests {
         #expect(throws: StoreError.self) { try checked([found[0]], steps: [:], unreadable: ["1"]) }
     }
 
+    @Test("an event with as many values as a publication may have is validated, too")
+    func manyValues() throws {
+        let list = "[" + String(repeating: "1,", count: 19_999) + "1]"
+        let large = Submission(
+            key: 1, app: AppKey(rawValue: 1), id: "1", type: "a.b", subject: nil, time: 5, data: Array(list.utf8),
+            deliverAt: nil)
+        let checked = try SubmissionTask.checked([large], MemoryStore().makeReader()) {
+            _, _, _, budget throws(StoreError) in
+            budget.spend(1)
+            return [FieldError("/data", "is refused")]
+        }
+        guard case .refused? = checked.entries.first?.entry else {
+            Issue.record("it was not validated")
+            return
+        }
+    }
+
     /// Returns the apps of the events of three reads, each of which has `limit` events at most.
     private func reads(_ found: [Submission], limit: Int, stepsOfEach: Int) async throws -> [[Int64]] {
         let store = MemoryStore()
