@@ -49,11 +49,12 @@ extension CurlSender {
 
     private static let hidden = "***"
 
-    /// The lines as names and values. The values of the delegate's headers, and what proves who sends, are never shown.
+    /// The lines as names and values, those of one name as one. The values of the delegate's headers, and what proves who sends,
+    /// are never shown.
     private func shown(_ lines: [String], of target: Target) -> [KeyValue] {
         let names = target.delegate.settings.headers.map(\.key) + (target.recipe?.tokenHeaders ?? [])
         let secret = Set(names.map { $0.lowercased() })
-        return lines.compactMap { line in
+        let headers: [KeyValue] = lines.compactMap { line in
             guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
             let name = line[..<end].lowercased()
             let value = line[line.index(after: end)...].drop { $0 == " " }
@@ -64,6 +65,10 @@ extension CurlSender {
                 return KeyValue(name, value.split(separator: " ").prefix(1).joined() + " " + Self.hidden)
             }
             return KeyValue(name, String(value))
+        }
+        return headers.reduce(into: []) { shown, header in
+            guard let index = shown.firstIndex(where: { $0.key == header.key }) else { return shown.append(header) }
+            shown[index] = KeyValue(header.key, "\(shown[index].value), \(header.value)")
         }
     }
 }

@@ -115,4 +115,23 @@ import Testing
         #expect(await loop.send(binary, large).isSuccess)
         #expect(receiver.requests.count == 3)
     }
+
+    @Test("a preview has each header once, also one that the recipe and the delegate have")
+    func repeatedHeaders() throws {
+        let sender = try CurlSender(.init(version: "1", addressGuard: AddressGuard()), resolver: Resolver())
+        defer { sender.close { _, _ in } }
+        let made = try recipe(#"{"headers": {"X-Team": "{{ id }}"}, "sign": ["github", "github"]}"#)
+        let secret = DelegateSecret(SigningSecret(.text, bytes: Array("hush-hush-hush-hush".utf8)))
+        let target = delegate("https://hooks.example/", secrets: [secret], headers: [KeyValue("x-team", "blue")]) {
+            $0.request = made
+        }
+        guard case .request(let shown) = sender.preview(Callback(token: 0, delegate: target, event: event, attempt: 1))
+        else {
+            Issue.record("no preview")
+            return
+        }
+        let names = shown.headers.map(\.key)
+        #expect(Set(names).count == names.count, "\(names)")
+        #expect(names.contains("x-team") && names.contains("x-hub-signature-256"))
+    }
 }
