@@ -100,7 +100,7 @@ struct StreamEndpoints: Sendable {
             }
         }
         guard wrong.isEmpty else { throw .validation(wrong) }
-        return EventSelection(app: app, events: patterns, subjects: Set(subjects))
+        return EventSelection(app: app, events: patterns, SubjectSelection(subjects))
     }
 
     // MARK: Attempts

@@ -61,9 +61,9 @@ public struct EventSelection: Hashable, Sendable {
     }
 
     /// - Parameter addressee: gets what is addressed to it; `nil` for none.
-    init(
-        app: AppKey, events: [EventPattern], _ subjects: SubjectSelection, filter: ContentFilter?,
-        addressee: DelegateKey?
+    package init(
+        app: AppKey, events: [EventPattern], _ subjects: SubjectSelection, filter: ContentFilter? = nil,
+        addressee: DelegateKey? = nil
     ) {
         self.app = app
         self.events = events

@@ -33,6 +33,14 @@ struct NamesTests {
         #expect(!orders.contains("order") && !orders.contains("user:12") && !orders.contains(nil))
         #expect(SubjectSelection(["*"]).contains("x") && !SubjectSelection(["*"]).contains(nil))
         #expect(SubjectSelection([String]()).contains("x") && SubjectSelection([String]()).contains(nil))
+        // Swift takes these two texts for equal.
+        let places = ["caf\u{e9}", "cafe\u{301}"]
+        for (index, place) in places.enumerated() {
+            #expect(SubjectSelection([place]).contains(place) && !SubjectSelection([place]).contains(places[1 - index]))
+            #expect(SubjectSelection(places).contains(place))
+            #expect(SubjectSelection(places.map { $0 + "*" }).contains(place + "s"))
+        }
+        #expect(SubjectSelection([places[0]]) != SubjectSelection([places[1]]))
         // Swift takes the sign and the star behind it for one character.
         let numbers = SubjectSelection(["no:\u{600}*"])
         #expect(numbers.contains("no:\u{600}7") && !numbers.contains("no:7"))
