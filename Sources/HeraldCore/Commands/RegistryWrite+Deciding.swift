@@ -32,7 +32,8 @@ extension Registry {
                     try state.replace(settings, registration.isOwnSecret ? secret : nil, now: now)
                 }
             }
-            if let existing = neighbors.first(where: { $0.settings == settings }) {
+            let existing = neighbors.first { $0.settings == settings && $0.settings.hasSubjects(of: settings) }
+            if let existing {
                 let newest = existing.state.secrets.first?.secret
                 let isSame = newest?.scheme == secret.scheme && (!registration.isOwnSecret || newest == secret)
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
@@ -75,7 +76,7 @@ extension Registry {
             return (.invalid(error.errors), nil)
         }
         state.apply(.settingsChanged(from: old.settings), now: new.time)
-        if state == old.state { return (.updated(old), nil) }
+        if state == old.state, state.settings.hasSubjects(of: old.settings) { return (.updated(old), nil) }
         state.forgetExpiredSecrets(now: new.time)
         if let refusal = refusal(of: state.settings, over: old) { return (refusal, nil) }
         let delegate = old.changed(to: state, at: new.time)

@@ -127,7 +127,7 @@
             app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
             version: version,
             // They may be many: they are compiled again only when they have changed.
-            subjects: state.settings.subjects == settings.subjects
+            subjects: state.settings.hasSubjects(of: settings)
                 ? subjects : SubjectSelection(state.settings.subjects))
     }
 }

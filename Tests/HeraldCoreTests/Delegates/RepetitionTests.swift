@@ -58,6 +58,33 @@ struct RepetitionTests {
         #expect(users.repeats(try Self.settings("*", subjects: ["user:2", "order:*"])))
     }
 
+    @Test("subjects are compared by their bytes, also those of a change")
+    func subjects() async throws {
+        // Swift takes these two texts for equal.
+        let places = ["caf\u{e9}", "cafe\u{301}"]
+        let bench = try HubBench()
+        var ids: [String] = []
+        for place in places {
+            let registration = RegistryWrite.Registration(
+                settings: try Self.settings("*", subjects: [place]), secret: .test)
+            guard case .done(.registered(let made)) = await bench.change(.register(registration)) else {
+                Issue.record("not registered")
+                return
+            }
+            ids.append(made.id)
+        }
+        _ = await bench.change(.remove(id: ids[1], ifVersion: nil))
+        let outcome = await bench.change(
+            .update(id: ids[0], ifVersion: nil) { state, _ in state.settings.subjects = [places[1]] })
+        guard case .done(.updated(let changed)) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        let selected = changed.selection.subjectSelection
+        #expect(selected.contains(places[1]) && !selected.contains(places[0]))
+        await bench.stop()
+    }
+
     @Test("a URL has at most 100, `set` changes the one that is meant, and a removed one is forgotten")
     func many() async throws {
         let bench = try HubBench()
