@@ -152,7 +152,8 @@ extension WebhookRules {
             throw RegistryWrite.InvalidSettings([FieldError("", old.statusReason ?? "")])
         }
         let isSetAgain = old.isUnreadable && !state.isUnreadable
-        var errors = state.settings == old.settings && !isSetAgain ? [] : problems(of: &state.settings)
+        let isUnchanged = state.settings == old.settings && state.settings.hasSubjects(of: old.settings)
+        var errors = isUnchanged && !isSetAgain ? [] : problems(of: &state.settings)
         if state.settings.kind != old.settings.kind {
             errors.append(Self.kindHasChanged)
         }

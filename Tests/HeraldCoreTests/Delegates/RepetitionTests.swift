@@ -82,6 +82,15 @@ struct RepetitionTests {
         }
         let selected = changed.selection.subjectSelection
         #expect(selected.contains(places[1]) && !selected.contains(places[0]))
+        // The second text has twice as many characters as the first, and too many.
+        for (letter, isValid) in [("\u{e9}", true), ("e\u{301}", false)] {
+            let subject = String(repeating: letter, count: 200)
+            let outcome = await bench.change(
+                .update(id: ids[0], ifVersion: nil) { state, _ in state.settings.subjects = [subject] })
+            var isUpdated = false
+            if case .done(.updated) = outcome { isUpdated = true }
+            #expect(isUpdated == isValid, "\(outcome)")
+        }
         await bench.stop()
     }
 
