@@ -92,7 +92,7 @@ import Testing
     func roomForHeaders() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
-        let loop = try SendingLoop { $0.maxRecipeBytes = 52_000 }
+        let loop = try SendingLoop { $0.maxRecipeBytes = 64_000 }
         defer {
             receiver.close()
             loop.stop()
