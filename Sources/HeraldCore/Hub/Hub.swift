@@ -169,7 +169,7 @@ public final class Hub: Sendable {
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops maintains the log's length, because loops have timers.
         let runMaintenance: @Sendable () -> Void = { [retention, keyUse, volumes, node] in
-            if node.runsMaintenance { retention.runWhenDue() }
+            retention.runWhenDue(isResponsible: node.runsMaintenance)
             keyUse.run()
             volumes.run()
             node.refresh()

@@ -87,7 +87,8 @@ final class RetentionTask: EventDelegate {
     }
 
     /// Called once a second, by `DeliveryEngine`. Any thread.
-    func runWhenDue() {
+    /// - Parameter isResponsible: whether this node removes what is too old. Every node ends the deliveries of its own lanes.
+    func runWhenDue(isResponsible: Bool = true) {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
         let unannounced = missedPulls.due(at: clock.monotonic())
@@ -97,17 +98,40 @@ final class RetentionTask: EventDelegate {
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
             return state.idleCalls % Self.idleLooks == 0
         }
-        if isDue { run() }
+        guard isDue else { return }
+        if isResponsible { run() } else { submit { [self] in endDeliveries($0) } }
     }
 
     /// Any thread. If too many reads wait, the next call does the work.
-    private func run() {
+    private func run() { submit { [self] in run($0) } }
+
+    private func submit(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) {
         let isFree = state.withLock { state in
             state.isDue = state.isBusy
             state.isBusy = true
             return !state.isDue
         }
-        if isFree, !readers.submit(app: nil, { [self] in run($0) }) { ended() }
+        if isFree, !readers.submit(app: nil, body) { ended() }
+    }
+
+    private func context(_ reader: any StoreReader) -> RetentionPlanner.Context {
+        .init(
+            reader: reader, selection: { [committed] in committed.registry.delegate(key: $0)?.selection },
+            stored: committed.usage.total, now: clock.monotonic() / 1_000_000,
+            end: { [ages] in ages.now(forAge: $0) - $0 })
+    }
+
+    /// Ends the deliveries of events that are too old, on a node that leaves their removal to another one.
+    private func endDeliveries(_ reader: Result<any StoreReader, StoreError>) {
+        // Only the check that is under way uses it.
+        var planner = state.withLock { $0.planner }
+        let found = readers.found(reader) { reader throws(StoreError) -> RetentionPlanner.Ending? in
+            try planner.nextEnding(context(reader))
+        }
+        guard let found else { return ended() }
+        state.withLock { [planner] in $0.planner = planner }
+        if let ending = found { send(.trim(through: ending.through, gone: ending.gone, ending.cause)) }
+        ended()
     }
 
     private func run(_ reader: Result<any StoreReader, StoreError>) {
@@ -117,14 +141,7 @@ final class RetentionTask: EventDelegate {
         guard
             let step = readers.found(
                 reader,
-                { reader throws(StoreError) in
-                    try planner.next(
-                        .init(
-                            reader: reader,
-                            selection: { [committed] in committed.registry.delegate(key: $0)?.selection },
-                            stored: committed.usage.total, now: clock.monotonic() / 1_000_000,
-                            end: { [ages] in ages.now(forAge: $0) - $0 }))
-                })
+                { reader throws(StoreError) in try planner.next(context(reader)) })
         else { return ended() }
         state.withLock { [planner] in $0.planner = planner }
         if let left = step.attemptRoom { attemptRoom.measured(left, before: recorded) }

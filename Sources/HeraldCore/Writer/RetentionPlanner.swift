@@ -110,6 +110,29 @@ struct RetentionPlanner {
         return step
     }
 
+    /// The next action of a node that removes nothing: the deliveries of events that are too old end in its loops, too.
+    mutating func nextEnding(_ context: Context) throws(StoreError) -> Ending? {
+        guard let age = retention.events else { return nil }
+        return try nextEnding(context, old: try context.reader.lastEvent(before: context.end(age)))
+    }
+
+    /// - Parameter old: the last event that is too old.
+    mutating func nextEnding(_ context: Context, old: LogPosition) throws(StoreError) -> Ending? {
+        let first = try context.reader.firstEvent()
+        guard first <= old else { return nil }
+        let last = try context.reader.lastEvent() - 1
+        let progress = try context.reader.progress()
+        pass(progress)
+        let end = min(old, last, progress.settled.earliest())
+        guard first <= end else { return nil }
+        if end <= holds.free {
+            // What no delivery needs is removed by another node.
+            let part = first...min(end, first + LogPosition(Self.maxEvents))
+            if try context.reader.waitingEvents(in: part).isEmpty { return nil }
+        }
+        return try ending(context, from: first, through: end, cost: nil, .age)
+    }
+
     /// Call it when a removal has failed: what it had found is still there.
     mutating func failed() { unscanned = [1...LogPosition.max] }
 
@@ -137,7 +160,7 @@ struct RetentionPlanner {
         _ step: inout Step
     ) throws(StoreError) {
         let progress = try context.reader.progress()
-        for range in holds.update(progress) { unscanned = Self.merge(unscanned, range) }
+        pass(progress)
         let end = min(end, progress.settled.earliest())
         let cause = cost == nil ? Removal.Cause.age : .size
         write.events = try scan(context, from: first, through: end, cost: cost)
@@ -153,6 +176,11 @@ struct RetentionPlanner {
         step.isPartial = !isScanned && !(hasScanned && cost != nil)
         if step.isPartial { return }
         step.ending = try ending(context, from: first, through: end, cost: cost, cause)
+    }
+
+    /// Ranges that lanes and replays have passed are checked again.
+    private mutating func pass(_ progress: DeliveryProgress) {
+        for range in holds.update(progress) { unscanned = Self.merge(unscanned, range) }
     }
 
     /// Finds events that no delegate is still to get.

@@ -1,3 +1,4 @@
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -44,6 +45,15 @@ struct RetentionPlannerTests {
             .init(
                 reader: store.makeReader(), selection: { _ in EventSelection(events: [.exact("b.x")]) },
                 stored: (Int64(sizes.count), Int64(bytes)), now: now, end: { now - $0 }), old: old)
+    }
+
+    /// The next action of a node that removes nothing.
+    private func nextEnding(
+        _ planner: inout RetentionPlanner, now: Int64 = 0, old: LogPosition
+    ) throws -> RetentionPlanner.Ending? {
+        try planner.nextEnding(
+            .init(reader: store.makeReader(), selection: { _ in nil }, stored: (0, 0), now: now, end: { now - $0 }),
+            old: old)
     }
 
     private func apply(_ step: RetentionPlanner.Step) throws {
@@ -155,6 +165,38 @@ struct RetentionPlannerTests {
         try apply(step)
         let ending = try #require(try next(&planner, old: 25).ending)
         #expect(ending.gone.map(\.sequence) == [10, 20] && ending.cause == .age)
+    }
+
+    @Test("a node that leaves the removal to another one ends deliveries by age, if some lane or row needs old events")
+    func otherNode() throws {
+        try fill(settled: 100, lanes: [LanePosition(delegate: 1, cursor: 30, position: 30)], waiting: [12])
+        var planner = planner()
+        #expect(try nextEnding(&planner, old: 0) == nil)
+        #expect(try nextEnding(&planner, old: 11) == nil, "nothing needs them")
+        let row = try #require(try nextEnding(&planner, old: 20))
+        #expect(row.through == 20 && row.cause == .age)
+        let lane = try #require(try nextEnding(&planner, old: 35))
+        #expect(lane.gone.map(\.sequence) == Array(1...35))
+        #expect(try nextEnding(&planner, old: 35) == nil, "the loops have the message")
+    }
+
+    @Test("the loops of such a node get a message, too")
+    func otherLoops() async throws {
+        try fill(settled: 100, lanes: [LanePosition(delegate: 1, cursor: 0, position: 0)])
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.addMark(LogMark(sequence: 20, time: 0))
+        }
+        let sent = Recorder<LogPosition>()
+        let readers = try ReaderPool(store: store, threads: 1, health: StorageHealth())
+        let task = RetentionTask(
+            Retention(), readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            committed: CommittedState(try store.recover()), attemptRoom: AttemptRoom(), clock: .system,
+            send: { message in
+                if case .trim(through: let through, gone: _, _) = message { sent.record(through) }
+            })
+        task.runWhenDue(isResponsible: false)
+        await offPool { readers.stop() }
+        #expect(sent.items == [20])
     }
 
     @Test("a budget of attempts removes the oldest attempts, and no events")
