@@ -40,13 +40,13 @@ final class OtherOutcomes: EventDelegate {
         }
     }
 
-    /// The delegates of other processes that get an event now. Beyond the budget of a request, all filters match.
+    /// The webhooks of other processes that get an event now. Beyond the budget of a request, all filters match.
     private func delegates(for event: Event) -> [DelegateKey: WebhookDelegate] {
         let others = Shards.all.subtracting(shards.held)
         let view = EventView(event, within: WorkBudget())
         let found = committed.registry.list(event.app) { delegate in
-            others.contains(delegate.key) && delegate.status == .active && delegate.state.failingSince == nil
-                && delegate.selection.matches(view)
+            delegate.settings.kind == .webhook && others.contains(delegate.key) && delegate.status == .active
+                && delegate.state.failingSince == nil && delegate.selection.matches(view)
         }
         return Dictionary(uniqueKeysWithValues: found.map { ($0.key, $0) })
     }

@@ -107,6 +107,21 @@ struct SharedHubTests {
         for bench in [a, b] { await bench.stop() }
     }
 
+    @Test("a publisher that waits for callbacks does not wait for a pull delegate, whichever node has its shard")
+    func waiting() async throws {
+        let silent = MemoryLeases(memory, NodeKey(rawValue: 1))
+        _ = silent.take(.all)
+        let bench = try HubBench(store: RefusingStore(memory, node: NodeKey(rawValue: 2)))
+        let delegate = await bench.register("") { $0.kind = .pull }
+        #expect(delegate != nil)
+        let ended = Recorder<Int?>()
+        let watch = bench.hub.watch(events: 1, seconds: 3_600) { ended.record($0?.count) }
+        let draft = EventDraft(event: Event("a.b", id: "e1"), mayExist: true)
+        bench.hub.publish(Publication(drafts: [draft], watch: watch) { _ in })
+        try await eventually("the wait ends") { ended.items == [0] }
+        await bench.stop()
+    }
+
     @Test("keys, sessions, apps and event types made at one hub are at the other, until they are removed")
     func access() async throws {
         let (a, b) = try pair()
