@@ -193,8 +193,9 @@ final class ShardKeeper {
         for detour in taken { detour.shards.subtract(lost) }
         taken.removeAll { $0.shards.isEmpty }
         for given in leaving { given.detour.shards.subtract(lost) }
+        // Also while its checkpoint is written: at the end of that, the shards may have returned.
         leaving.removeAll { given in
-            guard given.shards.isEmpty, !given.isWriting else { return false }
+            guard given.shards.isEmpty else { return false }
             given.done()
             return true
         }
