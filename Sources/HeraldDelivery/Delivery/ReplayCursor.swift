@@ -49,7 +49,10 @@ struct ReplayQueue {
         return replay.next
     }
 
-    mutating func append(_ replay: Replay) { all.append(ReplayCursor(replay)) }
+    /// Adds a replay, once: a lane that was just taken may have read it from the store before the notification arrives.
+    mutating func append(_ replay: Replay) {
+        if !all.contains(where: { $0.id == replay.id }) { all.append(ReplayCursor(replay)) }
+    }
 
     /// Records that the running replay has read this event.
     /// - Returns: the id of the replay; `nil` if there is none.

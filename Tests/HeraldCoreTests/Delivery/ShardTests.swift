@@ -165,6 +165,24 @@ struct ShardTests {
         #expect(b.arrivals(second) == ["b1"])
     }
 
+    @Test("a replay that is requested while its shard moves runs once")
+    func replays() throws {
+        let (a, b) = try pair()
+        let key = a.register()
+        a.publish(3)
+        a.settle()
+        #expect(a.give(.all).isSet)
+        b.catchUp()
+        let id = try #require(a.delegate(key)?.id)
+        a.manage(.replay(delegateID: id, after: 0, until: nil))
+        // The lanes that it takes have the replay before the request arrives.
+        b.process.take(.all, try b.store.recover(.all))
+        b.catchUp()
+        b.settle()
+        #expect(b.arrivals(key) == ["e1", "e2", "e3"])
+        #expect(memory.read { $0.replays.isEmpty })
+    }
+
     @Test("a loop that stops while it gives shards away gives them first")
     func stop() throws {
         let (a, b) = try pair()
