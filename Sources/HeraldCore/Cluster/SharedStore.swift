@@ -84,12 +84,13 @@ final class SharedStore: Cluster {
         return min(max(filled.lowerBound, open), filled.upperBound)..<filled.upperBound
     }
 
-    func shareDelegates() {
+    func shareDelegates() throws(StoreError) {
         guard freshness.isCurrent else { return }
         do throws(StoreError) {
             try shards?.update()
         } catch {
             if case .unavailable = error { sessionIsLost() }
+            throw error
         }
     }
 

@@ -23,7 +23,7 @@ protocol Cluster {
     func hasFoundSubmissions() -> Bool
 
     /// Acquires and releases delegates, when it is due and memory includes what others have changed. Outside transactions.
-    func shareDelegates()
+    func shareDelegates() throws(StoreError)
 
     /// Reads what other processes have committed, inside a deciding transaction, which keeps them from committing more.
     /// - Parameter name: the name of a transaction of this process with an unknown outcome.

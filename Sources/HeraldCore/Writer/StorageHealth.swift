@@ -45,8 +45,8 @@ package final class StorageHealth: Sendable {
         /// A request met a page that can't be read, or the server itself could not read, such as for deliveries that are behind or
         /// for retention. It reads again. Commits may succeed. Reported once a minute at most, on any thread.
         case unread(StoreError)
-        /// The store responds, and refuses to read what other processes have committed. This process does not deliver it. Reported
-        /// once a minute at most.
+        /// The store responds, and refuses to read what other processes have committed, or to assign delegates. This process does not
+        /// deliver it. Reported once a minute at most.
         case unfollowed(StoreError)
         /// The size of the log removes events before their age, and the log has events of several apps. Reported once a day at
         /// most, on a reader's thread.
@@ -218,8 +218,23 @@ package final class StorageHealth: Sendable {
         case .unreadable: return requestFailed(error, at: now)
         default: break
         }
+        state.withLock { $0.followFailure = error }
+        reportUnfollowed(error, at: now)
+    }
+
+    /// Call it when delegates could not be acquired from other processes, or released to them. It is tried again each second, but
+    /// the reason may stay. Ignores errors that other parts report, or that the next try may settle.
+    /// - Parameter now: monotonic nanoseconds.
+    func sharingFailed(_ error: StoreError, at now: Int64) {
+        switch error {
+        case .unavailable, .unknown, .outdated, .replaced: break
+        case .unreadable: requestFailed(error, at: now)
+        default: reportUnfollowed(error, at: now)
+        }
+    }
+
+    private func reportUnfollowed(_ error: StoreError, at now: Int64) {
         let isDue = state.withLock { state in
-            state.followFailure = error
             guard now >= state.nextUnfollowed else { return false }
             state.nextUnfollowed = now + Self.unreadableInterval
             return true

@@ -217,6 +217,18 @@ struct StorageHealthTests {
         #expect(ofSubmissions == ["unreadable"])
     }
 
+    @Test("delegates that cannot be taken from other nodes are reported, and the node stays ready")
+    func unshared() {
+        health.sharingFailed(.unavailable(reason: "on purpose"), at: 0)
+        health.sharingFailed(.outdated, at: 0)
+        #expect(book.all.isEmpty)
+        for second in [Int64(1), 2] {
+            health.sharingFailed(.corrupt(path: "db", reason: "invalid page"), at: second * 1_000_000_000)
+            health.sharingFailed(.unreadable(reason: "a position"), at: second * 1_000_000_000)
+        }
+        #expect(book.all == ["unfollowed", "unreadable"] && works)
+    }
+
     @Test("a refusal to read what others have committed is reported once a minute, until it is read")
     func unfollowed() {
         let error = StoreError.failed(reason: "cache lookup failed (SQLSTATE XX000)")
