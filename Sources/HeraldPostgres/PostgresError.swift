@@ -22,6 +22,9 @@ extension PostgresError {
         return failed <= unit && ["40P01", "40001"].contains(state)
     }
 
+    /// There is no partition for a row: more was written than was foreseen, or the partition was dropped.
+    var isOfPartition: Bool { if case .refused(_, "23514", _) = self { true } else { false } }
+
     /// The error of a read, or of what can be repeated: nothing was changed by it.
     func ofRead(_ database: String) -> StoreError {
         switch self {

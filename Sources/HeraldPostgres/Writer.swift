@@ -69,7 +69,7 @@ final class Writer {
             return try session.run([requests], seconds: seconds)
         } catch {
             record(error)
-            if error.isConflict(through: 0) { throw .outdated }
+            if error.isConflict(through: 0) || error.isOfPartition { throw .outdated }
             throw error.ofRead(database.label)
         }
     }
@@ -78,6 +78,7 @@ final class Writer {
 
     private func record(_ error: PostgresError) {
         if case .refused(_, "55P03", _) = error { lacksLock = true }
+        if error.isOfPartition { lacksPartition = true }
     }
 
     /// Opens a session if there is none.
@@ -99,6 +100,8 @@ final class Writer {
         }
         if mustEndRounds { endRounds() }
         if lacksPartition {
+            // Retention may have dropped the partition of the open round.
+            mustBeginRound = true
             try preparePartitions(ahead: Partitions.size)
             lacksPartition = false
         }
@@ -359,9 +362,7 @@ final class Writer {
             switch error {
             case .refused(_, "23505", _):
                 if let others { throw others }
-            case .refused(_, "23514", _):
-                // More was written than was foreseen: there is no partition for it.
-                lacksPartition = true
+            case _ where error.isOfPartition:
                 throw others ?? .unavailable(reason: "the partitions of the log are being extended")
             default: break
             }
