@@ -76,7 +76,9 @@ struct ShardManager {
             try leases.leave()
             isStopping = true
         }
-        guard now >= nextCheck || !ended.isEmpty || begins else { return }
+        // A transaction may have opened the next session: the new owner of lost shards waits no longer than `notice`.
+        let hasLost = !leases.held.isSuperset(of: plan.held)
+        guard now >= nextCheck || !ended.isEmpty || begins || hasLost else { return }
         nextCheck = now + Self.interval
         let nodes = try leases.heartbeat()
         lose(plan.held.subtracting(leases.held))

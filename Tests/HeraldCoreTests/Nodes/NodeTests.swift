@@ -172,6 +172,19 @@ struct NodeTests {
             memory.read { Set($0.statistics.values.filter { $0.delivered > 0 }.map(\.delegate)) }.isSuperset(of: mine))
     }
 
+    @Test("a node that has another session gives up at once the shards that another node has taken")
+    func anotherSession() throws {
+        let a = try node(1)
+        World.advance([a], seconds: 1.5)
+        #expect(held(a) == 64)
+        a.store.memoryLeases?.endSession()
+        let taker = MemoryLeases(memory, NodeKey(rawValue: 9))
+        _ = taker.take(.all)
+        // Before its next heartbeat is due.
+        a.publish()
+        #expect(held(a) == 0 && a.process.counts.count(.lost) == 64)
+    }
+
     @Test("a cut session whose shards no other node has taken costs a pause and no repetition")
     func cut() throws {
         let a = try node(1)
