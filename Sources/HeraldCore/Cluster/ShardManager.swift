@@ -60,6 +60,9 @@ struct ShardManager {
     /// Whether this process does what one of all has to do.
     var runsMaintenance: Bool { plan.held.contains(.housekeeper) }
 
+    /// Whether the session holds the shard of a delegate.
+    func owns(_ delegate: DelegateKey) -> Bool { leases.held.contains(delegate) }
+
     /// The part of a checkpoint for the shards that the session holds.
     func own(_ checkpoint: Checkpoint) -> Checkpoint { checkpoint.without(Shards.all.subtracting(leases.held)) }
 

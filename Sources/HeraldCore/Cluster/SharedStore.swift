@@ -94,6 +94,8 @@ final class SharedStore: Cluster {
         }
     }
 
+    func owns(_ delegate: DelegateKey) -> Bool { shards?.owns(delegate) ?? true }
+
     func own(_ checkpoint: Checkpoint) -> Checkpoint { shards?.own(checkpoint) ?? checkpoint }
 
     func sessionIsLost() { shards?.sessionIsLost() }

@@ -26,6 +26,8 @@ struct SingleProcess: Cluster {
 
     func uncounted(_ filled: Range<Int64>, _ transaction: any StoreTransaction) -> Range<Int64> { filled }
 
+    func owns(_ delegate: DelegateKey) -> Bool { true }
+
     func own(_ checkpoint: Checkpoint) -> Checkpoint { checkpoint }
 
     func sessionIsLost() {}

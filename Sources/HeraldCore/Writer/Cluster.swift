@@ -46,6 +46,9 @@ protocol Cluster {
         _ filled: Range<Int64>, _ transaction: any StoreTransaction
     ) throws(StoreError) -> Range<Int64>
 
+    /// Whether this process may record deliveries of a delegate.
+    func owns(_ delegate: DelegateKey) -> Bool
+
     /// The part of a checkpoint that this process may record.
     func own(_ checkpoint: Checkpoint) -> Checkpoint
 

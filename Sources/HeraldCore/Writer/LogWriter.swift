@@ -184,16 +184,19 @@ package final class LogWriter: Sendable {
             if case .app(let key) = change { committed.apps.reserve(key) }
         }
         var erased: Set<LogPosition> = []
+        var removed: [DelegateKey] = []
         var hasRequests = false
         for effect in effects(of: changes, rows) {
             hasRequests = hasRequests || effect.isRequest
             if case .erased(let events, _) = effect { erased.formUnion(events) }
+            if case .remove(let gone) = effect { removed += gone.map(\.key).filter(state.cluster.owns) }
             // Events of a block that are read later would be counted twice.
             if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) { continue }
             apply(effect, &state)
         }
         // What this process has written of them in the meantime.
         if !erased.isEmpty { _ = intake.submit(ErasureEnd(events: erased.sorted())) }
+        if !removed.isEmpty { _ = intake.submit(RemovalEnd(delegates: removed)) }
         return hasRequests
     }
 

@@ -220,6 +220,21 @@ struct SharedHubTests {
         #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
     }
 
+    @Test("rows that one hub records for a delegate while the other one removes it do not stay")
+    func removal() throws {
+        let (a, b) = (try World(memory: memory), try World(memory: memory))
+        let key = a.register()
+        b.catchUp()
+        a.remove(key)
+        let row = WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 0, state: .retrying)
+        memory.read { $0.waiting[row.key] = row }
+        b.catchUp()
+        b.process.unanswered += 1
+        b.process.write()
+        b.process.unanswered -= 1
+        #expect(memory.read { $0.waiting.isEmpty })
+    }
+
     @Test("a hub whose store does not respond notices that its state is old")
     func age() throws {
         let world = try World()

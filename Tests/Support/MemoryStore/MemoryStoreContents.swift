@@ -172,8 +172,7 @@ package struct MemoryContents {
     }
 
     package mutating func removeDelegate(_ key: DelegateKey) {
-        guard let delegate = delegates.removeValue(forKey: key) else { return }
-        deletedIDs[key] = delegate.id
+        if let delegate = delegates.removeValue(forKey: key) { deletedIDs[key] = delegate.id }
         lanes[key] = nil
         pullLeases[key] = nil
         unannounced[key] = nil
