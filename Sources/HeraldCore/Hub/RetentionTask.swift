@@ -99,7 +99,9 @@ final class RetentionTask: EventDelegate {
             return state.idleCalls % Self.idleLooks == 0
         }
         guard isDue else { return }
-        if isResponsible { run() } else { submit { [self] in endDeliveries($0) } }
+        if isResponsible { return run() }
+        // While another check is under way, this would request a removal after it.
+        if state.withLock({ !$0.isBusy }) { submit { [self] in endDeliveries($0) } }
     }
 
     /// Any thread. If too many reads wait, the next call does the work.

@@ -112,7 +112,8 @@ struct RetentionPlanner {
 
     /// The next action of a node that removes nothing: the deliveries of events that are too old end in its loops, too.
     mutating func nextEnding(_ context: Context) throws(StoreError) -> Ending? {
-        guard let age = retention.events else { return nil }
+        guard let age = retention.events, context.now >= nextAging else { return nil }
+        nextAging = context.now + Self.ageInterval
         return try nextEnding(context, old: try context.reader.lastEvent(before: context.end(age)))
     }
 

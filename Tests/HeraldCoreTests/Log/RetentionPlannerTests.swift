@@ -173,10 +173,10 @@ struct RetentionPlannerTests {
         var planner = planner()
         #expect(try nextEnding(&planner, old: 0) == nil)
         #expect(try nextEnding(&planner, old: 11) == nil, "nothing needs them")
-        let row = try #require(try nextEnding(&planner, old: 20))
-        #expect(row.through == 20 && row.cause == .age)
-        let lane = try #require(try nextEnding(&planner, old: 35))
-        #expect(lane.gone.map(\.sequence) == Array(1...35))
+        let row = try nextEnding(&planner, old: 20)
+        #expect(row?.through == 20 && row?.cause == .age)
+        let lane = try nextEnding(&planner, old: 35)
+        #expect(lane?.gone.map(\.sequence) == Array(1...35))
         #expect(try nextEnding(&planner, old: 35) == nil, "the loops have the message")
     }
 
