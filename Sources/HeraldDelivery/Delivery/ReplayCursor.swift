@@ -36,6 +36,8 @@ struct ReplayCursor: Equatable {
 /// The replays of a lane. The oldest one runs, the others wait for its end.
 struct ReplayQueue {
     private(set) var all: [ReplayCursor] = []
+    /// The id of the last one that was added. Ids ascend.
+    private var last: Int64 = 0
 
     var isEmpty: Bool { all.isEmpty }
     /// Number of open attempts.
@@ -49,9 +51,12 @@ struct ReplayQueue {
         return replay.next
     }
 
-    /// Adds a replay, once: a lane that was just taken may have read it from the store before the notification arrives.
+    /// Adds a replay, once: a lane that was just taken may have read it from the store, and have ended it, before the notification
+    /// arrives.
     mutating func append(_ replay: Replay) {
-        if !all.contains(where: { $0.id == replay.id }) { all.append(ReplayCursor(replay)) }
+        guard replay.id > last else { return }
+        last = replay.id
+        all.append(ReplayCursor(replay))
     }
 
     /// Records that the running replay has read this event.

@@ -165,8 +165,8 @@ struct ShardTests {
         #expect(b.arrivals(second) == ["b1"])
     }
 
-    @Test("a replay that is requested while its shard moves runs once")
-    func replays() throws {
+    @Test("a replay that is requested while its shard moves runs once", arguments: [false, true])
+    func replays(_ isFast: Bool) throws {
         let (a, b) = try pair()
         let key = a.register()
         a.publish(3)
@@ -177,10 +177,34 @@ struct ShardTests {
         a.manage(.replay(delegateID: id, after: 0, until: nil))
         // The lanes that it takes have the replay before the request arrives.
         b.process.take(.all, try b.store.recover(.all))
+        if isFast {
+            // Its last checkpoint is not written yet.
+            b.run()
+            #expect(b.arrivals(key).count == 3 && memory.read { $0.replays.count } == 1)
+        }
         b.catchUp()
         b.settle()
         #expect(b.arrivals(key) == ["e1", "e2", "e3"])
         #expect(memory.read { $0.replays.isEmpty })
+    }
+
+    @Test("shards that are lost while their last checkpoint is written are reported at once, and not after it")
+    func lostWhileGiven() throws {
+        let a = try World(memory: memory, clock: clock)
+        a.register()
+        a.publish()
+        a.settle()
+        let (given, left) = (Flag(), Flag())
+        let loop = a.process.loops[0]
+        loop.inbox.append(.give(.all, deadline: .max) { given.set() })
+        loop.readInbox()
+        _ = loop.engine.turn()
+        #expect(!given.isSet && a.process.unanswered == 1)
+        loop.inbox.append(.lose(.all) { left.set() })
+        loop.readInbox()
+        #expect(given.isSet && left.isSet)
+        a.settle()
+        #expect(a.callbacks.count == 1)
     }
 
     @Test("a loop that stops while it gives shards away gives them first")
