@@ -50,7 +50,7 @@ final class HubLog: StopObserver, StorageObserver {
                 ["reason": error.description])
         case .unfollowed(let error):
             report(
-                .error, "what other processes have committed cannot be read, and is not delivered",
+                .error, "cannot follow other processes: what they commit or leave is not delivered",
                 ["reason": error.description])
         case .crowded(let app, let bytes, let total):
             report(

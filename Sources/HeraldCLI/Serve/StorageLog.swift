@@ -47,7 +47,7 @@ final class StorageLog: StorageObserver {
                 ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
         case .unfollowed(let error):
-            log.write(.error, "what other nodes have committed cannot be read, and is not delivered") {
+            log.write(.error, "cannot follow other nodes: what they commit or leave is not delivered") {
                 ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
         case .crowded(let app, let bytes, let total):
