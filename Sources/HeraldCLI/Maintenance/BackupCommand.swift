@@ -12,6 +12,7 @@ extension Command {
             TERM and Ctrl-C end it with exit code 130, and the incomplete file is removed.
 
             \(MaintenanceCommand.exitCodes)
+            130: TERM or Ctrl-C ended it, and there is no file.
             """,
         arguments: [Argument(name: "FILE", help: "The file to make.")], flags: [MaintenanceCommand.data],
         examples: ["herald backup monday.backup --data herald-data"],
