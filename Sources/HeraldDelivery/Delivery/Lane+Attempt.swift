@@ -100,7 +100,7 @@ extension Lane {
         case .excused(let delay):
             return retry(end, after: delay, attempts: attempts, uncounted: uncounted + 1, excused: excused + 1)
         case .retry(let delay):
-            return retry(end, after: delay, attempts: attempts, uncounted: uncounted, excused: 0)
+            return retry(end, after: delay, attempts: attempts, uncounted: uncounted, excused: excused)
         }
     }
 

@@ -65,6 +65,24 @@ struct LaneTests {
         #expect(lane.rows[1]?.uncounted == 1)
     }
 
+    @Test("twenty rejections of a delivery use up no retry, and not twenty after each retry that was used up")
+    func excusedInAll() {
+        let lane = lane { $0.retrySchedule = [1] }
+        let rejection = CallbackOutcome.answered(429, retryAfter: 7)
+        _ = finish(lane, 1, with: rejection)
+        for attempts in 1...20 {
+            hold(lane, 1)
+            #expect(startRetry(lane) == 1)
+            _ = finish(lane, 1, isRetry: true, attempts: attempts, with: rejection)
+        }
+        #expect(lane.rows[1]?.attempts == 21)
+        #expect(lane.rows[1]?.uncounted == 20)
+        hold(lane, 1)
+        #expect(startRetry(lane) == 1)
+        let last = finish(lane, 1, isRetry: true, attempts: 21, with: rejection)
+        #expect(last == .exhausted(attempts: 22, uncounted: 20))
+    }
+
     /// Makes a waiting delivery due.
     private func hold(_ lane: Lane, _ event: LogPosition) {
         for turn: UInt32 in 0...20_000 { lane.waiting.hold(Retry(delegate: 1, event: event, turn: turn)) }
