@@ -155,7 +155,7 @@ extension Call {
     /// Sends a resource whose version is its content.
     func send(etaggedByContent body: [UInt8]) {
         let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
-        if request.head.value(of: "If-None-Match") == tag {
+        if let known = request.head.value(of: "If-None-Match"), Self.names(known, tag) {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body)
