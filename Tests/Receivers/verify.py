@@ -181,6 +181,7 @@ def cases():
         "one from the future": ((secret, "evt_1", now + 400, sign("evt_1", now + 400, body), body), False),
         "a time that is no number": ((secret, "evt_1", "now", sign("evt_1", "now", body), body), False),
         "a time without end": ((secret, "evt_1", "9" * 40, sign("evt_1", "9" * 40, body), body), False),
+        "a time beyond all numbers": ((secret, "evt_1", "9" * 400, sign("evt_1", "9" * 400, body), body), False),
         "no headers": ((secret, "", "", "", body), False),
         "no id": ((secret, "", now, right, body), False),
         "no time": ((secret, "evt_1", "", right, body), False),
