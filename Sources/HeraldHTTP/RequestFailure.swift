@@ -81,7 +81,7 @@ package enum RequestFailure: Error, Sendable, Hashable {
         case .unknownMethod: "the method is unknown"
         case .overloaded: "too many requests are waiting"
         case .tooManyOfAddress: "this address has too many connections"
-        case .timedOut: "the request timed out"
+        case .timedOut: "the request took too long; it is not known whether it was or will be carried out"
         case .stopping: "the server is stopping"
         case .unsupportedVersion: "this server supports HTTP/1.1 and HTTP/1.0"
         }
