@@ -88,7 +88,9 @@ struct RecipeTests {
         let receiver = try Receiver()
         defer { receiver.close() }
         let created = try await herald.register(receiver.url(), #""request": {"path": "/{{ data.user }}"}"#)
-        for _ in 0..<8 { try await herald.publish("paid", #""data": {}"#) }
+        let waited = try await herald.post("/v1/events", #"{"type": "paid", "data": {}}"#, ["Prefer": "wait=30"])
+        #expect(waited["deliveries"]?.elements.map { $0["state"]?.string } == ["exhausted"], "\(waited.text)")
+        for _ in 0..<7 { try await herald.publish("paid", #""data": {}"#) }
         try await herald.publish("paid", #""data": {"user": "ada"}"#)
         #expect(await receiver.requests(1).map(\.path) == ["/ada"])
         _ = try await herald.get("/v1/deliveries?state=exhausted&error=request_not_made") { $0.data.count == 8 }

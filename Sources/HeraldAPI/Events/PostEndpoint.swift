@@ -342,7 +342,8 @@ extension JSONObjectWriter {
     private func state(of report: DeliveryWatch.Report, _ status: Int?) -> DeliveryState {
         if report.outcome.isSuccess { return .delivered }
         if report.outcome.control == .abortMessage || status == 410 { return .dropped }
-        return report.delegate.settings.retrySchedule.isEmpty ? .exhausted : .retrying
+        let isLast = report.outcome.isRequestNotMade || report.delegate.settings.retrySchedule.isEmpty
+        return isLast ? .exhausted : .retrying
     }
 
     mutating func members(of explanation: DeliveryExplanation) {
