@@ -55,7 +55,8 @@ struct DelegateEndpoints: Sendable {
 
     private func removeAll(_ call: Call) throws(Problem) {
         guard try call.query("all").flag("all") else {
-            throw .badRequest("Deleting all webhooks requires ?all=true, so that it cannot happen by accident.")
+            throw .badRequest(
+                "Deleting all webhooks and pull delegates requires ?all=true, so that it cannot happen by accident.")
         }
         try registry.make(call, .removeAll)
     }

@@ -42,7 +42,7 @@ extension Command {
                 name: "remove", summary: "remove delegates",
                 details: "Deliveries stop at once. An open one may still arrive.",
                 arguments: [Argument(name: "ID", help: "The delegates: dlg_...", isOptional: true, repeats: true)],
-                flags: [Flag("all", nil, "All webhooks."), Confirmation.flag] + Flags.client,
+                flags: [Flag("all", nil, "All webhooks and pull delegates."), Confirmation.flag] + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
                 name: "pause", summary: "stop deliveries to a delegate; it gets the events later",
@@ -166,7 +166,7 @@ enum DelegateCommands {
         let client = try APIClient(call)
         let listing = Listing(call)
         guard call.has("all") != !call.arguments.isEmpty else {
-            throw CommandError("Name the delegates to remove, or say --all for all webhooks.")
+            throw CommandError("Name the delegates to remove, or say --all for all webhooks and pull delegates.")
         }
         if call.has("all") {
             try confirmRemovalOfAll(call, client)
@@ -185,10 +185,12 @@ enum DelegateCommands {
     /// Shows their number, because the command may have been meant for another server.
     private static func confirmRemovalOfAll(_ call: Invocation, _ client: APIClient) throws(CommandError) {
         try Confirmation.ask(call) { () throws(CommandError) in
-            var count = 0
-            try client.pages(["v1", "delegates"], query: [("kind", "webhook")], limit: nil) { count += $0.count }
-            let what = count == 1 ? "the only webhook" : "all \(count) webhooks"
-            return "Remove \(what) of \(client.server), with what is still to be delivered?"
+            var (webhooks, pulls) = (0, 0)
+            try client.pages(["v1", "delegates"], query: [("kind", "webhook")], limit: nil) { webhooks += $0.count }
+            try client.pages(["v1", "delegates"], query: [("kind", "pull")], limit: nil) { pulls += $0.count }
+            let what = webhooks == 1 && pulls == 0 ? "the only webhook" : "all \(webhooks) webhooks"
+            let more = pulls == 0 ? "" : pulls == 1 ? " and the pull delegate" : " and \(pulls) pull delegates"
+            return "Remove \(what)\(more) of \(client.server), with what is still to be delivered?"
         }
     }
 
