@@ -39,8 +39,11 @@ extension Registry {
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
             if let other = neighbors.first(where: { $0.settings.repeats(settings) }) { return (.conflict(other), nil) }
-            let limit = settings.kind == .webhook ? Self.maxOfURL : Self.maxPulls
-            if neighbors.count >= limit { return (.tooManyOfURL(limit: limit), nil) }
+            switch settings.kind {
+            case .pull where neighbors.count >= Self.maxPulls: return (.tooManyPulls(limit: Self.maxPulls), nil)
+            case .webhook where neighbors.count >= Self.maxOfURL: return (.tooManyOfURL(limit: Self.maxOfURL), nil)
+            case .pull, .webhook: break
+            }
             var state = WebhookDelegate.State(registered: settings, secret, now: new.time)
             if registration.isPaused { state.apply(.paused, now: new.time) }
             let delegate = WebhookDelegate(

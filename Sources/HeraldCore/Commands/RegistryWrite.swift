@@ -50,6 +50,8 @@ package struct RegistryWrite: Sendable {
         case tooMany(limit: Int)
         /// The URL has the maximum number of delegates.
         case tooManyOfURL(limit: Int)
+        /// The app has the maximum number of pull delegates.
+        case tooManyPulls(limit: Int)
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)

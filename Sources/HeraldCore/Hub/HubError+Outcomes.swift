@@ -9,8 +9,10 @@ extension RegistryWrite.Outcome {
         case .registered(let webhook), .existed(let webhook), .updated(let webhook): return [webhook]
         case .removed(let webhooks): return webhooks
         case .conflict(let other): throw .urlTaken(id: other.id)
-        case .tooMany(let limit): throw .tooMany("This app may have \(limit) webhooks. Remove some first.")
+        case .tooMany(let limit):
+            throw .tooMany("This app may have \(limit) webhooks and pull delegates. Remove some first.")
         case .tooManyOfURL(let limit): throw .tooMany("A URL may have \(limit) webhooks. Remove some first.")
+        case .tooManyPulls(let limit): throw .tooMany("An app may have \(limit) pull delegates. Remove some first.")
         case .notFound: throw .noDelegate(id)
         case .versionMismatch: throw .hasChanged
         case .invalid(let errors): throw .invalid(errors)

@@ -94,6 +94,32 @@ struct RepetitionTests {
         await bench.stop()
     }
 
+    @Test("an app has at most 1,000 pull delegates, and the refusal says which bound it is")
+    func manyPulls() async throws {
+        let bench = try HubBench()
+        func register(_ number: Int) async -> RegistryWrite.Outcome? {
+            let settings = WebhookSettings.made("") {
+                $0.kind = .pull
+                $0.events = [EventPattern(unchecked: "type.\(number)")]
+            }
+            guard case .done(let outcome) = await bench.change(.register(.init(settings: settings, secret: .test)))
+            else { return nil }
+            return outcome
+        }
+        for number in 1...1_000 {
+            guard case .registered = await register(number) else {
+                Issue.record("\(number) was not registered")
+                return
+            }
+        }
+        let refused = try #require(await register(1_001))
+        let error = #expect(throws: HubError.self) { _ = try refused.webhooks("") }
+        guard case .tooMany("An app may have 1000 pull delegates. Remove some first.") = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
     @Test("a URL has at most 100, `set` changes the one that is meant, and a removed one is forgotten")
     func many() async throws {
         let bench = try HubBench()
