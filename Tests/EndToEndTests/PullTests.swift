@@ -303,6 +303,18 @@ struct PullTests {
         #expect(try await herald.get(path + "/attempts?outcome=succeeded").data.count == 17)
     }
 
+    @Test("a run whose reasons are too large for a request is acknowledged without them")
+    func largeReasons() async throws {
+        let herald = try await HeraldProcess.start(["--max-body", "1024"])
+        let path = try await register(herald, #", "retry_schedule": [600]"#)
+        try await publish(herald, 1...10)
+        let script = "[ $HERALD_EVENT_ID = o1 ] || { printf '%0200d' 1 >&2; exit 1; }"
+        let worker = try worker(herald, path, ["--once", "--max", "10", "--exec", script])
+        #expect(try await worker.ended() == .exited(0), "\(worker.text)")
+        #expect(try await herald.get(path + "/attempts?outcome=failed").data.count == 9)
+        #expect(try await herald.get(path + "/attempts?outcome=succeeded").data.count == 1)
+    }
+
     @Test("TERM lets the running program end, and gives the rest back; strict order stops at an event that fails")
     func ends() async throws {
         let herald = try await HeraldProcess.start()

@@ -180,24 +180,35 @@ private final class Work {
         return problem.name != "lease-ended"
     }
 
-    private func settle(_ lease: String, _ handled: [HandledEvent], returned: [String]) throws(CommandError) {
-        let body = JSONWriter.document { body in
+    private static func acknowledgement(
+        _ lease: String, _ handled: [HandledEvent], _ returned: [String], hasReasons: Bool
+    ) -> [UInt8] {
+        JSONWriter.document { body in
             body.member("lease", lease)
             body.array("failed") { list in
                 for event in handled where event.status != 0 {
                     list.object {
                         $0.member("id", event.id)
-                        if event.status == Self.temporaryFailure { $0.member("retry_after", Self.retryAfter) }
-                        $0.member("reason", event.reason)
+                        if event.status == temporaryFailure { $0.member("retry_after", retryAfter) }
+                        if hasReasons { $0.member("reason", event.reason) }
                     }
                 }
             }
             body.member("returned", returned)
         }
+    }
+
+    private func settle(_ lease: String, _ handled: [HandledEvent], returned: [String]) throws(CommandError) {
+        var body = Self.acknowledgement(lease, handled, returned, hasReasons: true)
+        var hasReasons = handled.contains { $0.status != 0 }
         var pause = Self.firstPause
         for attempt in 1... {
             switch try ask("ack", body: body) {
             case .answer: return
+            // Without an acknowledgement, the events that are done would be handed out again.
+            case .refused(let problem) where problem.status == 413 && hasReasons:
+                hasReasons = false
+                body = Self.acknowledgement(lease, handled, returned, hasReasons: false)
             // The server hands its events out again, also those that were handled.
             case .refused(let problem) where problem.name == "lease-ended": return say(problem.detail ?? problem.title)
             case .refused(let problem): throw problem.error
