@@ -80,7 +80,8 @@ extension Command {
                         time: .past),
                     Flag("until", "ID|TIME|now", "The last event. Default: now.", time: .past),
                     Flag(
-                        "only", "WHICH", "all, or failed: only events whose deliveries failed. Default: all.",
+                        "only", "WHICH",
+                        "all, or failed: only events whose deliveries failed, the newest 10,000 at most. Default: all.",
                         values: ["all", "failed"]),
                     Flags.dryRun,
                 ] + Flags.client,
