@@ -55,7 +55,7 @@ extension Command {
     private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
     private static let limits = [
-        Flag("max-delegates", "NUMBER|default", "Maximum of webhooks. Default: no limit."),
+        Flag("max-delegates", "NUMBER|default", "Maximum of webhooks and pull delegates. Default: no limit."),
         Flag("events-per-second", "NUMBER|default", "Maximum of events published per second. Default: no limit."),
         Flag("max-stored-bytes", "NUMBER|default", "Maximum of bytes that its events take. Default: no limit."),
     ]

@@ -20,7 +20,7 @@ extension Command {
                     Flag(
                         "since", "TIME", "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.",
                         time: .past),
-                    Flag("until", "TIME", "Before this time.", time: .past),
+                    Flag("until", "TIME", "At this time or before.", time: .past),
                 ] + Flags.list + Flags.client,
                 examples: [
                     "herald events list --type 'auth.*' --json | jq .data.user",
@@ -50,8 +50,9 @@ extension Command {
             Command(
                 name: "redeliver", summary: "send an event again",
                 details:
-                    "To all delegates that match, also to those that have accepted it. Only to those that did not:\n"
-                    + "`herald deliveries redeliver --event ID --state exhausted`.",
+                    "To all delegates to which it was sent or for which it waits, if they still match; also to those that have\n"
+                    + "accepted it. Only to those that did not: `herald deliveries redeliver --event ID --state exhausted`. To one\n"
+                    + "that was added later: --delegate.",
                 arguments: [eventID],
                 flags: [
                     Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
