@@ -150,7 +150,7 @@ struct ClientOfflineTests {
         let secret = "It's a Secret to Everybody"
         let folder = TemporaryFolder()
         let file = try folder.write(secret + "\n", to: "secret")
-        let headers = try folder.write("X-Hub-Signature-256: \(signature)\r\n", to: "headers")
+        let headers = try folder.write("X-Hub-Signature-256: \(signature) \t\r\n", to: "headers")
         let good = try await verify(["github", "--secret-file", file, "--headers", headers])
         #expect(good == (.exited(0), "The signature is valid."))
         let changed = try await verify(["github", "--secret", secret, "--signature", signature], "Hello, World!\n")

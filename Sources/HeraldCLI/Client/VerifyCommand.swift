@@ -87,7 +87,9 @@ private enum VerifyCommand {
                 // curl -v marks lines with these.
                 let parts = line.drop { "<> ".contains($0) }.split(separator: ":", maxSplits: 1)
                 guard parts.count == 2 else { continue }
-                headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })
+                let isSpace = { (character: Character) in character == " " || character == "\t" }
+                let value = parts[1].drop(while: isSpace).reversed().drop(while: isSpace).reversed()
+                headers[parts[0].lowercased()] = String(value)
             }
         }
         for (flag, name) in [
