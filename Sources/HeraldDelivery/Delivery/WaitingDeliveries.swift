@@ -11,7 +11,7 @@ struct WaitingDeliveries {
         var attempts: Int
         /// Number of attempts that used up no step of the retry schedule.
         fileprivate(set) var uncounted = 0
-        /// Number of consecutive attempts that were rejected with a `Retry-After`, which are uncounted.
+        /// Number of attempts that were rejected with a `Retry-After` and are uncounted, while the row is in memory.
         fileprivate(set) var excused = 0
         /// The next attempt must not use an open connection.
         fileprivate(set) var isFresh = false

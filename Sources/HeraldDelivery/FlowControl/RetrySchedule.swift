@@ -18,7 +18,7 @@ enum RetrySchedule {
     /// - Parameters:
     ///   - schedule: seconds before the second, third, … attempt.
     ///   - attempts: the number of counted attempts, including this one, ≥ 1.
-    ///   - excused: the number of attempts that did not count.
+    ///   - excused: the number of rejections with `Retry-After` before it that did not count.
     ///   - outcome: the outcome of this attempt.
     ///   - random: within 0..<1, for the ±20 % of jitter that spreads retries.
     static func next(
