@@ -95,25 +95,24 @@ struct RepetitionTests {
     }
 
     @Test("an app has at most 1,000 pull delegates, and the refusal says which bound it is")
-    func manyPulls() async throws {
-        let bench = try HubBench()
-        func register(_ number: Int) async -> RegistryWrite.Outcome? {
-            let settings = WebhookSettings.made("") {
-                $0.kind = .pull
-                $0.events = [EventPattern(unchecked: "type.\(number)")]
-            }
-            guard case .done(let outcome) = await bench.change(.register(.init(settings: settings, secret: .test)))
-            else { return nil }
-            return outcome
+    func manyPulls() throws {
+        func outcome(beside count: Int) -> RegistryWrite.Outcome {
+            let registry = Registry(
+                (1...count).map { number in
+                    WebhookDelegate(DelegateKey(number), url: "") {
+                        $0.kind = .pull
+                        $0.events = [.exact("type.\(number)")]
+                    }
+                })
+            let settings = WebhookSettings.made("") { $0.kind = .pull }
+            let write = RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in }
+            return registry.decide(write, .init(key: 2_000, start: 0, time: 0) { "dlg_new" }).0
         }
-        for number in 1...1_000 {
-            guard case .registered = await register(number) else {
-                Issue.record("\(number) was not registered")
-                return
-            }
+        guard case .registered = outcome(beside: 999) else {
+            Issue.record("number 1,000 was not registered")
+            return
         }
-        let refused = try #require(await register(1_001))
-        let error = #expect(throws: HubError.self) { _ = try refused.webhooks("") }
+        let error = #expect(throws: HubError.self) { _ = try outcome(beside: 1_000).webhooks("") }
         guard case .tooMany("An app may have 1000 pull delegates. Remove some first.") = error else {
             Issue.record("\(String(describing: error))")
             return
