@@ -183,7 +183,8 @@ struct ClientTests {
         #expect(refused.text.hasSuffix("use --yes."), "\(refused.text)")
         _ = try await client.herald.post("/v1/delegates", #"{"kind": "pull"}"#)
         let more = try await client.run("delegates", "remove", "--all")
-        #expect(more.text.contains("Remove all 2 webhooks and the pull delegate of http://127.0.0.1:"), "\(more.text)")
+        #expect(
+            more.text.contains("Remove all 2 webhooks and the only pull delegate of http://127.0.0.1:"), "\(more.text)")
         #expect(try await client.run("delegates", "list", "--kind=webhook").lines.count == 3)
         #expect(try await client.run("delegates", "remove", "--all", "--yes").text == "Removed 3.")
     }

@@ -133,7 +133,7 @@ extension Webhooks {
         _ = try await hub.change(.remove(id: id, ifVersion: version.map { [$0] })).webhooks(id)
     }
 
-    /// Removes all webhooks and their waiting deliveries.
+    /// Removes all webhooks and pull delegates, with their waiting deliveries.
     /// - Returns: how many there were.
     /// - Throws: that the hub can't write.
     @discardableResult

@@ -189,9 +189,10 @@ enum DelegateCommands {
             var (webhooks, pulls) = (0, 0)
             try client.pages(["v1", "delegates"], query: [("kind", "webhook")], limit: nil) { webhooks += $0.count }
             try client.pages(["v1", "delegates"], query: [("kind", "pull")], limit: nil) { pulls += $0.count }
-            let what = webhooks == 1 && pulls == 0 ? "the only webhook" : "all \(webhooks) webhooks"
-            let more = pulls == 0 ? "" : pulls == 1 ? " and the pull delegate" : " and \(pulls) pull delegates"
-            return "Remove \(what)\(more) of \(client.server), with what is still to be delivered?"
+            let words = [(webhooks, "webhook"), (pulls, "pull delegate")].filter { $0.0 > 0 }
+                .map { $0.0 == 1 ? "the only \($0.1)" : "all \($0.0) \($0.1)s" }
+            let what = words.isEmpty ? "all 0 delegates" : words.joined(separator: " and ")
+            return "Remove \(what) of \(client.server), with what is still to be delivered?"
         }
     }
 
