@@ -50,9 +50,9 @@ extension Command {
             Command(
                 name: "redeliver", summary: "send an event again",
                 details:
-                    "To all delegates to which it was sent or for which it waits, if they still match; also to those that have\n"
-                    + "accepted it. Only to those that did not: `herald deliveries redeliver --event ID --state exhausted`. To one\n"
-                    + "that was added later: --delegate.",
+                    "To all delegates to which it was sent or for which it waits, if they still match; also to those that\n"
+                    + "have accepted it. Only to those that did not:\n"
+                    + "`herald deliveries redeliver --event ID --state exhausted`. To one that was added later: --delegate.",
                 arguments: [eventID],
                 flags: [
                     Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
