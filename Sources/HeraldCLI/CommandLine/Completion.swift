@@ -44,7 +44,8 @@ enum Completion {
 
     static var bash: String {
         let words = places.map { place in
-            "        '\(place.path)') words='\((place.commands.map(\.name) + place.flags.map { "--" + $0.name }).joined(separator: " "))' ;;"
+            let names: [String] = place.commands.map(\.name) + place.flags.map { "--\($0.name)" }
+            return "        '\(place.path)') words='\(names.joined(separator: " "))' ;;"
         }
         return """
             # Completes herald in bash: `herald completion bash` made this.
@@ -110,15 +111,19 @@ enum Completion {
     }
 
     static var fish: String {
-        let lines = places.flatMap { place in
-            place.commands.map { command in
-                "complete -c herald -n '__herald_at \"\(place.path)\"' -f -a \(command.name) -d \(quoted(command.summary))"
+        // Statements, not one expression, whose types the compiler would search for a second.
+        var lines: [String] = []
+        for place in places {
+            let start = "complete -c herald -n '__herald_at \"\(place.path)\"'"
+            for command in place.commands {
+                lines.append("\(start) -f -a \(command.name) -d \(quoted(command.summary))")
             }
-                + place.flags.map { flag in
-                    "complete -c herald -n '__herald_at \"\(place.path)\"' \(flag.letter.map { "-s \($0) " } ?? "")-l \(flag.name) -d \(quoted(flag.help))"
-                        + (flag.placeholder == nil ? "" : " -r")
-                        + (flag.values.isEmpty ? "" : " -f -a '\(flag.values.joined(separator: " "))'")
-                }
+            for flag in place.flags {
+                let letter: String = flag.letter.map { "-s \($0) " } ?? ""
+                let value: String = flag.placeholder == nil ? "" : " -r"
+                let words: String = flag.values.isEmpty ? "" : " -f -a '\(flag.values.joined(separator: " "))'"
+                lines.append("\(start) \(letter)-l \(flag.name) -d \(quoted(flag.help))\(value)\(words)")
+            }
         }
         return """
             # Completes herald in fish: `herald completion fish` made this.
@@ -144,9 +149,11 @@ enum Completion {
 
     /// A line for the flags with arbitrary values, such as a file.
     private static func placeholders(_ start: String, _ separator: String, _ end: String) -> String {
-        let flags = places.flatMap { place in
-            place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.flatMap { flag in
-                (["--\(flag.name)"] + (flag.letter.map { ["-\($0)"] } ?? [])).map { "'\(place.path)\(separator)\($0)'" }
+        var flags: [String] = []
+        for place in places {
+            for flag in place.flags where flag.placeholder != nil && flag.values.isEmpty {
+                flags.append("'\(place.path)\(separator)--\(flag.name)'")
+                if let letter = flag.letter { flags.append("'\(place.path)\(separator)-\(letter)'") }
             }
         }
         return start + flags.joined(separator: "|") + end
