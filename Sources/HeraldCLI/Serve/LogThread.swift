@@ -88,21 +88,6 @@ final class LogThread: Sendable {
 
     /// Waits for the reader. If the descriptor accepts nothing more, such as a pipe without a reader, the line is lost.
     private func write(_ line: LogLine) {
-        var text = line.text(format)
-        text.withUTF8 { text in
-            var rest = UnsafeRawBufferPointer(text)[...]
-            while !rest.isEmpty {
-                let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count >= 0 {
-                    rest = rest.dropFirst(count)
-                } else if errno == EAGAIN {
-                    // Another process with the same descriptor made it non-blocking.
-                    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&entry, 1, -1)
-                } else if errno != EINTR {
-                    return
-                }
-            }
-        }
+        _ = Output.write(Array(line.text(format).utf8), to: descriptor)
     }
 }
