@@ -42,11 +42,7 @@ struct AppShareTests {
 
     /// - Returns: the status of the response.
     private func status(of request: String) async throws -> Int? {
-        try await RawHTTP.onThread { [port = server.port] in
-            let client = try RawHTTPClient(port: port)
-            client.send(request)
-            return try client.readResponse()?.status
-        }
+        try await RawHTTP.response(to: request, port: server.port)?.status
     }
 
     @Test("reads of an app that fill its part of the queue do not refuse those of another app")

@@ -37,12 +37,9 @@ struct ControlTests {
         private static func ask(
             _ port: UInt16, _ method: String, _ path: String, _ body: String = ""
         ) async -> RawHTTPResponse? {
-            try? await RawHTTP.onThread {
-                let client = try RawHTTPClient(port: port)
-                let length = "Content-Length: \(body.utf8.count)"
-                client.send("\(method) \(path) HTTP/1.1\r\nHost: x\r\n\(length)\r\n\r\n\(body)")
-                return try client.readResponse()
-            }
+            let length = "Content-Length: \(body.utf8.count)"
+            return try? await RawHTTP.response(
+                to: "\(method) \(path) HTTP/1.1\r\nHost: x\r\n\(length)\r\n\r\n\(body)", port: port)
         }
     }
 

@@ -4,11 +4,7 @@ import Testing
 @Suite("Recorded requests of the receiver", .timeLimit(.minutes(20)))
 struct RecordingTests {
     private func get(_ port: UInt16, _ path: String) async throws {
-        _ = try await RawHTTP.onThread {
-            let client = try RawHTTPClient(port: port)
-            client.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
-            return try client.readResponse()
-        }
+        _ = try await RawHTTP.response(to: "GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n", port: port)
     }
 
     @Test("can be awaited, by number and by condition")

@@ -109,10 +109,6 @@ struct ReplyTests {
     }
 
     private func status(_ port: UInt16, _ path: String) async throws -> Int? {
-        try await RawHTTP.onThread {
-            let client = try RawHTTPClient(port: port)
-            client.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
-            return try client.readResponse()?.status
-        }
+        try await RawHTTP.response(to: "GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n", port: port)?.status
     }
 }

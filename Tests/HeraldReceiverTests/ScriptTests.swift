@@ -148,11 +148,8 @@ struct ScriptTests {
         let receiver = try Receiver(script: try ScriptedReplies().reply)
         defer { receiver.close() }
         func ask(_ target: String, _ headers: String = "") async throws -> RawHTTPResponse? {
-            try await RawHTTP.onThread {
-                let client = try RawHTTPClient(port: receiver.port)
-                client.send("OPTIONS \(target) HTTP/1.1\r\nHost: x\r\n\(headers)\r\n")
-                return try client.readResponse()
-            }
+            try await RawHTTP.response(
+                to: "OPTIONS \(target) HTTP/1.1\r\nHost: x\r\n\(headers)\r\n", port: receiver.port)
         }
         let asked = "WebHook-Request-Origin: me.example\r\nWebHook-Request-Rate: 120\r\n"
         let granted = try await ask("/status/503", asked)

@@ -9,6 +9,16 @@ public enum RawHTTP {
         }
     }
 
+    /// Sends a request on a connection of its own.
+    /// - Returns: `nil` if the connection ends without a response.
+    public static func response(to request: String, port: UInt16) async throws -> RawHTTPResponse? {
+        try await onThread {
+            let client = try RawHTTPClient(port: port)
+            client.send(request)
+            return try client.readResponse()
+        }
+    }
+
     /// Starts a thread and forgets it.
     public static func start(_ body: @escaping @Sendable () -> Void) {
         final class Box {
