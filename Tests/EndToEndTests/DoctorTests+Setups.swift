@@ -244,8 +244,7 @@ struct DoctorSetupTests {
 
     @Test("the delegate's port is closed, or what listens there is no HTTP server")
     func connection() async throws {
-        let (listener, port) = try listenOnLoopback()
-        close(listener)
+        let port = try freePort()
         let url = ["--url", "http://127.0.0.1:\(port)/"]
         #expect(try await advice(on: "connection", "failure", url).contains("start the receiver"))
         var configuration = Receiver.Configuration()
@@ -299,8 +298,7 @@ struct DoctorSetupTests {
 
     @Test("the database cannot be reached")
     func database() async throws {
-        let (listener, port) = try listenOnLoopback()
-        close(listener)
+        let port = try freePort()
         let found = try await Findings(
             ["--listen", "127.0.0.1:0"], ["HERALD_STORE": "postgres://me:hidden@127.0.0.1:\(port)/herald"])
         #expect(found.state(of: "database") == "failure")

@@ -46,8 +46,7 @@ struct ListenTerminalTests {
     @Test("forwarding prints the response to each event, and waits for a receiver that is down")
     func forwarding() async throws {
         let herald = try await HeraldProcess.start()
-        let (socket, port) = try listenOnLoopback()
-        close(socket)
+        let port = try freePort()
         let screen = try await Screen(Self.herald("listen --forward-to localhost:\(port)/hooks", at: herald))
         var lines = try await screen.lines(with: "Listening")
         #expect(lines.contains("Forwarding to http://localhost:\(port)/hooks."))

@@ -162,8 +162,7 @@ struct ListenTests {
             #expect(result.end == .exited(code), "\(arguments)")
             #expect(result.text.contains(words), "\(result.text)")
         }
-        let (socket, port) = try listenOnLoopback()
-        close(socket)
+        let port = try freePort()
         let nobody = try await Client.run(["listen", "--server", "127.0.0.1:\(port)"])
         #expect(nobody.end == .exited(69) && nobody.text.contains("was not reached"), "\(nobody.text)")
         let other = try Receiver()

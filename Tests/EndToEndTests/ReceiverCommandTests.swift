@@ -69,8 +69,7 @@ struct ReceiverCommandTests {
 
     @Test("verifies Herald's signatures, and responds with 401 to others")
     func signatures() async throws {
-        let (socket, port) = try listenOnLoopback()
-        close(socket)
+        let port = try freePort()
         let herald = try await HeraldProcess.start()
         let secret = try #require(try await herald.register("http://127.0.0.1:\(port)/").string("secret"))
         let receiver = try await Running(["--brief", "--secret", secret], port: port)

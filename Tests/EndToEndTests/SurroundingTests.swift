@@ -88,8 +88,7 @@ struct SurroundingTests {
         let url = try server.makeDatabase()
         defer { server.drop(url) }
         let folder = TemporaryFolder()
-        let (descriptor, port) = try listenOnLoopback()
-        close(descriptor)
+        let port = try freePort()
         let name = try server.sql("SELECT current_database()", url)
         let file = try folder.write(
             """

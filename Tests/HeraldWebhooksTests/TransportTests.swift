@@ -64,8 +64,7 @@ import Testing
 
     @Test("a refused connection was not reused, and an unknown name has a lookup time")
     func failedPhases() async throws {
-        let (listener, port) = try listenOnLoopback()
-        close(listener)
+        let port = try freePort()
         let resolver = Resolver { _ in
             usleep(20_000)
             return .failed("there is none")

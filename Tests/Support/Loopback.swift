@@ -25,6 +25,13 @@ public func listenOnLoopback(
     return (listener, UInt16(bigEndian: name.sin_port))
 }
 
+/// A port of 127.0.0.1 on which no process listens.
+public func freePort() throws -> UInt16 {
+    let (listener, port) = try listenOnLoopback()
+    close(listener)
+    return port
+}
+
 public struct NotListening: Error {
     public let address: String
     /// `errno`.
