@@ -51,14 +51,14 @@ package final class Thread: Sendable {
     package static func together<Other: Sendable, Own>(
         name: String, _ other: @escaping @Sendable () -> Other, _ own: () -> Own
     ) -> (other: Other, own: Own) {
-        let result = ThreadResult<Other>()
+        let result = Mutex<Other?>(nil)
         let thread = try? Thread(name: name) {
             let value = other()
-            result.value.withLock { $0 = value }
+            result.withLock { $0 = value }
         }
         let found = own()
         thread?.join()
-        return (result.value.withLock { $0 } ?? other(), found)
+        return (result.withLock { $0 } ?? other(), found)
     }
 
     /// The scheduling priority.
@@ -81,10 +81,6 @@ package final class Thread: Sendable {
         }
         start.body()
     }
-}
-
-private final class ThreadResult<Value: Sendable>: Sendable {
-    let value = Mutex<Value?>(nil)
 }
 
 private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

@@ -39,19 +39,15 @@ struct BootstrapKey {
     private static func add(_ text: KeyText, _ hub: Hub, _ now: Int64) throws {
         let key = APIKey(
             id: text.id, name: "Made at the first start", scopes: [.admin], digest: text.digest, createdAt: now)
-        let answer = Answer()
+        let refusal = Mutex<HubError?>(nil)
         let done = try Semaphore()
         hub.submit(
             AccessWrite(action: .addKey(key)) { result in
-                if case .refused(let refusal) = result { answer.refusal.withLock { $0 = refusal } }
+                if case .refused(let reason) = result { refusal.withLock { $0 = reason } }
                 done.signal()
             })
         done.wait()
-        if let refusal = answer.refusal.withLock({ $0 }) { throw refusal }
-    }
-
-    private final class Answer: Sendable {
-        let refusal = Mutex<HubError?>(nil)
+        if let reason = refusal.withLock({ $0 }) { throw reason }
     }
 
     /// Creates the file for its owner only, and flushes it to disk.
