@@ -4,7 +4,8 @@ import Glibc
 package enum ProcessName {
     package static let current = "herald, process \(getpid()) on \(host.prefix(30))"
 
-    private static var host: String {
+    /// The name of the machine.
+    package static var host: String {
         var name = utsname()
         uname(&name)
         return withUnsafeBytes(of: name.nodename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldModel
+import HeraldRuntime
 import HeraldTraces
 
 /// The export of traces, as the variables of OpenTelemetry describe it.
@@ -40,7 +41,7 @@ struct TraceSettings {
 
     /// The attributes of the process, those that were given last.
     private func resource(_ version: String) -> [KeyValue] {
-        let host = Self.hostName
+        let host = ProcessName.host
         var attributes = [
             KeyValue("service.name", "herald"), KeyValue("service.version", version),
             KeyValue("service.instance.id", "\(host):\(getpid())"), KeyValue("host.name", host),
@@ -52,11 +53,5 @@ struct TraceSettings {
             attributes.append(given)
         }
         return attributes
-    }
-
-    private static var hostName: String {
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }
-        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
