@@ -11,7 +11,7 @@ import Testing
         let authority = try CertificateAuthority()
         let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: isSecure ? ReceiverTLS(authority) : nil) { request in
-            request.path == "/flood" ? .flood(flood) : .status(200)
+            request.path == "/flood" ? flood.reply : .status(200)
         }
         return (receiver, try SendingLoop(keeping: folder) { $0.certificateAuthorities = file })
     }

@@ -40,9 +40,6 @@ package enum ReceiverFlood: String, CaseIterable, Sendable {
 }
 
 extension ReceiverReply {
-    /// Sends one of these without end.
-    package static func flood(_ flood: ReceiverFlood) -> ReceiverReply { flood.reply }
-
     fileprivate static func frames(_ head: [[UInt8]], thenRepeatedly frame: [UInt8]) -> ReceiverReply {
         let repeated = [[UInt8]](repeating: frame, count: 16_384 / frame.count)
         return ReceiverReply(content: .raw(ReplyBody(Array(head.joined()), repeating: Array(repeated.joined()))))

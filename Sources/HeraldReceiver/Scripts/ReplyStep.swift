@@ -55,7 +55,7 @@ struct ReplyStep: Sendable {
         case .close: .close
         case .reset: .reset
         case .refuse: .refuse
-        case .flood(let flood): .flood(flood)
+        case .flood(let flood): flood.reply
         case .garbage: .thenClose(.raw("\u{1}\u{2}This is no HTTP.\r\n\r\n"))
         }
     }
