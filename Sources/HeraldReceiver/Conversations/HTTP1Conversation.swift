@@ -73,7 +73,7 @@ final class HTTP1Conversation: Conversation {
     func output() -> [UInt8] {
         guard !isPausing else { return [] }
         let bytes = Array(payload.take(ConversationLimits.outputBytes))
-        if payload.isDripping, let milliseconds = payload.dripMilliseconds {
+        if let milliseconds = payload.nextPause {
             isPausing = true
             newPause = Pause(stream: 0, milliseconds: milliseconds)
         }

@@ -126,7 +126,7 @@ private func giveData(
             buffer?.update(from: from.assumingMemoryBound(to: UInt8.self), count: source.count)
         }
     }
-    if stream.payload.isDripping, let milliseconds = stream.payload.dripMilliseconds {
+    if let milliseconds = stream.payload.nextPause {
         stream.isPausing = true
         conversation.newPauses.append(Pause(stream: id, milliseconds: milliseconds))
     }

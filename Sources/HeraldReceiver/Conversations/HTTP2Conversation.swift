@@ -127,7 +127,7 @@ final class HTTP2Conversation: Conversation {
     private func rawOutput() -> [UInt8] {
         guard !isRawPausing else { return [] }
         let bytes = Array(raw.take(ConversationLimits.outputBytes))
-        if raw.isDripping, let milliseconds = raw.dripMilliseconds {
+        if let milliseconds = raw.nextPause {
             isRawPausing = true
             newPauses.append(Pause(stream: 0, milliseconds: milliseconds))
         }

@@ -20,8 +20,8 @@ struct ReplyBody: Sendable {
 
     var isExhausted: Bool { bytes.isEmpty && repeating.isEmpty }
 
-    /// Whether there is a pause before the next byte.
-    var isDripping: Bool { dripMilliseconds != nil && atOnce == 0 && !isExhausted }
+    /// The pause before the next byte, in milliseconds; `nil` if there is none.
+    var nextPause: Int? { atOnce == 0 && !isExhausted ? dripMilliseconds : nil }
 
     /// The next bytes, at most `room`; empty at the end.
     mutating func take(_ room: Int) -> ArraySlice<UInt8> {
