@@ -191,15 +191,10 @@ enum FileSystem {
 
     /// The type of the file system that a folder is on, as mount(8) names it; `nil` if it is not known.
     static func type(of folder: String) -> String? {
-        guard let resolved = realpath(folder, nil), let file = fopen("/proc/self/mounts", "re") else { return nil }
-        defer {
-            free(resolved)
-            fclose(file)
-        }
-        let path = String(cString: resolved)
-        var bytes = [UInt8](repeating: 0, count: 1 << 20)
-        let count = fread(&bytes, 1, bytes.count, file)
-        return type(of: path, mounts: String(decoding: bytes[..<count], as: UTF8.self))
+        guard let resolved = realpath(folder, nil) else { return nil }
+        defer { free(resolved) }
+        guard let mounts = try? Input.file("/proc/self/mounts") else { return nil }
+        return type(of: String(cString: resolved), mounts: String(decoding: mounts, as: UTF8.self))
     }
 
     /// The last of the longest mount points that the path is in.

@@ -49,10 +49,6 @@ enum MemoryLimit {
     }
 
     private static func contents(of path: String) -> String? {
-        guard let file = fopen(path, "re") else { return nil }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 16_384)
-        let count = fread(&bytes, 1, bytes.count, file)
-        return String(decoding: bytes[..<count], as: UTF8.self)
+        (try? Input.file(path)).map { String(decoding: $0, as: UTF8.self) }
     }
 }
