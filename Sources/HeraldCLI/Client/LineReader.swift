@@ -46,10 +46,7 @@ struct LineReader {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = read(0, &bytes, bytes.count)
         if count < 0, errno == EINTR { return }
-        guard count >= 0 else {
-            throw CommandError(
-                "The standard input cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
-        }
+        guard count >= 0 else { throw Input.unreadable("The standard input") }
         isAtEnd = count == 0
         buffer += bytes[..<count]
     }

@@ -44,8 +44,7 @@ enum ProfileFile {
         var status = stat()
         guard stat(path, &status) == 0 else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
-            throw CommandError(
-                "\(path) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
+            throw Input.unreadable(path)
         }
         if let problem = SecretFile.problem(path) {
             throw CommandError("\(path) contains keys, but \(problem)", exitCode: ExitCode.noInput)

@@ -23,9 +23,13 @@ enum Input {
     /// The JSON value of the flag, validated here so that an error has its position.
     static func json(_ text: String, _ name: String) throws(CommandError) -> RawJSON {
         let bytes = try bytes(text)
+        _ = try document(bytes, name, maxValues: 200_000)
+        return RawJSON(bytes[...])
+    }
+
+    static func document(_ bytes: [UInt8], _ name: String, maxValues: Int) throws(CommandError) -> JSONDocument {
         do throws(JSONError) {
-            _ = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 200_000))
-            return RawJSON(bytes[...])
+            return try JSONDocument(parsing: bytes, limits: JSONLimits(values: maxValues))
         } catch {
             throw CommandError("\(name) is not JSON: \(error).", exitCode: ExitCode.data)
         }
@@ -46,7 +50,8 @@ enum Input {
         }
     }
 
-    private static func unreadable(_ name: String) -> CommandError {
+    /// - Returns: the error of the last system call.
+    static func unreadable(_ name: String) -> CommandError {
         CommandError("\(name) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
     }
 }

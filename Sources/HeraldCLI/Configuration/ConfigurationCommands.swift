@@ -60,12 +60,7 @@ private enum ConfigurationCommands {
     static func apply(_ call: Invocation) throws(CommandError) {
         let path = call.arguments[0]
         let bytes = try Input.bytes(path == "-" ? path : "@" + path)
-        let document: JSONDocument
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 1_000_000))
-        } catch {
-            throw CommandError("\(path) is not JSON: \(error).", exitCode: ExitCode.data)
-        }
+        let document = try Input.document(bytes, path, maxValues: 1_000_000)
         let names = ConfigurationKind.all.map(\.name)
         let unknown = document.root.members.first { !names.contains($0.key) }
         guard document.root.kind == .object, unknown == nil else {
