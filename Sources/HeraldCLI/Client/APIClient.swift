@@ -192,19 +192,8 @@ final class APIClient {
     }
 
     func url(_ path: [String], _ query: [(String, String?)]) -> String {
-        let pairs = query.compactMap { name, value in value.map { "\(name)=\(Self.encoded($0))" } }
-        return server + path.map { "/" + Self.encoded($0) }.joined()
+        let pairs = query.compactMap { name, value in value.map { "\(name)=\(URLPart.encoded($0))" } }
+        return server + path.map { "/" + URLPart.encoded($0) }.joined()
             + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
-    }
-
-    /// Percent-encoded, except the unreserved characters of RFC 3986.
-    private static func encoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            let character = Character(Unicode.Scalar(byte))
-            if byte < 128, character.isLetter || character.isNumber || "-._~".contains(character) {
-                return String(character)
-            }
-            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
     }
 }
