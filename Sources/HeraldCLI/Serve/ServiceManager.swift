@@ -1,4 +1,5 @@
 import Glibc
+import HeraldRuntime
 import Synchronization
 
 /// The service manager that started the process, such as systemd. It receives the state of the server as datagrams, as
@@ -29,9 +30,7 @@ final class ServiceManager: Sendable {
 
     /// The process replaces itself by a new image, which will be ready: for the manager it does not end.
     func isRestarting() {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        let microseconds = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+        let microseconds = Clock.system.monotonic() / 1_000
         send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)\nSTATUS=Restarting: the database is another one")
     }
 
