@@ -85,7 +85,7 @@ struct ReceiverControlTests {
         #expect(world.delegate(key)?.state.failingSince == nil)
         #expect(world.announced.isEmpty)
         #expect(world.arrivals(key).contains("e2"))
-        // Whoever had gone when it responded wanted no event that waited then.
+        // With a 410 that was heard, the event that waited then has ended.
         #expect(isHeard && response.isGone || world.arrivals(key).count { $0 == "e1" } == 2)
     }
 
