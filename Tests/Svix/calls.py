@@ -54,8 +54,8 @@ step("app list", lambda: api.application.list())
 step("app patch", lambda: api.application.patch("acme", ApplicationPatch(name="Acme")))
 step("app upsert", lambda: api.application.upsert("other", ApplicationIn(name="Other", uid="other")))
 endpoint = step("endpoint create", lambda: api.endpoint.create("acme", EndpointIn(
-    url=receiver, uid="first", metadata={"a": "b"}, filter_types=["order.paid"], throttle_rate=100, channels=["eu"])))
-assert endpoint and endpoint.channels == ["eu"], failures
+    url=receiver, uid="first", metadata={"a": "b"}, event_types=["order.paid"], throttle_rate=100, channels=["eu"])))
+assert endpoint and endpoint.channels == ["eu"] and endpoint.event_types == ["order.paid"], (endpoint, failures)
 disabled = step("endpoint create disabled", lambda: api.endpoint.create("acme", EndpointIn(
     url=receiver + "/2", disabled=True)))
 assert disabled and disabled.disabled, failures
@@ -63,7 +63,7 @@ for name, body in {
     "endpoint get": lambda: api.endpoint.get("acme", "first"),
     "endpoint list": lambda: api.endpoint.list("acme"),
     "endpoint upsert": lambda: api.endpoint.upsert("acme", endpoint.id, EndpointUpsertIn(
-        url=receiver, uid="first", channels=["eu", "us"])),
+        url=receiver, uid="first", event_types=endpoint.event_types, channels=["eu", "us"])),
     "endpoint patch": lambda: api.endpoint.patch("acme", "first", EndpointPatch(description="patched")),
     "headers set": lambda: api.endpoint.set_headers("acme", "first", EndpointHeadersIn(headers={"X-A": "1", "Authorization": "s"})),
     "headers patch": lambda: api.endpoint.patch_headers("acme", "first", EndpointHeadersPatchIn(headers={"X-B": "2"})),
@@ -135,7 +135,8 @@ for name, own, options in [
 assert ids("messages of a channel", lambda: api.message.list("acme", MessageListOptions(channel="eu"))) == {"m1"}, failures
 assert ids("messages of another channel", lambda: api.message.list("acme", MessageListOptions(channel="us"))) == set(), failures
 step("attempt get", lambda: api.message_attempt.get("acme", "m1", attempts.data[0].id))
-step("destinations", lambda: api.message_attempt.list_attempted_destinations("acme", "m1"))
+destinations = step("destinations", lambda: api.message_attempt.list_attempted_destinations("acme", "m1"))
+assert destinations and [each.event_types for each in destinations.data] == [["order.paid"]], (destinations, failures)
 step("resend", lambda: api.message_attempt.resend("acme", "m1", "first"))
 stats = step("stats", lambda: api.endpoint.get_stats("acme", "first"))
 assert stats and stats.success >= 1 and stats.fail == 0, (stats, failures)

@@ -305,6 +305,8 @@ extension JSONObjectWriter {
         member("url", settings.url)
         member("version", 1)
         member("description", settings.description)
+        // SDKs read one or the other, by their age.
+        member("eventTypes", types)
         member("filterTypes", types)
         member("channels", SvixChannels.names(of: settings.filter))
         member("disabled", delegate.status != .active)
