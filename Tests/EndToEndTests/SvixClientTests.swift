@@ -27,4 +27,22 @@ struct SvixClientTests {
         let all = try await herald.send("PUT", Self.endpoints + "/one", #"{"url": "https://one.example/"}"#)
         #expect(all["eventTypes"]?.isNull == true && all["filterTypes"]?.isNull == true, "\(all.text)")
     }
+
+    @Test("without a uid, each request creates another application; with one, get_if_exists finds it")
+    func applications() async throws {
+        let herald = try await SvixTests.start()
+        let path = SvixTests.root + "/app?get_if_exists=true"
+        var ids: Set<String> = []
+        for number in 0..<3 {
+            let made = try await herald.post(path, #"{"name": "Acme Inc."}"#, ["Idempotency-Key": "key-\(number)"])
+            #expect(made.status == 201 && made.string("name") == "Acme Inc.", "\(made.text)")
+            ids.insert(made.id)
+            let uid = made.string("uid") ?? ""
+            let found = try await herald.post(path, #"{"name": "Acme Inc.", "uid": "\#(uid)"}"#)
+            #expect(found.status == 200 && found.id == made.id, "\(found.text)")
+        }
+        #expect(ids.count == 3)
+        let own = try await herald.post(path, #"{"name": "default"}"#)
+        #expect(own.status == 201 && own.id != "app_00000000000000000000000000", "\(own.text)")
+    }
 }

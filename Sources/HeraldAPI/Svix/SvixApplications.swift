@@ -40,11 +40,17 @@ extension SvixEndpoints {
 
     private func createApplication(_ call: Call) throws(Problem) {
         let getsExisting = try call.query("get_if_exists").flag("get_if_exists")
-        let input = try SvixApplicationInput(call.json(), isPatch: false)
-        if getsExisting, let app = hub.committed.apps.find(input.settings.name) {
-            return call.send { $0.svixMembers(of: app) }
+        var input = try SvixApplicationInput(call.json(), isPatch: false)
+        let id = hub.ids.next("app_", time: hub.clock.wall())
+        if let app = hub.committed.apps.find(input.settings.name) {
+            if !input.hasUID {
+                // Two customers may have one name: without a uid each request creates another application.
+                input.rename(by: id)
+            } else if getsExisting {
+                return call.send { $0.svixMembers(of: app) }
+            }
         }
-        try write(call, .add(id: hub.ids.next("app_", time: hub.clock.wall()), input.settings))
+        try write(call, .add(id: id, input.settings))
     }
 
     /// Changes the application, or creates the one with this `uid`.
@@ -89,6 +95,7 @@ extension SvixEndpoints {
 struct SvixApplicationInput {
     private static let fields = ["name", "uid", "metadata", "throttleRate", "rateLimit"]
     private(set) var settings: App.Settings
+    private(set) var hasUID = false
     private let given: Set<String>
     private var reader = FieldReader()
 
@@ -99,7 +106,10 @@ struct SvixApplicationInput {
         settings = App.Settings(name: uid ?? "")
         let title = document["name"].flatMap { reader.text($0, "/name") }
         if document["name"] == nil, !isPatch { reader.wrong("/name", "is required") }
-        if let value = document.nonNull("uid"), let text = reader.text(value, "/uid") { settings.name = text }
+        if let value = document.nonNull("uid"), let text = reader.text(value, "/uid") {
+            settings.name = text
+            hasUID = true
+        }
         if settings.name.isEmpty { settings.name = Self.slug(title ?? "") }
         if let value = document["metadata"], value.kind != .object || value.count > 0 {
             reader.wrong("/metadata", "must be {}: an app of Herald has no metadata")
@@ -138,6 +148,13 @@ struct SvixApplicationInput {
     mutating func check() throws(Problem) {
         reader.add(settings.problems.map(Self.renamed))
         try reader.check()
+    }
+
+    /// Gives the app a name that no other has, with a part of its id. The title stays.
+    mutating func rename(by id: String) {
+        let ending = "-" + id.suffix(8).lowercased()
+        settings.portal.title = settings.portal.title ?? settings.name
+        settings.name = settings.name.prefix(64 - ending.utf8.count) + ending
     }
 
     /// The changes of the given fields.
