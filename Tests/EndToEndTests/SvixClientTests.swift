@@ -45,4 +45,28 @@ struct SvixClientTests {
         let own = try await herald.post(path, #"{"name": "default"}"#)
         #expect(own.status == 201 && own.id != "app_00000000000000000000000000", "\(own.text)")
     }
+
+    @Test("a patch replaces the metadata of an endpoint; a PUT without a throttle rate removes that of an application")
+    func replacements() async throws {
+        let herald = try await Self.start()
+        let made = try await herald.post(
+            Self.endpoints, #"{"url": "https://one.example/", "uid": "one", "metadata": {"a": "1", "b": "2"}}"#)
+        #expect(made.status == 201, "\(made.text)")
+        let path = Self.endpoints + "/one"
+        let other = try await herald.send("PATCH", path, #"{"description": "d"}"#)
+        #expect(other["metadata"]?.members.map(\.key).sorted() == ["a", "b"], "\(other.text)")
+        let patched = try await herald.send("PATCH", path, #"{"metadata": {"b": "3"}}"#)
+        #expect(patched["metadata"]?.members.map(\.key) == ["b"], "\(patched.text)")
+        #expect(patched["metadata"]?["b"]?.string == "3" && patched.string("uid") == "one", "\(patched.text)")
+        let none = try await herald.send("PATCH", path, #"{"metadata": {}}"#)
+        #expect(none["metadata"]?.count == 0 && none.string("uid") == "one", "\(none.text)")
+
+        let app = SvixTests.root + "/app/acme"
+        let limited = try await herald.send("PUT", app, #"{"name": "Acme", "throttleRate": 9}"#)
+        #expect(limited["throttleRate"]?.integer == 9, "\(limited.text)")
+        let named = try await herald.send("PATCH", app, #"{"name": "Acme Inc."}"#)
+        #expect(named["throttleRate"]?.integer == 9, "\(named.text)")
+        let free = try await herald.send("PUT", app, #"{"name": "Acme"}"#)
+        #expect(free["throttleRate"]?.isNull == true && free.string("uid") == "acme", "\(free.text)")
+    }
 }

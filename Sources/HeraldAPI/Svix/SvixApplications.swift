@@ -96,6 +96,7 @@ struct SvixApplicationInput {
     private static let fields = ["name", "uid", "metadata", "throttleRate", "rateLimit"]
     private(set) var settings: App.Settings
     private(set) var hasUID = false
+    private let isPatch: Bool
     private let given: Set<String>
     private var reader = FieldReader()
 
@@ -103,6 +104,7 @@ struct SvixApplicationInput {
     init(_ document: JSONDocument, isPatch: Bool, uid: String? = nil) throws(Problem) {
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
         given = Set(document.root.members.map(\.key))
+        self.isPatch = isPatch
         settings = App.Settings(name: uid ?? "")
         let title = document["name"].flatMap { reader.text($0, "/name") }
         if document["name"] == nil, !isPatch { reader.wrong("/name", "is required") }
@@ -157,13 +159,13 @@ struct SvixApplicationInput {
         settings.name = settings.name.prefix(64 - ending.utf8.count) + ending
     }
 
-    /// The changes of the given fields.
+    /// The changes of the given fields; of all fields without a patch, except the `uid`, which each app has.
     var change: @Sendable (inout App.Settings) -> Void {
-        let (new, given) = (settings, given)
+        let (new, given, isPatch) = (settings, given, isPatch)
         return { settings in
             if given.contains("uid") { settings.name = new.name }
             if given.contains("name") { settings.portal.title = new.portal.title }
-            if given.contains("throttleRate") || given.contains("rateLimit") {
+            if !isPatch || given.contains("throttleRate") || given.contains("rateLimit") {
                 settings.eventsPerSecond = new.eventsPerSecond
             }
         }

@@ -22,6 +22,8 @@ struct SvixEndpointInput {
     /// Whether the channels are given, also as none.
     let hasChannels: Bool
     let channels: [String]?
+    /// The metadata replaces that of the endpoint.
+    let hasMetadata: Bool
     /// The static names, with the older names of fields if the input has those.
     let names: [String: String]
 
@@ -43,6 +45,7 @@ struct SvixEndpointInput {
         }
         hasChannels = isWhole || given["channels"] != nil
         channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofEndpoint, &reader) }
+        hasMetadata = isWhole || given.nonNull("metadata") != nil
         if let value = given.nonNull("metadata") {
             if value.kind != .object {
                 reader.wrong("/metadata", "must be an object of strings")

@@ -110,10 +110,8 @@ extension SvixEndpoints {
                 if let uid = input.uid, let owner = hub.committed.registry.delegate(app, uid: uid), owner.id != id {
                     throw RegistryWrite.InvalidSettings([Self.uidTaken])
                 }
-                if isWhole {
-                    state.settings.description = ""
-                    state.settings.metadata.removeAll { $0.key != WebhookSettings.uidKey }
-                }
+                if isWhole { state.settings.description = "" }
+                if input.hasMetadata { state.settings.metadata.removeAll { $0.key != WebhookSettings.uidKey } }
                 if input.hasChannels { try Self.select(input.channels, &state.settings) }
                 try patch(&state, now)
                 switch input.isDisabled ?? (isWhole ? false : nil) {
