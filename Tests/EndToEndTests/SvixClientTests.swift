@@ -69,4 +69,23 @@ struct SvixClientTests {
         let free = try await herald.send("PUT", app, #"{"name": "Acme"}"#)
         #expect(free["throttleRate"]?.isNull == true && free.string("uid") == "acme", "\(free.text)")
     }
+
+    @Test("an API key in a header is not shown, as in Svix; svix.ping is an example without a description")
+    func headersAndPing() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.start()
+        let made = try await herald.post(
+            Self.endpoints,
+            #"{"url": "\#(receiver.url("/hook"))", "uid": "one", "headers": {"X-API-Key": "hush", "X-Other": "1"}}"#)
+        #expect(made.status == 201, "\(made.text)")
+        let headers = try await herald.get(Self.endpoints + "/one/headers")
+        #expect(headers["headers"]?.members.map(\.key) == ["X-Other"], "\(headers.text)")
+        #expect(headers["sensitive"]?.elements.compactMap(\.string) == ["X-API-Key"] && !headers.text.contains("hush"))
+
+        let sent = try await herald.post(Self.endpoints + "/one/send-example", #"{"eventType": "svix.ping"}"#)
+        #expect(sent.status == 202 && sent["payload"]?["success"]?.bool == true, "\(sent.text)")
+        let request = try #require(await receiver.requests(1).first)
+        #expect(request.header("svix-id") == sent.id && request.body.contains(UInt8(ascii: "s")))
+    }
 }

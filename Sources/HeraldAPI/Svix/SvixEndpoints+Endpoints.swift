@@ -201,7 +201,7 @@ extension SvixEndpoints {
 
     /// The names of headers whose values Svix hides (`svix-server`, `v1/endpoints/endpoint/headers.rs`).
     private static let sensitive: Set<String> = [
-        "x-auth-token", "www-authenticate", "authorization", "proxy-authenticate", "proxy-authorization",
+        "x-auth-token", "x-api-key", "www-authenticate", "authorization", "proxy-authenticate", "proxy-authorization",
     ]
 
     /// Values may be secrets: another key than an operator's sees the names only.

@@ -28,12 +28,14 @@ extension Problem {
 
     func svixResponse(requestID: String) -> Response {
         var response = Response.json(status: status, headers) { error in
-            guard status == 422, !items.isEmpty else {
+            guard status == 422 else {
                 error.member("code", name.replacing("-", with: "_"))
                 error.member("detail", detail)
                 return
             }
-            error.array("detail", of: items) { item, entry in
+            // SDKs read a list from every 422.
+            let entries = items.isEmpty ? [Item(place: .pointer(""), detail: detail)] : items
+            error.array("detail", of: entries) { item, entry in
                 entry.member("loc", Self.location(item.place))
                 entry.member("msg", item.detail)
                 entry.member("type", "value_error")
