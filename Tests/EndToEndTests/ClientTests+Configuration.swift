@@ -128,6 +128,10 @@ struct ClientConfigurationTests {
         let more = try await client.run("apply", "-", input: file.replacing("5", with: "6"))
         #expect(more.lines.first == "Changed the app shop: max_delegates.", "\(more.text)")
         #expect(try await client.run("export").text.contains(#"{"name":"shop","max_delegates":6}"#))
+        let titled = #"{"apps": [{"name": "shop", "portal": {"title": "Shop"}}]}"#
+        let portal = try await client.run("apply", "-", input: titled)
+        #expect(portal.lines.first == "Changed the app shop: portal.", "\(portal.text)")
+        #expect(try await client.run("apply", "-", input: titled).text == "Unchanged: 1.")
         #expect(!(try await client.run("export", "--app", "shop").text.contains("\"apps\"")))
     }
 

@@ -57,8 +57,11 @@ struct ImportTests {
             done.text.contains("event type user.joined: deprecated true: Herald has no counterpart"), "\(done.text)")
         #expect(done.text.contains("header Authorization: Svix does not show its value"), "\(done.text)")
         // The uid, or a name of the title without one, which is not the uid of another application.
-        let names = try await client.herald.get("/v1/apps").data.compactMap { $0["name"]?.string }
+        let apps = try await client.herald.get("/v1/apps").data
+        let names = apps.compactMap { $0["name"]?.string }
         #expect(Set(names) == ["default", "tenant-0", "Tenant.1", "tenant-no-2-00000002", "tenant-no-2"])
+        let titles = apps.compactMap { $0["portal"]?["title"]?.string }.sorted()
+        #expect(titles == (0..<4).map { "Tenant No. \($0)" }, "\(titles)")
         #expect(done.text.contains("app tenant-no-2-00000002 (Svix's Tenant No. 2)"), "\(done.text)")
         #expect(try await run().lines.contains("Unchanged: 24."))
 
@@ -126,6 +129,26 @@ struct ImportTests {
             let numbers = all.compactMap { $0["metadata"]?["number"]?.string }
             #expect(numbers.count == 60 && Set(numbers).count == 60, "\(app): \(numbers.sorted())")
         }
+    }
+
+    @Test("a delegate that was resumed stays active when its disabled endpoint is imported again")
+    func resumed() async throws {
+        let svix = try await Foreign("svix", "1", "2")
+        let client = Client(try await HeraldProcess.start())
+        let server = "http://127.0.0.1:\(client.herald.port)"
+        let first = try await Client.run(svix.arguments, server: server)
+        #expect(first.end == .exited(0), "\(first.text)")
+        func delegates() async throws -> [JSONValue] {
+            try await client.run("delegates", "list", "--kind=webhook", "--app=tenant-0", "--json").json
+        }
+        let imported = try await delegates()
+        let paused = try #require(imported.first { $0.text("status") == "paused" })
+        let resumed = try await client.run("delegates", "resume", paused.text("id"), "--app=tenant-0")
+        #expect(resumed.end == .exited(0), "\(resumed.text)")
+        let again = try await Client.run(svix.arguments, server: server)
+        #expect(again.end == .exited(0) && again.text.contains("was changed, and stays active"), "\(again.text)")
+        let statuses = try await delegates().map { $0.text("status") }
+        #expect(statuses == ["active", "active"])
     }
 
     @Test("a project of Convoy: subscriptions become webhooks that sign as the project does")

@@ -4,7 +4,7 @@ import HeraldJSON
 import HeraldModel
 
 /// Parses the member `portal` of an app: `{"title", "logo", "color", "language", "frame_origins"}`.
-enum PortalInput {
+package enum PortalInput {
     static let fields = ["title", "logo", "color", "language", "frame_origins"]
     static let maxTitle = 64
     /// The dashboard loads the logo with each page.
@@ -64,7 +64,7 @@ enum PortalInput {
     }
 
     /// Why a title is refused; `nil` if it is valid.
-    static func title(_ text: String) -> String? {
+    package static func title(_ text: String) -> String? {
         (1...maxTitle).contains(text.count) && text.utf8.count <= 4 * maxTitle
             && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
             ? nil : "must be 1 to \(maxTitle) characters without control characters"

@@ -32,8 +32,8 @@ struct ConfigurationKind: Sendable {
 
     static let apps = ConfigurationKind(
         name: "apps", word: "app", path: ["v1", "apps"], key: "name",
-        settings: ["max_delegates", "events_per_second", "max_stored_bytes", "portal"], id: "id", method: "PATCH",
-        schema: "AppSettings")
+        settings: ["max_delegates", "events_per_second", "max_stored_bytes", "portal"], merged: ["portal"], id: "id",
+        method: "PATCH", schema: "AppSettings")
     static let eventTypes = ConfigurationKind(
         name: "event_types", word: "event type", path: ["v1", "event-types"], key: "type",
         settings: ["description", "example", "schema", "check", "assert_formats"], id: "type", method: "PUT",

@@ -1,3 +1,4 @@
+import HeraldAPI
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
@@ -28,6 +29,19 @@ struct ForeignApp {
 
     /// The owner's id, if an app can have it as its name: programs address the app by it.
     var ownName: String? { uid.flatMap { App.Settings.isName($0) && $0 != App.default.settings.name ? $0 : nil } }
+
+    /// Why the title cannot be that of the portal; `nil` if it can.
+    var titleMistake: String? { title.isEmpty ? nil : PortalInput.title(title) }
+
+    /// The app in the form of Herald's API. The title of its portal is what the owner calls it.
+    func app(named name: String) throws(CommandError) -> JSONValue {
+        try JSONValue.made { object in
+            object.member("name", name)
+            if !title.isEmpty, title != name, titleMistake == nil {
+                object.object("portal") { $0.member("title", title) }
+            }
+        }
+    }
 
     /// The name of the app: the owner's id, or else what a name may have of it, or of the title. Of two that are equal then, the
     /// second one has a part of its id.

@@ -72,14 +72,15 @@ struct ConfigurationImport {
             let title = application.title.isEmpty ? application.id : application.title
             let label = "app \(name) (\(source.server.name)'s \(title))"
             for line in application.lost { Output.message("\(label): \(line)\n") }
-            let app = try JSONValue.made { $0.member("name", name) }
+            if let mistake = application.titleMistake { Output.message("\(label): the title \(mistake)\n") }
+            let app = try application.app(named: name)
             let endpoints = try source.endpoints(of: application) { Output.message("\(label): \($0)\n") }
             guard try apply(.apps, [(name, app)], client, name, label) else { continue }
             // A dry run makes none.
             let acting = call.has("dry-run") && !known.contains(name) ? nil : try APIClient(call, app: name)
             try apply(.eventTypes, types, acting, name, label)
             try apply(.delegates, endpoints.map { ($0.url, $0.settings) }, acting, name, label)
-            if let acting, !call.has("dry-run") { try pause(endpoints, acting, name) }
+            if let acting, !call.has("dry-run") { try pause(endpoints, acting, name, label) }
         }
         ConfigurationKind.reportUnchecked(unchecked)
         if !call.has("json") { try Output.line("Unchanged: \(unchanged).") }
@@ -124,14 +125,21 @@ struct ConfigurationImport {
         return refused == before
     }
 
-    /// Pauses the webhooks of endpoints that are disabled.
-    private func pause(_ endpoints: [ForeignEndpoint], _ client: APIClient, _ name: String) throws(CommandError) {
+    /// Pauses the new webhooks of endpoints that are disabled. An endpoint is disabled in the other service when its webhook has
+    /// taken over, so that one that was resumed stays active.
+    private func pause(
+        _ endpoints: [ForeignEndpoint], _ client: APIClient, _ name: String, _ label: String
+    ) throws(CommandError) {
         guard endpoints.contains(where: \.isDisabled) else { return }
         let steps = ConfigurationStep.steps(
             .delegates, to: endpoints.map { ($0.url, $0.settings) },
             from: try ConfigurationKind.delegates.current(client))
         for (endpoint, step) in zip(endpoints, steps) where endpoint.isDisabled {
             guard let delegate = step.current, delegate.text("status") == "active" else { continue }
+            guard delegate.text("created_at") == delegate.text("updated_at") else {
+                Output.message("\(label): endpoint \(endpoint.url) is disabled; the delegate was changed, and stays active\n")
+                continue
+            }
             _ = try client.send("POST", ["v1", "delegates", delegate.text("id"), "pause"])
             if !call.has("json") {
                 try Output.line("Paused the delegate \(endpoint.url) of the app \(name).".printable())
