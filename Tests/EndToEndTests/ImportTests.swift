@@ -161,7 +161,12 @@ struct ImportTests {
         let done = try await Client.run(arguments, server: "http://127.0.0.1:\(client.herald.port)")
         #expect(done.end == .exited(0), "\(done.text)")
         for line in [
+            "subscription sub-a: filter of the body for the event type order.paid: write a filter of the delegate",
+            "subscription sub-a: event type order.new is disabled: remove it from the events of the delegate",
             "subscription sub-b: filter of the body: write a filter of the delegate",
+            "subscription sub-b: delivery mode at_most_once: Herald retries; set retry_schedule to []",
+            "endpoint \(receiver.url("/hook")): timeout of 120 s: that of the delegate is 60 s",
+            "endpoint \(receiver.url("/hook")): 2 signatures in each request: Herald sends the last one",
             "subscription sub-c: it has no endpoint with a URL",
             "endpoint https://unused.example/hooks: it has no subscription",
         ] {
@@ -173,6 +178,7 @@ struct ImportTests {
         try #require(delegates.map { $0.text("status") } == ["paused", "active"])
         #expect(
             delegates[0]["request"]?["auth"]?["basic"]?["user"]?.string == "ada" && delegates[0].text("events") == "*")
+        #expect(delegates[0]["timeout_seconds"]?.integer == 60)
         #expect(delegates[1]["rate_limit"]?.compactText == "0.5" && delegates[1]["timeout_seconds"]?.integer == 10)
         #expect(delegates[1]["metadata"]?["convoy_owner"]?.string == "acme")
 
@@ -182,7 +188,7 @@ struct ImportTests {
             request.header("x-key") == "k3y" && String(decoding: request.body, as: UTF8.self) == #"{"amount": 12.50}"#)
         let script = """
             import base64, hmac, sys
-            moment, given = [part.split("=", 1)[1] for part in sys.argv[1].split(",")]
+            moment, given = [part.removeprefix(name) for name, part in zip(["t=", "v2="], sys.argv[1].split(","))]
             content = moment.encode() + b"," + sys.stdin.buffer.read()
             print(base64.b64encode(hmac.digest(b"secret-text-of-convoy", content, "sha512")).decode() == given)
             """

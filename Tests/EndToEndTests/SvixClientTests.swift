@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-/// What programs with an SDK of Svix depend on.
+/// The behavior that programs with an SDK of Svix depend on.
 @Suite("Svix's API, as its SDKs use it", .timeLimit(.minutes(20)))
 struct SvixClientTests {
     private static let endpoints = SvixTests.root + "/app/acme/endpoint"

@@ -21,14 +21,21 @@ def endpoint(uid, **more):
 ENDPOINTS = [
     endpoint("ep-a", owner_id="acme", rate_limit=30, rate_limit_duration=60, advanced_signatures=True,
              authentication={"type": "api_key", "api_key": {"header_name": "X-Key", "header_value": "k3y"}}),
-    endpoint("ep-b", status="paused", authentication={"type": "basic_auth", "basic_auth": {"username": "ada", "password": "hush"}}),
+    endpoint("ep-b", status="paused", http_timeout=120, content_type="application/x-www-form-urlencoded", authentication={"type": "basic_auth", "basic_auth": {"username": "ada", "password": "hush"}}),
     endpoint("ep-c", url="https://unused.example/hooks"),
 ]
 
 
 def subscription(uid, endpoint, types, **more):
     return {"uid": uid, "name": uid, "type": "api", "endpoint_metadata": endpoint,
-            "filter_config": {"event_types": types, "filter": {"headers": {}, "body": {}} | more}, "function": None}
+            "filter_config": {"event_types": types, "filter": {"headers": {}, "body": {}} | more}, "function": None,
+            "source_metadata": None, "delivery_mode": "at_most_once" if uid == "sub-b" else "at_least_once"}
+
+
+def type_filter(event_type, enabled_at, **more):
+    plain = {"uid": "f-" + event_type, "subscription_id": "sub-a", "event_type": event_type, "enabled_at": enabled_at,
+             "headers": {}, "body": {}, "query": {}, "path": {}}
+    return plain | more
 
 
 SUBSCRIPTIONS = [
@@ -36,7 +43,8 @@ SUBSCRIPTIONS = [
     subscription("sub-b", ENDPOINTS[1], ["*"], body={"amount": {"$gt": 5}}),
     subscription("sub-c", None, ["*"]),
 ]
-SIGNATURE = {"header": "X-Acme-Signature", "versions": [{"uid": "v1", "hash": "SHA512", "encoding": "base64"}]}
+SIGNATURE = {"header": "X-Acme-Signature", "versions": [
+    {"uid": "v1", "hash": "SHA256", "encoding": "hex"}, {"uid": "v2", "hash": "SHA512", "encoding": "base64"}]}
 
 
 def page(items, query):
@@ -55,6 +63,8 @@ class Handler(server.Handler):
             root: {"uid": PROJECT, "name": "Acme's Shop", "config": {"signature": SIGNATURE}},
             root + "/endpoints": page(ENDPOINTS, query),
             root + "/subscriptions": page(SUBSCRIPTIONS, query),
+            root + "/subscriptions/sub-a/filters": [
+                type_filter("order.paid", "2026-01-01T00:00:00Z", body={"amount": {"$gt": 5}}), type_filter("order.new", None)],
             root + "/event-types": [
                 {"uid": "1", "name": "*", "description": ""},
                 {"uid": "2", "name": "order.paid", "description": "Paid", "json_schema": {"type": "object"}},

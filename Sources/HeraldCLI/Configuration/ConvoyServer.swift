@@ -3,6 +3,8 @@ import HeraldJSON
 /// Reads the configuration of a project of a Convoy server, by its HTTP API (https://docs.getconvoy.io/api-reference).
 struct ConvoyServer: ForeignService {
     private static let pageSize = "100"
+    /// The longest timeout of a webhook, in seconds.
+    private static let maxTimeout: Int64 = 60
     let server: ForeignServer
     private let project: JSONValue
 
@@ -51,22 +53,8 @@ struct ConvoyServer: ForeignService {
                 continue
             }
             unused[id] = nil
-            for name in ["headers", "query", "path", "body"] {
-                guard let part = subscription["filter_config"]?["filter"]?[name], part.kind == .object, part.count > 0
-                else {
-                    continue
-                }
-                try report("\(label): filter of the \(name): write a filter of the delegate")
-            }
-            if let function = subscription["function"]?.string, !function.isEmpty {
-                try report("\(label): function: write a template of the body")
-            }
-            for name in ["oauth2", "mtls_client_cert"] {
-                let value = endpoint[name] ?? endpoint["authentication"]?[name]
-                if let value, value.kind == .object {
-                    try report("endpoint \(endpoint.text("url")): \(name): set it for the delegate")
-                }
-            }
+            for line in try lost(ofSubscription: subscription) { try report("\(label): \(line)") }
+            for line in lost(ofEndpoint: endpoint) { try report("endpoint \(endpoint.text("url")): \(line)") }
             let settings = try self.settings(endpoint, subscription)
             let isDisabled = !["active", ""].contains(endpoint.text("status"))
             found.append(ForeignEndpoint(url: endpoint.text("url"), settings: settings, isDisabled: isDisabled))
@@ -75,6 +63,58 @@ struct ConvoyServer: ForeignService {
             try report("endpoint \(endpoint.text("url")): it has no subscription")
         }
         return found
+    }
+
+    /// The settings of a subscription that its webhook does not have, a line for each.
+    private func lost(ofSubscription subscription: JSONValue) throws(CommandError) -> [String] {
+        var lines: [String] = []
+        var filters: [(filter: JSONValue?, words: String)] = [(subscription["filter_config"]?["filter"], "")]
+        // Newer servers have a filter for each event type, and use these only.
+        let own = try server.find(path + ["subscriptions", subscription.text("uid"), "filters"])
+        for filter in own?.list("data") ?? [] {
+            let type = filter.text("event_type")
+            if filter["enabled_at"]?.isNull == true {
+                lines.append("event type \(type) is disabled: remove it from the events of the delegate")
+            } else {
+                filters.append((filter, " for the event type \(type)"))
+            }
+        }
+        for (filter, words) in filters {
+            for name in ["headers", "query", "path", "body"] {
+                guard let part = filter?[name], part.kind == .object, part.count > 0 else { continue }
+                lines.append("filter of the \(name)\(words): write a filter of the delegate")
+            }
+        }
+        if let function = subscription["function"]?.string, !function.isEmpty {
+            lines.append("function: write a template of the body")
+        }
+        if subscription.text("delivery_mode") == "at_most_once" {
+            lines.append("delivery mode at_most_once: Herald retries; set retry_schedule to []")
+        }
+        if let source = subscription["source_metadata"], source.kind == .object, !source.text("uid").isEmpty {
+            lines.append("source \(source.text("name")): the delegate gets the events of all sources")
+        }
+        return lines
+    }
+
+    /// The settings of an endpoint that its webhook does not have, a line for each.
+    private func lost(ofEndpoint endpoint: JSONValue) -> [String] {
+        var lines: [String] = []
+        for name in ["oauth2", "mtls_client_cert"] {
+            let value = endpoint[name] ?? endpoint["authentication"]?[name]
+            if let value, value.kind == .object { lines.append("\(name): set it for the delegate") }
+        }
+        let type = endpoint.text("content_type")
+        if !["", "application/json"].contains(type) {
+            lines.append("content type \(type): write a template of the body, and a form")
+        }
+        if let timeout = endpoint["http_timeout"]?.integer, timeout > Self.maxTimeout {
+            lines.append("timeout of \(timeout) s: that of the delegate is \(Self.maxTimeout) s")
+        }
+        if endpoint["advanced_signatures"]?.bool == true, versions.count > 1 {
+            lines.append("\(versions.count) signatures in each request: Herald sends the last one")
+        }
+        return lines
     }
 
     private func settings(_ endpoint: JSONValue, _ subscription: JSONValue) throws(CommandError) -> JSONValue {
@@ -108,8 +148,8 @@ struct ConvoyServer: ForeignService {
                 if !owner.isEmpty { metadata.member("convoy_owner", owner) }
             }
             if limit > 0 { object.member("rate_limit", limit / seconds) }
-            if let timeout = endpoint["http_timeout"]?.integer, (1...60).contains(timeout) {
-                object.member("timeout_seconds", timeout)
+            if let timeout = endpoint["http_timeout"]?.integer, timeout > 0 {
+                object.member("timeout_seconds", min(timeout, Self.maxTimeout))
             }
             object.member("request", request)
             if let secret { object.member("secret", secret.text("value")) }
@@ -121,17 +161,19 @@ struct ConvoyServer: ForeignService {
 
     /// How the project signs: its header, and the last of its versions.
     private func scheme(isAdvanced: Bool) -> RawJSON {
-        let signature = project["config"]?["signature"]
-        let version = signature?.list("versions").last
-        let header = signature?.text("header") ?? ""
+        let version = versions.last
+        let header = project["config"]?["signature"]?.text("header") ?? ""
         return .object { object in
             object.member("header", header.isEmpty ? "X-Convoy-Signature" : header)
             object.member("algorithm", version?.text("hash") == "SHA512" ? "hmac-sha512" : "hmac-sha256")
             object.member("encoding", version?.text("encoding") == "base64" ? "base64" : "hex")
             object.member("content", isAdvanced ? "{timestamp},{body}" : "{body}")
-            object.member("value", isAdvanced ? "t={timestamp},v1={signature}" : "{signature}")
+            object.member("value", isAdvanced ? "t={timestamp},v\(max(versions.count, 1))={signature}" : "{signature}")
         }
     }
+
+    /// How the project signs. With advanced signatures a request has one of each, and the number of the version is before it.
+    private var versions: [JSONValue] { project["config"]?["signature"]?.list("versions") ?? [] }
 
     private var path: [String] { ["projects", project.text("uid")] }
 

@@ -87,11 +87,20 @@ struct ForeignServer {
     }
 
     func get(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> JSONValue {
+        guard let found = try find(path, query) else {
+            throw wrong("/api/v1/\(path.joined(separator: "/")) has the status 404")
+        }
+        return found
+    }
+
+    /// - Returns: `nil` if the server has no such path.
+    func find(_ path: [String], _ query: [(String, String?)] = []) throws(CommandError) -> JSONValue? {
         let path = ["api", "v1"] + path
         let response = try client.ask("GET", path, query: query)
         switch response.status {
         case 200: return try client.document(response.body).root
         case 401, 403: throw wrong("it refuses the token of --token-file")
+        case 404: return nil
         case 429, 500...:
             throw wrong("its status is \(response.status). Repeat the command: it continues", ExitCode.temporary)
         default: throw wrong("/\(path.joined(separator: "/")) has the status \(response.status)")

@@ -137,7 +137,8 @@ struct ConfigurationImport {
         for (endpoint, step) in zip(endpoints, steps) where endpoint.isDisabled {
             guard let delegate = step.current, delegate.text("status") == "active" else { continue }
             guard delegate.text("created_at") == delegate.text("updated_at") else {
-                Output.message("\(label): endpoint \(endpoint.url) is disabled; the delegate was changed, and stays active\n")
+                let why = "is disabled; the delegate was changed, and stays active"
+                Output.message("\(label): endpoint \(endpoint.url) \(why)\n")
                 continue
             }
             _ = try client.send("POST", ["v1", "delegates", delegate.text("id"), "pause"])
