@@ -88,4 +88,44 @@ struct SvixClientTests {
         let request = try #require(await receiver.requests(1).first)
         #expect(request.header("svix-id") == sent.id && request.body.contains(UInt8(ascii: "s")))
     }
+
+    @Test("a list of event types that begin with the sign of Svix's previous page ends, in both directions")
+    func iterators() async throws {
+        let herald = try await Self.start()
+        let names = ["-a", "-b", "-c", "a", "b"]
+        for name in names {
+            let made = try await herald.post(
+                SvixTests.root + "/event-type", #"{"name": "\#(name)", "description": ""}"#)
+            #expect(made.status == 201, "\(made.text)")
+        }
+        func page(_ iterator: String) async throws -> (names: [String], answer: Answer) {
+            let answer = try await herald.get(SvixTests.root + "/event-type?limit=1&iterator=\(iterator)")
+            #expect(answer.status == 200, "\(answer.text)")
+            return (answer.data.compactMap { $0["name"]?.string }, answer)
+        }
+        var (found, iterator): ([String], String) = ([], "")
+        for index in names.indices {
+            let (shown, answer) = try await page(iterator)
+            found += shown
+            #expect(answer["done"]?.bool == (index == names.count - 1), "\(answer.text)")
+            iterator = answer.string(index == names.count - 1 ? "prevIterator" : "iterator") ?? ""
+        }
+        #expect(found == names)
+        found = []
+        for _ in 1..<names.count {
+            let (shown, answer) = try await page(iterator)
+            found += shown
+            iterator = answer.string("prevIterator") ?? ""
+        }
+        #expect(found == names.dropLast().reversed())
+    }
+
+    @Test("a limit of an app beyond 16 bits is shown as the largest rate that SDKs read")
+    func rate() async throws {
+        let herald = try await Self.start()
+        let app = try await herald.get(SvixTests.root + "/app/acme").id
+        let set = try await herald.send("PATCH", "/v1/apps/\(app)", #"{"events_per_second": 1000000}"#)
+        #expect(set.status == 200, "\(set.text)")
+        #expect(try await herald.get(SvixTests.root + "/app/acme")["throttleRate"]?.integer == 65_535)
+    }
 }

@@ -383,7 +383,7 @@ struct SvixTests {
                 ["app", "msg", "endpoint", "event-type"].contains(parts.last) || template.contains("/attempt/")
             else { continue }
             for query in [
-                "iterator=!", "iterator=-", "iterator=-!", "iterator=%00", "iterator=\(huge.prefix(300))", "limit=0",
+                "iterator=!", "iterator=~", "iterator=~!", "iterator=%00", "iterator=\(huge.prefix(300))", "limit=0",
                 "limit=x",
             ] {
                 try await check(method, path + "?" + query, nil)

@@ -94,6 +94,8 @@ extension SvixEndpoints {
 /// An `ApplicationIn`, or a patch of it.
 struct SvixApplicationInput {
     private static let fields = ["name", "uid", "metadata", "throttleRate", "rateLimit"]
+    /// SDKs read a rate as a number of 16 bits, and fail for a larger one.
+    static let maxRate: Int64 = 65_535
     private(set) var settings: App.Settings
     private(set) var hasUID = false
     private let isPatch: Bool
@@ -118,7 +120,7 @@ struct SvixApplicationInput {
         }
         for name in ["throttleRate", "rateLimit"] {
             guard let value = document.nonNull(name) else { continue }
-            settings.eventsPerSecond = reader.integer(value, "/" + name, 1...65_535)
+            settings.eventsPerSecond = reader.integer(value, "/" + name, 1...Self.maxRate)
         }
         if let title, title != settings.name {
             if let mistake = PortalInput.title(title) { reader.wrong("/name", mistake) }
@@ -190,7 +192,8 @@ extension JSONObjectWriter {
         member("id", app.id)
         member("uid", app.settings.name)
         member("name", app.settings.portal.title ?? app.settings.name)
-        member("throttleRate", app.settings.eventsPerSecond)
+        let rate = app.settings.eventsPerSecond.map { min($0, Int(SvixApplicationInput.maxRate)) }
+        member("throttleRate", rate)
         object("metadata") { _ in }
         member("createdAt", .timestamp(app.createdAt))
         member("updatedAt", .timestamp(app.updatedAt))

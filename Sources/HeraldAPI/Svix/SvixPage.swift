@@ -15,7 +15,8 @@ struct SvixPage {
     /// Lists of what is stored have one order.
     static let positions = ["limit", "iterator"]
     static let names = positions + ["order"]
-    private static let backward: Character = "-"
+    /// No position begins with it. An event type may begin with the sign of Svix, `-`.
+    private static let backward: Character = "~"
 
     init(_ query: Query, isAscending standard: Bool) throws(Problem) {
         limit = try query.number("limit", 1...250) ?? 50
