@@ -70,7 +70,7 @@ struct SvixClientTests {
         #expect(free["throttleRate"]?.isNull == true && free.string("uid") == "acme", "\(free.text)")
     }
 
-    @Test("an API key in a header is not shown, as in Svix; svix.ping is an example without a description")
+    @Test("an API key in a header is not shown, and can be removed; svix.ping is an example without a description")
     func headersAndPing() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }
@@ -82,6 +82,15 @@ struct SvixClientTests {
         let headers = try await herald.get(Self.endpoints + "/one/headers")
         #expect(headers["headers"]?.members.map(\.key) == ["X-Other"], "\(headers.text)")
         #expect(headers["sensitive"]?.elements.compactMap(\.string) == ["X-API-Key"] && !headers.text.contains("hush"))
+        let patched = try await herald.send(
+            "PATCH", Self.endpoints + "/one/headers", #"{"headers": {"X-New": "2"}, "deleteHeaders": ["x-api-key"]}"#)
+        #expect(patched.status == 204, "\(patched.text)")
+        let left = try await herald.get(Self.endpoints + "/one/headers")
+        #expect(left["headers"]?.members.map(\.key).sorted() == ["X-New", "X-Other"], "\(left.text)")
+        #expect(left["sensitive"]?.count == 0, "\(left.text)")
+        let wrong = try await herald.send(
+            "PATCH", Self.endpoints + "/one/headers", #"{"headers": {}, "deleteHeaders": [1]}"#)
+        #expect(wrong.status == 422 && wrong.text.contains("deleteHeaders"), "\(wrong.text)")
 
         let sent = try await herald.post(Self.endpoints + "/one/send-example", #"{"eventType": "svix.ping"}"#)
         #expect(sent.status == 202 && sent["payload"]?["success"]?.bool == true, "\(sent.text)")

@@ -221,14 +221,24 @@ extension SvixEndpoints {
 
     private func setHeaders(_ call: Call, replaces: Bool) throws(Problem) {
         let document = try call.json()
-        var reader = FieldReader(document, fields: ["headers"])
+        var reader = FieldReader(document, fields: replaces ? ["headers"] : ["headers", "deleteHeaders"])
         if document["headers"]?.kind != .object { reader.wrong("/headers", "is required: an object of strings") }
+        // The only removal that SDKs with types have: their values cannot be null.
+        let names = document.nonNull("deleteHeaders")
+        let removed = Set((names?.elements.map { $0 } ?? []).compactMap { $0.string?.lowercased() })
+        if let names, names.kind != .array || names.elements.contains(where: { $0.kind != .string }) {
+            reader.wrong("/deleteHeaders", "must be an array of names")
+        }
         try reader.check()
-        let patch = try DelegateInput.patch(document, hub.rules)
+        var json = JSONWriter()
+        json.object { object in
+            if let headers = document["headers"] { object.member("headers", RawJSON(headers.bytes[...])) }
+        }
+        let patch = try DelegateInput.patch(JSONDocument(reading: json.bytes), hub.rules)
         try write(
             call,
             .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
-                if replaces { state.settings.headers = [] }
+                state.settings.headers.removeAll { replaces || removed.contains($0.key.lowercased()) }
                 try patch(&state, now)
             }
         ) { _ in Response(status: 204) }
