@@ -41,7 +41,6 @@ extension CurlSender {
         lines += callback.ownLines
         lines += recipe?.lines ?? payload.headers.map { "\($0.key): \($0.value)" }
         lines += HeaderList.lines(target.headers.first)
-        if recipe?.aws != nil { lines.append("authorization: AWS4-HMAC-SHA256 \(Self.hidden)") }
         return RequestPreview.Request(
             method: recipe?.method.rawValue ?? "POST", url: recipe?.url.text ?? target.url.text,
             headers: shown(lines, of: target), body: body)

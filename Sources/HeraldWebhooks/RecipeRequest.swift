@@ -13,18 +13,9 @@ struct RecipeRequest {
     let lines: [String]
     /// It has the headers of a plain callback, with the signature.
     let hasStandardSignature: Bool
-    let aws: AWSSignature?
 
     /// The bytes of its body and of its lines.
     var ownBytes: Int { lines.reduce(payload.range.count) { $0 + $1.utf8.count } }
-
-    /// The terms by which libcurl signs a request, with Signature Version 4.
-    struct AWSSignature {
-        /// `provider:provider:region:service`.
-        let scope: String
-        /// `key:secret`.
-        let credentials: String
-    }
 }
 
 /// A recipe that is ready to make requests, with the keys of its delegate.
@@ -76,9 +67,10 @@ struct RecipeTarget {
             let hasStandard = plan.signatures.contains(.standard)
             if !hasStandard { lines += plainLines(callback) }
             lines += try signatureLines(callback, url, payload, form, now: now)
+            let signed = try amazonLines(callback, url, lines, payload, now: now)
             return RecipeRequest(
                 method: plan.method, url: url, parsedURL: url == base ? nil : ParsedURL(url), payload: payload,
-                lines: lines, hasStandardSignature: hasStandard, aws: aws)
+                lines: lines + signed, hasStandardSignature: hasStandard)
         } catch {
             throw .notMade(error)
         }
@@ -156,9 +148,20 @@ struct RecipeTarget {
         }
     }
 
-    var aws: RecipeRequest.AWSSignature? {
-        guard case .aws(let region, let service, let id, let secret) = plan.auth else { return nil }
-        return .init(scope: "aws:amz:\(region):\(service)", credentials: "\(id):\(secret)")
+    /// The signature of Amazon, if the recipe has one.
+    /// - Parameter lines: those of the recipe. The delegate's own headers, such as `x-amz-security-token`, are signed too.
+    private func amazonLines(
+        _ callback: Callback, _ url: CallbackURL, _ lines: [String], _ payload: Payload, now: Int64
+    ) throws(TemplateFailure) -> [String] {
+        guard case .aws(let region, let service, let keyID, let secret) = plan.auth else { return [] }
+        let own = callback.delegate.settings.headers.map { "\($0.key): \($0.value)" }
+        let signer = AWSSigner(region: region, service: service, keyID: keyID, secret: secret)
+        do throws(CryptoError) {
+            return try signer.lines(
+                plan.method.rawValue, url, lines + own, body: Array(payload.bytes[payload.range]), now: now)
+        } catch {
+            throw TemplateFailure("/auth", error.description)
+        }
     }
 
     /// The headers of a plain callback beside its signature, for receivers that drop repeated events.

@@ -32,8 +32,6 @@ final class Target {
     let signers: [Signer]
     /// `nil` for plain requests.
     let recipe: RecipeTarget?
-    /// The user agent, if it is not in `headers`.
-    let userAgent: String?
     /// The tokens of its requests; `nil` if it needs none.
     let tokens: TokenSource?
     /// The request for an authorization server: only in the target of a `TokenSource`.
@@ -98,12 +96,9 @@ final class Target {
             recipe = nil
             tokens = nil
         }
-        let isForAWS = recipe?.aws != nil
-        self.userAgent = isForAWS ? userAgent : nil
-        let shared = Self.sharedLines(delegate, userAgent: userAgent, isForAWS: isForAWS)
-        // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB. A signature
-        // of Amazon would include it all the same, although it is not sent.
-        var lines = isForAWS ? [] : ["Expect:"]
+        let shared = Self.sharedLines(delegate, userAgent: userAgent)
+        // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB.
+        var lines = ["Expect:"]
         if recipe == nil, let type = Payload.contentType(format) {
             lines.append("content-type: \(type)")
         }
@@ -124,13 +119,11 @@ final class Target {
 
     /// The headers of callbacks and handshakes: user agent, delegate, accepted codings, and those from the
     /// registration.
-    /// - Parameter isForAWS: a signature of Amazon covers all of these lines. Proxies change the user agent and the codings, so
-    ///   libcurl adds those by itself.
-    private static func sharedLines(_ delegate: WebhookDelegate, userAgent: String, isForAWS: Bool) -> [String] {
+    private static func sharedLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
         var lines: [String] = []
-        if !isForAWS, HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
+        if HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
         if HeaderText.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
-        if !isForAWS, !CurlLibrary.contentCodings.isEmpty {
+        if !CurlLibrary.contentCodings.isEmpty {
             lines.append("accept-encoding: \(CurlLibrary.contentCodings)")
         }
         for header in delegate.settings.headers

@@ -54,7 +54,7 @@ final class TokenSource {
         }
         return RecipeRequest(
             method: .post, url: url, parsedURL: nil, payload: Payload(Array(FormText.encoded(form).utf8)), lines: lines,
-            hasStandardSignature: false, aws: nil)
+            hasStandardSignature: false)
     }
 
     // MARK: Tokens

@@ -206,11 +206,6 @@ final class Transfer {
         try setBody(callback, request.payload, target, now, isSigned: request.hasStandardSignature)
         if !request.hasStandardSignature { herald_easy_set_headers(easy, list.first) }
         if request.method != .post { herald_easy_set_method(easy, request.method.rawValue) }
-        if let aws = request.aws,
-            herald_easy_set_aws(easy, aws.scope, aws.credentials, target.userAgent ?? "") != 1
-        {
-            throw .aws
-        }
         if callback.purpose == .token || target.recipe?.plan.success != nil { excerptLimit = Transfer.readExcerpt }
     }
 
@@ -329,7 +324,7 @@ extension Callback {
 enum TransferError: Error {
     /// libcurl has no memory, or lacks one of the options.
     case handle
-    case url, tls, proxy, aws, noRoom, eventID, noSecret
+    case url, tls, proxy, noRoom, eventID, noSecret
     /// The recipe of the delegate makes no request of the event.
     case notMade(TemplateFailure)
     case signing(CryptoError)
@@ -341,7 +336,6 @@ enum TransferError: Error {
         case .tls: "libcurl did not take the delegate's TLS settings"
         case .proxy: "libcurl did not take the proxy of --callback-proxy"
         case .noRoom: "the bodies and headers that were made for open requests leave no room for this one"
-        case .aws: "libcurl did not take the settings of auth.aws"
         case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
         case .eventID: "the event's id can't stand in a header"
         case .noSecret: "all secrets of the delegate have expired: rotate its secret"

@@ -134,7 +134,9 @@ func recipe(_ json: String) throws -> Recipe {
             .1.first)
         #expect(aws.header("authorization")?.hasPrefix("AWS4-HMAC-SHA256 Credential=AK/") == true)
         #expect(aws.header("authorization")?.contains("/eu-west-1/sqs/aws4_request") == true)
-        #expect(aws.header("x-amz-date") != nil)
+        #expect(aws.header("x-amz-date") == "20210225T150210Z")
+        // S3 refuses all requests without it.
+        #expect(aws.header("x-amz-content-sha256") == Hex.encode(SHA256.hash(aws.body)))
         // Amazon computes the signature from the headers that it gets.
         let signed = aws.header("authorization")?.firstMatch(of: #/SignedHeaders=([^,]+)/#)?.1.split(separator: ";")
         #expect(signed?.isEmpty == false)

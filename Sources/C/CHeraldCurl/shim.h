@@ -172,13 +172,6 @@ static inline void herald_easy_set_method(CURL *easy, const char *method) {
 static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
-// Signs by Amazon's Signature Version 4. `scope`: "provider:provider:region:service"; `credentials`: "id:secret". The user agent is
-// not signed.
-static inline int herald_easy_set_aws(CURL *easy, const char *scope, const char *credentials, const char *user_agent) {
-    return curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, scope) == CURLE_OK
-        && curl_easy_setopt(easy, CURLOPT_USERPWD, credentials) == CURLE_OK
-        && curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent) == CURLE_OK;
-}
 // The request must not use an open connection.
 static inline void herald_easy_set_fresh(CURL *easy) { curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); }
 // Makes a share handle hold TLS sessions. One thread uses it, so it needs no locks.
