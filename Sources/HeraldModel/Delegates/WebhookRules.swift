@@ -82,11 +82,20 @@ package struct WebhookRules: Sendable {
         check(
             settings.headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= CallbackHeaderRules.maxBytes,
             "/headers", "must have names and values of at most \(CallbackHeaderRules.maxBytes) bytes together")
+        errors += clashes(settings)
         if settings.verification == .challenge, let recipe = settings.request, !recipe.hasPlainBody {
             errors.append(
                 FieldError("/verification", "can't be challenge with request.body: the challenge is in the plain body"))
         }
         return errors
+    }
+
+    /// The headers that the recipe sets as well: receivers refuse a request with two, or read one of them.
+    private static func clashes(_ settings: WebhookSettings) -> [FieldError] {
+        guard !settings.headers.isEmpty, let recipe = settings.request, let plan = RecipePlan(recipe) else { return [] }
+        let names = plan.headerNames
+        return settings.headers.filter { names.contains($0.key.lowercased()) }
+            .map { FieldError(JSONPointer.child("/headers", $0.key), "is a header that request sets too") }
     }
 
     private static func metadataProblem(_ key: String, _ value: String) -> String? {

@@ -68,6 +68,16 @@ package struct RecipePlan: Sendable {
         }
     }
 
+    /// The headers that it sets beside those of plain callbacks, in lower case.
+    var headerNames: Set<String> {
+        var names = headers.map(\.name)
+        for case .scheme(let scheme) in signatures {
+            names += [scheme.header, scheme.timestampHeader, scheme.idHeader].compactMap { $0 }
+        }
+        if auth != nil { names.append("authorization") }
+        return Set(names.map { $0.lowercased() })
+    }
+
     private mutating func read(
         _ name: String, _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
     ) {

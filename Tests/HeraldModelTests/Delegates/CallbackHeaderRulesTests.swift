@@ -1,3 +1,4 @@
+import HeraldJSON
 import HeraldTestSupport
 import Testing
 
@@ -55,5 +56,25 @@ struct CallbackHeaderRulesTests {
         }
         #expect(problems(4_096, 4_096, 1_018) == [])
         #expect(problems(4_096, 4_096, 1_019) == ["/headers"])
+    }
+
+    @Test(
+        "a header that the recipe sets too is an error: a request would have it twice",
+        arguments: [
+            (#"{"auth": {"basic": {"user": "a", "password": "b"}}}"#, ["Authorization"]),
+            (#"{"auth": {"aws": {"region": "r", "service": "s3", "key_id": "a", "secret": "b"}}}"#, ["Authorization"]),
+            (#"{"headers": {"x-KIND": "{{ type }}"}}"#, ["X-Kind"]),
+            (#"{"sign": ["github"]}"#, ["X-Hub-Signature-256"]),
+            (#"{"sign": ["svix"], "body": "data"}"#, ["Svix-Id"]), (#"{"body": "data"}"#, []),
+        ])
+    func clashes(request: String, names: [String]) throws {
+        var settings = WebhookSettings(url: "http://a.example/")
+        settings.headers = ["Authorization", "X-Kind", "X-Hub-Signature-256", "Svix-Id"].map { KeyValue($0, "x") }
+        var errors: [FieldError] = []
+        RecipeInput.merge(try JSONDocument(parsing: request).root, into: &settings.request, &errors)
+        #expect(errors.isEmpty)
+        #expect(WebhookRules.limitProblems(of: settings).map(\.pointer) == names.map { "/headers/" + $0 })
+        settings.headers = []
+        #expect(WebhookRules.limitProblems(of: settings).isEmpty)
     }
 }
