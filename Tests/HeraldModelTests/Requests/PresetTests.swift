@@ -114,6 +114,17 @@ struct PresetTests {
         #expect(String(decoding: chat, as: UTF8.self).contains("&lt;!here&gt;"))
     }
 
+    @Test("no value leaves the block of code for Mattermost, in which it mentions nobody")
+    func block() throws {
+        let event = Event(
+            "order.paid", id: "evt", subject: "a` @channel\n~~~~~~~\n@all", data: #"{"a": "\n~~~~~~~\n@here"}"#)
+        let text = try #require(try JSONDocument(parsing: Self.body("mattermost", event))["text"]?.string)
+        let lines = text.split(separator: "\n")
+        #expect(lines.first == "**order.paid**" && lines.dropFirst().first == "~~~~~~~json")
+        let end = lines.dropFirst(2).firstIndex { $0.hasPrefix("~") }
+        #expect(end == lines.count - 1)
+    }
+
     @Test("a message for queues is the event as JSON in a text")
     func messages() throws {
         for (name, member) in [("sqs", "MessageBody"), ("sns", "Message")] {

@@ -43,11 +43,12 @@ extension Preset {
             {"textParagraph": {"text": "{{ data | json | truncate 2000 | escape html }}"}}]}]}}]}}
         """
 
-    /// Incoming webhooks of Mattermost: developers.mattermost.com/integrate/webhooks/incoming, at most 16,383 characters.
+    /// Incoming webhooks of Mattermost: developers.mattermost.com/integrate/webhooks/incoming, at most 16,383 characters. Only in
+    /// a block of code is `@channel` a text. The JSON of a value has no line that could end the block.
     static let mattermost = """
         {"sign": [], "body": {
           "text": {"$if": {"subject": [{"exists": true}]},
-            "then": "**{{ type }}** `{{ subject }}`\\n~~~~~~~json\\n{{ data | json | truncate 3000 }}\\n~~~~~~~",
+            "then": "**{{ type }}**\\n~~~~~~~json\\n{{ subject | json }}\\n{{ data | json | truncate 3000 }}\\n~~~~~~~",
             "else": "**{{ type }}**\\n~~~~~~~json\\n{{ data | json | truncate 3000 }}\\n~~~~~~~"}}}
         """
 
