@@ -60,7 +60,12 @@ struct RecipeTests {
                 #"{"headers": {"Host": "x", "Authorization": "x"}}"#,
                 ["/request/headers/Host", "/request/headers/Authorization"]
             ),
-            (#"{"form": true}"#, ["/request/form"]), (#"{"sign": ["none"]}"#, ["/request/sign/0"]),
+            (#"{"form": true}"#, ["/request/form"]), (#"{"form": true, "body": [1]}"#, ["/request/body"]),
+            (
+                #"{"form": true, "body": {"a": 1, "b": {"c": "{{ id }}"}, "d": [], "e": {"$if": {"type": ["a"]}, "then": 1}}}"#,
+                ["/request/body/b", "/request/body/d"]
+            ),
+            (#"{"sign": ["none"]}"#, ["/request/sign/0"]),
             (#"{"sign": [{"header": "X-S", "content": "{time}"}]}"#, ["/request/sign/0/content"]),
             (#"{"auth": {"basic": {"user": "a:b", "password": "c"}}}"#, ["/request/auth/basic/user"]),
             (#"{"auth": {"basic": {}}}"#, ["/request/auth/basic/user", "/request/auth/basic/password"]),

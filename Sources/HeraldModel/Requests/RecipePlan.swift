@@ -61,7 +61,10 @@ package struct RecipePlan: Sendable {
         for (name, value) in parts { read(name, value, "\(pointer)/\(name)", &errors) }
         if isForm {
             switch body {
-            case .template: break
+            case .template:
+                if let body = parts.first(where: { $0.name == "body" })?.value {
+                    errors += Self.formProblems(body, "\(pointer)/body")
+                }
             case .format, .data, .none:
                 errors.append(FieldError("\(pointer)/form", "needs a body that is a template of an object"))
             }
@@ -150,6 +153,23 @@ package struct RecipePlan: Sendable {
         } catch {
             errors += error.errors
             return .none
+        }
+    }
+
+    /// The parts of a template that no form can have, whatever the event is.
+    private static func formProblems(_ body: JSONValue, _ pointer: String) -> [FieldError] {
+        func isDirective(_ value: JSONValue) -> Bool {
+            value.members.first(where: { _ in true })?.key.utf8.first == UInt8(ascii: "$")
+        }
+        guard body.kind == .object else {
+            if let text = body.string, TemplateParser.hasPlaceholder(text) { return [] }
+            return [FieldError(pointer, "must be an object to be sent as a form")]
+        }
+        if isDirective(body) { return [] }
+        return body.members.compactMap { name, value in
+            guard value.kind == .array || value.kind == .object && !isDirective(value) else { return nil }
+            return FieldError(
+                JSONPointer.child(pointer, name), "must be a text, a number, true, false or null in a form")
         }
     }
 
