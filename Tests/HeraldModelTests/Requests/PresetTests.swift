@@ -114,7 +114,7 @@ struct PresetTests {
         #expect(String(decoding: chat, as: UTF8.self).contains("&lt;!here&gt;"))
     }
 
-    @Test("no value leaves the block of code for Mattermost, in which it mentions nobody")
+    @Test("no value leaves the block of code for Mattermost, in which it notifies no user")
     func block() throws {
         let event = Event(
             "order.paid", id: "evt", subject: "a` @channel\n~~~~~~~\n@all", data: #"{"a": "\n~~~~~~~\n@here"}"#)
