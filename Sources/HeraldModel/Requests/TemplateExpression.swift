@@ -12,7 +12,7 @@ struct TemplateExpression: Sendable {
     /// Applied to the value, in this order.
     let functions: [TemplateFunction]
 
-    /// - Returns: `nil` if the budget is exhausted.
+    /// - Returns: `nil` if the budget is exhausted, or if a text on the way is too large.
     func value(_ context: TemplateContext, _ budget: inout WorkBudget) -> TemplateValue? {
         var result = TemplateValue.missing
         for operand in operands {
@@ -26,8 +26,9 @@ struct TemplateExpression: Sendable {
             }
             if result.isPresent { break }
         }
-        for function in functions {
-            guard let value = function.apply(to: result, &budget) else { return nil }
+        for (index, function) in functions.enumerated() {
+            let next = index + 1 < functions.count ? functions[index + 1] : nil
+            guard let value = function.apply(to: result, before: next, &budget) else { return nil }
             result = value
             // Escaping makes a text longer.
             if case .text(let text) = result, text.utf8.count > TemplateLimits.outputBytes { return nil }

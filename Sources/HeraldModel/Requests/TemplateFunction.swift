@@ -26,9 +26,16 @@ enum TemplateFunction: Sendable {
     static let names = "json, truncate, upper, lower, escape, unix, iso, join"
 
     /// Nothing is made of a missing value, or of `null`, except by `json`.
+    /// - Parameter next: the function after it. Of a long text, `truncate` needs the start.
     /// - Returns: `nil` if the budget is exhausted.
-    func apply(to value: TemplateValue, _ budget: inout WorkBudget) -> TemplateValue? {
-        if case .json = self { return Self.jsonText(of: value, &budget) }
+    func apply(
+        to value: TemplateValue, before next: TemplateFunction?, _ budget: inout WorkBudget
+    ) -> TemplateValue? {
+        if case .json = self {
+            // One character more, of four bytes at most: `truncate` must see that there are more.
+            if case .truncate(let count) = next { return Self.jsonText(of: value, 4 * (count + 1), &budget) }
+            return Self.jsonText(of: value, .max, &budget)
+        }
         guard value.isPresent else { return .missing }
         switch self {
         case .json: return nil
@@ -63,13 +70,15 @@ enum TemplateFunction: Sendable {
         }
     }
 
-    private static func jsonText(of value: TemplateValue, _ budget: inout WorkBudget) -> TemplateValue? {
+    private static func jsonText(
+        of value: TemplateValue, _ maxBytes: Int, _ budget: inout WorkBudget
+    ) -> TemplateValue? {
         switch value {
         case .missing: return .text("null")
         case .integer(let number): return .text(String(number))
         case .json(let value):
-            guard budget.spend(1 + value.byteRange.count / 16) else { return nil }
-            return .text(value.withBytes { String(decoding: $0, as: UTF8.self) })
+            guard budget.spend(1 + min(value.byteRange.count, maxBytes) / 16) else { return nil }
+            return .text(value.withBytes { String(decoding: $0.prefix(maxBytes), as: UTF8.self) })
         case .text(let text):
             guard budget.spend(1 + text.utf8.count / 2) else { return nil }
             var json = JSONWriter()

@@ -144,7 +144,9 @@ struct TemplateRenderer {
     private mutating func value(
         of expression: TemplateExpression, at pointer: String
     ) throws(TemplateFailure) -> TemplateValue {
-        guard let value = expression.value(context, &budget) else { throw Self.tooMuchWork(pointer) }
+        guard let value = expression.value(context, &budget) else {
+            throw budget.isSpent ? Self.tooMuchWork(pointer) : Self.tooLarge(pointer)
+        }
         return value
     }
 

@@ -207,6 +207,11 @@ struct TemplateTests {
         let large = Self.event("\"" + String(repeating: "x", count: 140_000) + "\"")
         #expect(
             try failure(#"["{{ data }}", "{{ data }}"]"#, large)?.description == "/body/1 makes more than 262144 bytes")
+        // Of a larger text a part may be shown, and the error of a whole one says what is too much.
+        let huge = Self.event("\"" + String(repeating: "é", count: 600_000) + "\"")
+        #expect(
+            try failure(#"["{{ data | json }}"]"#, huge)?.description == "/body/0 makes more than 262144 bytes")
+        #expect(try rendered(#""{{ data | json | truncate 4 }}""#, huge) == #""\"éé…""#)
         let special = Self.event("\"" + String(repeating: "<", count: 60_000) + "\"")
         #expect(try failure(#""{{ data | escape slack | truncate 9 }}""#, special) == nil)
         let twice = #"["{{ data | escape slack | truncate 9 }}", "{{ data | escape html | truncate 9 }}"]"#
