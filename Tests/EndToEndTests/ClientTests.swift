@@ -330,7 +330,7 @@ struct ClientTests {
 
     @Test("a missing server, or a server that is not Herald, is reported with exit code 69")
     func unreachable() async throws {
-        let port = try freePort()
+        let port = try unusedPort()
         let nobody = try await Client.run(["events", "list", "--server", "127.0.0.1:\(port)"])
         #expect(nobody.end == .exited(69))
         #expect(nobody.text.hasPrefix("herald: http://127.0.0.1:\(port) was not reached: "), "\(nobody.text)")

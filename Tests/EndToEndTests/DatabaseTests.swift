@@ -92,7 +92,7 @@ struct DatabaseTests {
         let server = try PostgresServer.shared()
         let url = try server.makeDatabase()
         defer { server.drop(url) }
-        let port = try freePort()
+        let port = try unusedPort()
         let herald = try await HeraldProcess.start(
             command: ["serve", "--listen", "127.0.0.1:\(port)", "--log-format", "json", "--store", url])
         let first = try await herald.publish()

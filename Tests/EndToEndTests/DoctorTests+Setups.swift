@@ -244,7 +244,7 @@ struct DoctorSetupTests {
 
     @Test("the delegate's port is closed, or what listens there is no HTTP server")
     func connection() async throws {
-        let port = try freePort()
+        let port = try unusedPort()
         let url = ["--url", "http://127.0.0.1:\(port)/"]
         #expect(try await advice(on: "connection", "failure", url).contains("start the receiver"))
         var configuration = Receiver.Configuration()
@@ -284,21 +284,28 @@ struct DoctorSetupTests {
 
     @Test("the clock is ten minutes slow")
     func clock() async throws {
-        func receiver(secondsAhead: Int64) async throws -> Receiver {
-            let time = Clock.system.wall() / 1000 + secondsAhead
-            let date = try await ChildProcess.run("date", ["-u", "-R", "-d", "@\(time)"]).text
-            let text = date.without { $0.isNewline }.replacing("+0000", with: "GMT")
-            return try Receiver { _ in .status(204, headers: [("Date", text)]) }
+        // The time at which it responds.
+        func receiver(secondsAhead: Int) throws -> Receiver {
+            try Receiver { _ in .status(204, headers: [("Date", Self.date(time(nil) + secondsAhead))]) }
         }
-        let wrong = try await receiver(secondsAhead: 600)
+        let wrong = try receiver(secondsAhead: 600)
         #expect(try await advice(on: "clock", "failure", ["--url", wrong.url()]).contains("timedatectl"))
-        let right = try await receiver(secondsAhead: 2)
+        let right = try receiver(secondsAhead: 2)
         try await expectOK("clock", ["--url", right.url()])
+    }
+
+    /// As a header has it.
+    private static func date(_ time: time_t) -> String {
+        var (seconds, parts) = (time, tm())
+        gmtime_r(&seconds, &parts)
+        var text = [CChar](repeating: 0, count: 64)
+        let count = strftime(&text, 64, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+        return text.withUnsafeBytes { String(decoding: $0.prefix(count), as: UTF8.self) }
     }
 
     @Test("the database cannot be reached")
     func database() async throws {
-        let port = try freePort()
+        let port = try unusedPort()
         let found = try await Findings(
             ["--listen", "127.0.0.1:0"], ["HERALD_STORE": "postgres://me:hidden@127.0.0.1:\(port)/herald"])
         #expect(found.state(of: "database") == "failure")

@@ -206,7 +206,7 @@ final class DrainTests {
     func outages() async throws {
         let own = try PostgresServer()
         let url = try own.makeDatabase()
-        let herald = try await HeraldProcess.start()
+        let herald = try await HeraldProcess.start(listen: "127.0.0.1:\(try unusedPort())")
         let port = herald.port
         try own.sql(Self.table, url)
         let drain = try start([url, "--table", "outbox"], port)

@@ -31,7 +31,7 @@ struct ListenTerminalTests {
 
     @Test("an unreachable server is reported once, and again when it is back")
     func lostServer() async throws {
-        let herald = try await HeraldProcess.start()
+        let herald = try await HeraldProcess.start(listen: "127.0.0.1:\(try unusedPort())")
         let screen = try await Screen(Self.herald("listen", at: herald))
         _ = try await screen.lines(with: "Listening")
         try await herald.kill()
@@ -46,7 +46,7 @@ struct ListenTerminalTests {
     @Test("forwarding prints the response to each event, and waits for a receiver that is down")
     func forwarding() async throws {
         let herald = try await HeraldProcess.start()
-        let port = try freePort()
+        let port = try unusedPort()
         let screen = try await Screen(Self.herald("listen --forward-to localhost:\(port)/hooks", at: herald))
         var lines = try await screen.lines(with: "Listening")
         #expect(lines.contains("Forwarding to http://localhost:\(port)/hooks."))

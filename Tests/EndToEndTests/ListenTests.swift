@@ -27,7 +27,7 @@ struct ListenTests {
 
     @Test("a server that is killed and restarted is reported once, and each event is shown once and in order")
     func killed() async throws {
-        let herald = try await HeraldProcess.start()
+        let herald = try await HeraldProcess.start(listen: "127.0.0.1:\(try unusedPort())")
         let child = try await Self.start(["listen", "--json", "--events", "n.*"], at: herald)
         for number in 1...3 { try await herald.publish("n.counted", "\"data\": \(number)") }
         try await eventually("three are shown") { Self.documents(child).count == 3 }
@@ -48,7 +48,7 @@ struct ListenTests {
     func forwarding() async throws {
         let local = try Receiver()
         let webhook = try Receiver()
-        let herald = try await HeraldProcess.start()
+        let herald = try await HeraldProcess.start(listen: "127.0.0.1:\(try unusedPort())")
         _ = try await herald.register(webhook.url("/hooks"), "\"secret\": \"\(Self.secret)\"")
         let arguments = ["listen", "--forward-to", local.url("/hooks"), "--secret", Self.secret, "--json"]
         let child = try await Self.start(arguments, at: herald)
@@ -162,7 +162,7 @@ struct ListenTests {
             #expect(result.end == .exited(code), "\(arguments)")
             #expect(result.text.contains(words), "\(result.text)")
         }
-        let port = try freePort()
+        let port = try unusedPort()
         let nobody = try await Client.run(["listen", "--server", "127.0.0.1:\(port)"])
         #expect(nobody.end == .exited(69) && nobody.text.contains("was not reached"), "\(nobody.text)")
         let other = try Receiver()
@@ -190,7 +190,8 @@ struct ListenTests {
             }
             return (error, text)
         }
-        #expect(error == .silent(seconds: 1) && text == Array("first".utf8))
+        #expect(error == .silent(seconds: 1))
+        #expect(Array("first".utf8).starts(with: text), "a busy receiver may be silent before")
         let statuses = try await RawHTTP.onThread {
             let client = try HTTPClient(HTTPClient.Configuration(userAgent: "test"))
             let request = HTTPRequest("GET", url)

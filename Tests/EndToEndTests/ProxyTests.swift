@@ -96,7 +96,7 @@ struct ProxyTests {
         let herald = try await HeraldProcess.start(
             ["--trusted-proxies", "127.0.0.1"], adminKey: MadeKey.admin.text)
         let folder = TemporaryFolder()
-        let port = try freePort()
+        let port = try unusedPort()
         let settings = try Self.balancer()
             .replacing("server herald-1:8080", with: "server 127.0.0.1:\(herald.port)")
             .replacing(#/ +server herald-2:8080.*\n/#, with: "")

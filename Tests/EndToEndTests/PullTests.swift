@@ -325,6 +325,12 @@ struct PullTests {
         let waiting = try worker(herald, path, ["--exec", script, "--parallel", "4"])
         try await eventually("the first program runs") { (try? Files.read(folder + "/done"))?.isEmpty == false }
         waiting.signal(SIGTERM)
+        try await eventually("it has the signal") {
+            let status = String(decoding: try Files.read("/proc/\(waiting.id)/status"), as: UTF8.self)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("ShdPnd:") }
+            let pending = line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }
+            return pending.map { $0 & (1 << 14) == 0 } ?? false
+        }
         try Files.write([], to: folder + "/go")
         #expect(try await waiting.ended() == .exited(0), "\(waiting.text)")
         #expect(try Files.read(folder + "/done") == Array("o1\n".utf8))
@@ -369,9 +375,9 @@ struct PullTests {
     @Test("a worker waits for a server that is away, reports it once, and continues")
     func away() async throws {
         let folder = TemporaryFolder()
-        var herald = try await HeraldProcess.start(folder: folder)
+        let listen = "127.0.0.1:\(try unusedPort())"
+        var herald = try await HeraldProcess.start(folder: folder, listen: listen)
         let path = try await register(herald)
-        let listen = "127.0.0.1:\(herald.port)"
         try await publish(herald, 1...1)
         let worker = try worker(herald, path, ["--exec", "echo $HERALD_EVENT_ID >> \"$DONE\""])
         try await eventually("the first event is handled") {

@@ -28,7 +28,7 @@ struct ReceiverCommandTests {
     }
 
     private func curl(_ arguments: String...) async throws -> String {
-        try await ChildProcess.run("curl", ["-sS", "--max-time", "20"] + arguments).text
+        try await ChildProcess.run("curl", ["-sS", "--max-time", "\(Int(patience))"] + arguments).text
     }
 
     @Test("--help lists every flag and every directive")
@@ -69,7 +69,7 @@ struct ReceiverCommandTests {
 
     @Test("verifies Herald's signatures, and responds with 401 to others")
     func signatures() async throws {
-        let port = try freePort()
+        let port = try unusedPort()
         let herald = try await HeraldProcess.start()
         let secret = try #require(try await herald.register("http://127.0.0.1:\(port)/").string("secret"))
         let receiver = try await Running(["--brief", "--secret", secret], port: port)

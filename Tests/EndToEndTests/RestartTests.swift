@@ -8,7 +8,7 @@ struct RestartTests {
     @Test("deliveries that were open before a restart are made after it, once")
     func undelivered() async throws {
         let herald = try await HeraldProcess.start()
-        let first = try Receiver()
+        let first = try Receiver(port: try unusedPort())
         let id = try await herald.register(first.url(), #""retry_schedule": [1, 1, 1, 1, 1]"#).id
         let delivered = try await herald.publish()
         _ = try await herald.deliveries(of: delivered, "delivered")

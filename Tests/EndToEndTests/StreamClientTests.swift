@@ -13,7 +13,7 @@ struct StreamClientTests {
     func listening() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
-        var herald = try await HeraldProcess.start()
+        var herald = try await HeraldProcess.start(listen: "127.0.0.1:\(try unusedPort())")
         let delegate = try await herald.register(receiver.url()).id
         let events = try Listener("http://127.0.0.1:\(herald.port)/v1/events/stream?events=live.*", breaksAfter: 7)
         let attempts = try Listener(

@@ -88,7 +88,7 @@ struct SurroundingTests {
         let url = try server.makeDatabase()
         defer { server.drop(url) }
         let folder = TemporaryFolder()
-        let port = try freePort()
+        let port = try unusedPort()
         let name = try server.sql("SELECT current_database()", url)
         let file = try folder.write(
             """

@@ -79,7 +79,7 @@ struct PostgresServersTests {
     @Test("the first server that responds is used, and the next one when it is unavailable")
     func several() throws {
         let database = try TestDatabase()
-        let deadPort = try freePort()
+        let deadPort = try unusedPort()
         var first: Relay? = try Relay(database.url)
         let second = try Relay(database.url)
         let url = try url(database, deadPort, try #require(first).port, second.port)

@@ -12,7 +12,8 @@ struct ControlTests {
         init() throws {
             let replies = try ScriptedReplies()
             let counts = RequestCounts(now: Clock.system.monotonic())
-            let receiver = try Receiver { request in
+            // A refusal gives the port back for a while.
+            let receiver = try Receiver(port: try unusedPort()) { request in
                 let reply = replies.reply(to: request)
                 counts.add(request, reply)
                 return reply

@@ -47,7 +47,7 @@ struct RecordingTests {
 
     @Test("a port is free as soon as its receiver is closed, and a port in use is an error")
     func ports() async throws {
-        let first = try Receiver()
+        let first = try Receiver(port: try unusedPort())
         #expect(throws: ReceiverError.self) { try Receiver(port: first.port) }
         first.close()
         let second = try Receiver(port: first.port)

@@ -64,7 +64,7 @@ import Testing
 
     @Test("a refused connection was not reused, and an unknown name has a lookup time")
     func failedPhases() async throws {
-        let port = try freePort()
+        let port = try unusedPort()
         let resolver = Resolver { _ in
             usleep(20_000)
             return .failed("there is none")

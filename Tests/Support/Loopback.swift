@@ -1,6 +1,7 @@
 import Glibc
 // Suites that import TestSupport have the receiver too.
 @_exported public import HeraldReceiver
+import Synchronization
 
 /// Listens without ever answering a call: `connect` succeeds until the queue of the kernel is full.
 /// - Parameter backlog: how many connections wait until they are accepted.
@@ -21,15 +22,31 @@ public func listenOnLoopback(
                 || getsockname(listener, pointer, &length) != 0
         }
     }
-    if failed { throw NotListening(address: "\(address):\(port)", code: errno) }
+    if failed {
+        let code = errno
+        close(listener)
+        throw NotListening(address: "\(address):\(port)", code: code)
+    }
     return (listener, UInt16(bigEndian: name.sin_port))
 }
 
-/// A port of 127.0.0.1 on which no process listens.
-public func freePort() throws -> UInt16 {
-    let (listener, port) = try listenOnLoopback()
-    close(listener)
-    return port
+/// The port that `unusedPort` tries next.
+private let nextPort = Atomic(Int.random(in: 0..<20_000))
+
+/// A port that is free and stays so until the test uses it: it is below those that the system gives to sockets, and no
+/// other test of this process gets it.
+public func unusedPort() throws -> UInt16 {
+    var code: Int32 = EADDRINUSE
+    for _ in 0..<1_000 {
+        let port = UInt16(11_000 + nextPort.add(1, ordering: .relaxed).newValue % 20_000)
+        do {
+            close(try listenOnLoopback("127.0.0.1", port).0)
+            return port
+        } catch let error as NotListening {
+            code = error.code
+        }
+    }
+    throw NotListening(address: "127.0.0.1", code: code)
 }
 
 public struct NotListening: Error {
