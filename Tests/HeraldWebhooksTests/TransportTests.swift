@@ -46,10 +46,10 @@ import Testing
     @Test("an address that was dialled without a response is reported, a refused one is not")
     func failures() async throws {
         let (listener, port) = try listenOnLoopback()
-        _ = listener
         let loop = try SendingLoop()
         let strict = try SendingLoop(AddressGuard())
         defer {
+            close(listener)
             loop.stop()
             strict.stop()
         }
