@@ -310,7 +310,7 @@ struct HostileDatabaseTests {
         RawHTTP.start {
             let other = try? Database(url: database.url).open(.log)
             _ = try? other?.run(
-                Request(Statement("SELECT pg_advisory_lock(\(Schema.orderLock))")), seconds: 5)
+                Request(Statement("SELECT pg_advisory_lock(\(Schema.orderLock))")), seconds: 60)
             isHeld.set()
             try? blockUntil("the test is over") { isOver.isSet }
             other?.close()

@@ -21,7 +21,10 @@ private final class Relay: Sendable {
         RawHTTP.start {
             while true {
                 let client = accept(listener, nil, nil)
-                if client < 0 { return }
+                if client < 0 {
+                    close(listener)
+                    return
+                }
                 let server = Self.connect(path)
                 RawHTTP.start { Self.pass(from: client, to: server, process: nil) }
                 RawHTTP.start { Self.pass(from: server, to: client, process: process) }
