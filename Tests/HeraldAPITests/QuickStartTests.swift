@@ -179,7 +179,7 @@ struct QuickStartTests {
 
     /// The port itself, or another one when it is taken.
     private func freePort(_ wanted: UInt16) throws -> UInt16 {
-        let (socket, port) = try (try? listenOnLoopback("127.0.0.1", wanted)) ?? listenOnLoopback()
+        guard let (socket, port) = try? listenOnLoopback("127.0.0.1", wanted) else { return try unusedPort() }
         close(socket)
         return port
     }
