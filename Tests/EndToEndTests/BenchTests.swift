@@ -10,11 +10,16 @@ struct BenchTests {
     @Test("at a fixed rate, every event that was due is counted, and accepted events arrive")
     func delivery() async throws {
         let client = Client(try await HeraldProcess.start())
-        let result = try await client.run(
-            "bench", "--deliver", "--rate", "100", "--seconds=1", "--connections", "4", "--size", "300", "--json")
-        let report = try result.document()
+        func bench() async throws -> JSONValue {
+            try await client.run(
+                "bench", "--deliver", "--rate", "100", "--seconds=1", "--connections", "4", "--size", "300", "--json"
+            ).document()
+        }
+        var report = try await bench()
+        // A process that does not get its turn for the whole second sends nothing.
+        while report["not_sent"]?.integer == 100 { report = try await bench() }
         let accepted = try #require(report["accepted"]?["count"]?.integer)
-        #expect(accepted > 0 && accepted + (report["not_sent"]?.integer ?? 0) == 100, "\(result.text)")
+        #expect(accepted > 0 && accepted + (report["not_sent"]?.integer ?? 0) == 100, "\(report)")
         #expect(report["arrived"]?["count"]?.integer == accepted)
         #expect(report["errors"]?.count == 0)
         let latency = try #require(report["arrived"]?["latency_ms"])
@@ -28,16 +33,20 @@ struct BenchTests {
     @Test("at a fixed rate, the delay of a slow server is measured, and unsent events are counted")
     func slowServer() async throws {
         let server = try Receiver { _ in .delayed(milliseconds: 200, .status(202, body: "{}")) }
-        let result = try await Client.run(
-            ["bench", "--rate", "20", "--seconds", "1", "--connections", "1", "--json"], server: server.url())
-        #expect(result.end == .exited(1))
-        let report = try result.document()
+        func bench() async throws -> JSONValue {
+            let result = try await Client.run(
+                ["bench", "--rate", "20", "--seconds", "1", "--connections", "1", "--json"], server: server.url())
+            #expect(result.end == .exited(1))
+            return try result.document()
+        }
+        var report = try await bench()
+        while report["not_sent"]?.integer == 20 { report = try await bench() }
         // At most five of the twenty go through the one connection; each was due earlier than the one before was answered.
         let accepted = try #require(report["accepted"]?["count"]?.integer)
-        #expect((1...5).contains(accepted), "\(result.text)")
+        #expect((1...5).contains(accepted), "\(report)")
         #expect(report["not_sent"]?.integer == 20 - accepted)
         let longest = try #require(report["accepted"]?["latency_ms"]?["max"]?.double)
-        #expect(longest >= 200 + Double(accepted - 1) * 150 - 1, "\(result.text)")
+        #expect(longest >= 200 + Double(accepted - 1) * 150 - 1, "\(report)")
     }
 
     @Test("refused events are counted by reason, and the exit code is 1")
@@ -45,8 +54,12 @@ struct BenchTests {
         let server = try Receiver { request in
             request.path.contains("dry_run") ? .status(200, body: "{}") : .status(503)
         }
-        let result = try await Client.run(
-            ["bench", "--seconds", "1", "--connections", "2", "--rate=10"], server: server.url())
+        func bench() async throws -> Client.Result {
+            try await Client.run(
+                ["bench", "--seconds", "1", "--connections", "2", "--rate=10"], server: server.url())
+        }
+        var result = try await bench()
+        while !server.requests.contains(where: { !$0.path.contains("dry_run") }) { result = try await bench() }
         #expect(result.end == .exited(1))
         #expect(result.lines.contains { $0.hasSuffix(" not accepted: status 503") }, "\(result.text)")
         #expect(result.lines.contains { $0.hasPrefix("accepted  0 ") }, "\(result.text)")
@@ -85,12 +98,14 @@ struct BenchTests {
     func terminal() async throws {
         let herald = try await HeraldProcess.start()
         let screen = try await Screen(
-            "\(try Binary.path()) bench --deliver --seconds 2 --rate 50 --server 127.0.0.1:\(herald.port)")
-        _ = try await screen.lines(with: " of 2 s, ")
-        let lines = try await screen.lines(with: "END")
-        #expect(!lines.contains { $0.contains(" of 2 s, ") })
-        #expect(
-            lines.contains { $0.hasPrefix("EVENTS    COUNT  PER SECOND  P50 MS  P95 MS  P99 MS  P99.9 MS  MAX MS") })
+            "\(try Binary.path()) bench --deliver --seconds 600 --rate 50 --server 127.0.0.1:\(herald.port)")
+        _ = try await screen.lines(with: " of 600 s, ")
+        try await screen.type("C-c")
+        let lines = try await screen.lines(with: "END 130")
+        #expect(!lines.contains { $0.contains(" of 600 s, ") })
+        // Wide times move the columns apart.
+        let heading = "EVENTS COUNT PER SECOND P50 MS P95 MS P99 MS P99.9 MS MAX MS"
+        #expect(lines.contains { $0.split(separator: " ").joined(separator: " ") == heading }, "\(lines)")
         #expect(
             lines.contains { $0.hasPrefix("accepted  ") } && lines.contains { $0.hasPrefix("arrived   ") }, "\(lines)")
     }

@@ -13,6 +13,7 @@ struct DeliveryTests {
         let id = try await herald.register(
             receiver.url("/hook?a=b"), #""headers": {"X-Token": "t 1", "Authorization": "Basic x"}"#
         ).id
+        let before = Int64(time(nil))
         let event = try await herald.publish()
         let request = try #require(await receiver.requests(1).first)
         #expect(request.method == "POST")
@@ -27,9 +28,8 @@ struct DeliveryTests {
         #expect(request.header("host") == "127.0.0.1:\(receiver.port)")
         #expect(request.header("expect") == nil)
         #expect(request.header("accept-encoding")?.contains("gzip") == true)
-        let now = Int64(time(nil))
         let stamp = try #require(request.header("webhook-timestamp").flatMap { Int64($0) })
-        #expect((now - 30...now + 1).contains(stamp))
+        #expect((before...Int64(time(nil))).contains(stamp))
     }
 
     @Test("proxies of the environment are not used")
@@ -119,7 +119,7 @@ struct DeliveryTests {
         let posted = try await herald.publish("test.last", #""id": "last""#)
         _ = try await herald.deliveries(of: posted, "delivered")
         #expect(receiver.requests.map { $0.header("webhook-id") } == [event, event, event, "last"])
-        #expect(try await herald.get("/metrics").text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n"))
+        _ = try await herald.get("/metrics") { $0.text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n") }
     }
 
     @Test("after a timeout or a gateway error the next attempt waits a minute")
@@ -137,7 +137,7 @@ struct DeliveryTests {
         defer { receiver.close() }
         defer { gate.open() }
         for (path, isRested) in [("/late", true), ("/502", true), ("/504", true), ("/500", false)] {
-            let settings = #""timeout_seconds": 1, "retry_schedule": [30]"#
+            let settings = #""timeout_seconds": \#(path == "/late" ? 1 : 60), "retry_schedule": [30]"#
             let id = try await herald.register(receiver.url(path), settings).id
             let event = try await herald.publish()
             let delivery = try #require(try await herald.deliveries(of: event, "retrying").first)
@@ -159,7 +159,7 @@ struct DeliveryTests {
         let delivery = try #require(try await herald.deliveries(of: event, "retrying").first)
         let last = try #require(delivery["last_attempt_at"]?.timestamp?.milliseconds)
         let next = try #require(delivery["next_attempt_at"]?.timestamp?.milliseconds)
-        #expect((3_599_000...3_610_000).contains(next - last))
+        #expect((3_599_000...4_200_000).contains(next - last))
     }
 
     @Test("no more requests are open at once than the delegate allows")
@@ -168,7 +168,7 @@ struct DeliveryTests {
         let gate = ReceiverGate()
         let receiver = try Receiver { $0.header("webhook-id") == "first" ? .status(200) : .held(gate) }
         defer { receiver.close() }
-        let id = try await herald.register(receiver.url(), #""max_in_flight": 2"#).id
+        let id = try await herald.register(receiver.url(), #""max_in_flight": 2, "timeout_seconds": 60"#).id
         // A receiver that has answered once gets more than one request at a time.
         let first = try await herald.publish("test.a", #""id": "first""#)
         _ = try await herald.deliveries(of: first, "delivered")
@@ -183,7 +183,7 @@ struct DeliveryTests {
     @Test("a receiver that was down gets every event when it is back")
     func outage() async throws {
         let herald = try await HeraldProcess.start()
-        let first = try Receiver()
+        let first = try Receiver(port: try unusedPort())
         let id = try await herald.register(first.url(), #""retry_schedule": [0.2, 0.2, 0.2, 1, 1, 1]"#).id
         let before = try await herald.publish()
         _ = try await herald.deliveries(of: before, "delivered")
@@ -199,7 +199,7 @@ struct DeliveryTests {
         let requests = await second.requests(posted.count)
         #expect(Set(requests.compactMap { $0.header("webhook-id") }) == posted)
         for event in posted { _ = try await herald.deliveries(of: event, "delivered") }
-        #expect(try await herald.get("/v1/delegates/\(id)").string("status") == "active")
+        _ = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "active" }
         #expect(second.requests.count == posted.count)
     }
 }

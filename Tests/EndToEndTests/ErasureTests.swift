@@ -19,6 +19,8 @@ struct ErasureTests {
         let event = try await herald.post("/v1/events", login, ["Idempotency-Key": "login"]).id
         let other = try await herald.publish("a.b", #""subject": "user:43", "data": 1"#)
         for event in [event, other] { _ = try await herald.deliveries(of: event, "retrying") }
+        // With the event about the status.
+        _ = try await herald.get("/v1/deliveries?state=retrying") { $0.data.count == 3 }
 
         let receipt = try await herald.send("DELETE", "/v1/subjects/user:42")
         #expect(receipt.status == 200)

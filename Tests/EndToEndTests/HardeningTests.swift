@@ -35,6 +35,7 @@ struct HardeningTests {
         #expect(try await stranger.get("/v1/events").header("connection") != "close")
 
         #expect(try await herald.get("/metrics").text.contains("\nherald_wrong_keys_total 14\n"))
+        try await eventually("the log says so") { !herald.log("wrong access keys").isEmpty }
         let lines = herald.log("wrong access keys")
         #expect(lines.count == 1 && lines.first?["address"]?.string == "127.0.0.1")
         #expect(lines.first?["keys"]?.string == "1")
@@ -103,7 +104,11 @@ struct HardeningTests {
         func head(_ listen: String, _ scheme: String, _ arguments: [String]) async throws -> String {
             let herald = try await HeraldProcess.start(listen: listen, arguments, adminKey: MadeKey.admin.text)
             let result = try await ChildProcess.run(
-                "curl", ["-sSk", "--max-time", "20", "-D", "-", "\(scheme)://127.0.0.1:\(herald.port)/healthz"])
+                "curl",
+                [
+                    "-sSk", "--max-time", "\(Int(patience))", "-D", "-",
+                    "\(scheme)://127.0.0.1:\(herald.port)/healthz",
+                ])
             #expect(result.end == .exited(0), "\(result.text)")
             return result.text.lowercased()
         }

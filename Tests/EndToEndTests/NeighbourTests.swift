@@ -75,7 +75,7 @@ struct NeighbourTests {
                 "http://127.0.0.1:9/\(number)", #""retry_schedule": [0.01, 0.01, 0.01]"#)
         }
         // Few enough to be over before the first delivery is given up, on a slow machine too.
-        let count = 200
+        let count = 60
         let figures = try await latencies([alone, beside], count: count)
         for share in [50, 99] {
             let (before, after) = (figures[0][count * share / 100 - 1], figures[1][count * share / 100 - 1])

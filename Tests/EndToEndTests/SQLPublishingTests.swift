@@ -197,8 +197,11 @@ final class SQLPublishingTests {
         #expect(list.data.last?["raw_data"]?.string == #"{"a": 1, "a": 2}"#)
         #expect(list.data.allSatisfy { $0["reason"]?.string?.isEmpty == false && $0["state"]?.string == "refused" })
         _ = try await herald.get("/v1/events") { $0.data.map { $0["id"]?.string } == ["good"] }
-        #expect(try await herald.get("/metrics").text.contains("\nherald_pending_refused_total 2\n"))
-        let lines = herald.log("committed event refused: GET /v1/events?state=refused has it")
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_pending_refused_total 2\n") }
+        let lines = try await eventually("the log has both") {
+            let lines = herald.log("committed event refused: GET /v1/events?state=refused has it")
+            return lines.count == 2 ? lines : nil
+        }
         #expect(lines.map { $0["id"]?.string } == ["twice", "schema"])
         #expect(lines.allSatisfy { $0["reason"]?.string?.isEmpty == false })
         let page = try await herald.get("/v1/events?state=refused&limit=1")

@@ -64,19 +64,20 @@ final class SharingTests {
         defer { receiver.close() }
         let servers = [try await start(), try await start()]
         for server in servers {
-            _ = try await server.get("/v1/nodes") { $0.data.allSatisfy { $0["shards"]?.count == 32 } }
+            _ = try await server.get("/v1/nodes") { $0.data.map { $0["shards"]?.count } == [32, 32] }
         }
         for number in 1...6 {
             let path = number.isMultiple(of: 2) ? "/bad\(number)" : "/\(number)"
             _ = try await servers[0].register(receiver.url(path), #""retry_schedule": [3600], "events": ["a.*"]"#)
         }
         _ = try await servers[0].register(receiver.url("/other"), #""events": ["other.*"]"#)
+        for server in servers { _ = try await server.get("/v1/delegates?kind=webhook") { $0.data.count == 7 } }
         for server in servers {
-            let answer = try await server.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=30"])
+            let answer = try await server.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
             #expect(answer.status == 200)
             let outcomes = answer["deliveries"]?.elements.map { $0["status_code"]?.integer ?? 0 } ?? []
             #expect(outcomes.sorted() == [204, 204, 204, 500, 500, 500])
-            let nobody = try await server.post("/v1/events", #"{"type": "nobody"}"#, ["Prefer": "wait=30"])
+            let nobody = try await server.post("/v1/events", #"{"type": "nobody"}"#, ["Prefer": "wait=60"])
             #expect(nobody.status == 200 && nobody["deliveries"]?.count == 0)
         }
         for server in servers { #expect(try await server.stop() == .exited(0)) }
@@ -182,6 +183,10 @@ final class SharingTests {
         }
         let paused = try await a.register(receiver.url("/paused")).id
         #expect(try await b.post("/v1/delegates/\(paused)/pause", "").status == 200)
+        // A node that has not heard of a pause attempts deliveries.
+        for server in [a, b] {
+            _ = try await server.get("/v1/delegates/\(paused)") { $0.string("status") == "paused" }
+        }
         for _ in 0..<5 { try await b.publish() }
         for server in [a, b] {
             _ = try await server.get("/v1/delegates/\(paused)") { $0.text.contains(#""lag":{"events":5,"#) }

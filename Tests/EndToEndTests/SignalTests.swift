@@ -31,7 +31,7 @@ struct SignalTests {
         let receiver = try Receiver { _ in .held(gate) }
         defer { receiver.close() }
         let herald = try await HeraldProcess.start()
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.register(receiver.url(), #""timeout_seconds": 60"#)
         let event = try await herald.publish()
         _ = await receiver.requests(1)
         herald.process.signal(SIGTERM)
@@ -87,7 +87,7 @@ struct SignalTests {
         defer { receiver.close() }
         defer { gate.open() }
         let herald = try await HeraldProcess.start(["--grace", "600"])
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.register(receiver.url(), #""timeout_seconds": 60"#)
         let event = try await herald.publish()
         _ = await receiver.requests(1)
         herald.process.signal(SIGTERM)

@@ -18,7 +18,7 @@ struct StoryTests {
         }
         defer { receiver.close() }
         defer { gate.open() }
-        let pending = try await herald.register(receiver.url("/pending"))
+        let pending = try await herald.register(receiver.url("/pending"), #""timeout_seconds": 60"#)
         let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#)
         let delivered = try await herald.register(receiver.url("/delivered"))
         let exhausted = try await herald.register(receiver.url("/exhausted"), #""retry_schedule": [0.05]"#)
@@ -140,7 +140,7 @@ struct StoryTests {
             let answers = try await RawHTTP.onThread { [port = herald.port] in
                 let client = try RawHTTPClient(port: port)
                 var answers: [Answer] = []
-                let deadline = monotonicSeconds() + 10
+                let deadline = monotonicSeconds() + patience
                 while monotonicSeconds() < deadline {
                     client.send("GET /v1/events/\(event) HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     guard let answer = try client.readResponse().map(Answer.init) else { break }
@@ -221,7 +221,8 @@ struct StoryTests {
             ("http://127.0.0.1:9/closed", "connection_failed", nil), ("http://name.invalid/", "name_not_resolved", nil),
             (receiver.url("/silent"), "timeout", nil),
         ] as [(String, String?, Int64?)] {
-            let id = try await herald.register(url, #""retry_schedule": []"#, #""timeout_seconds": 1"#).id
+            let seconds = error == "timeout" ? 1 : 60
+            let id = try await herald.register(url, #""retry_schedule": [], "timeout_seconds": \#(seconds)"#).id
             let event = try await herald.publish()
             let end = status == 410 ? "dropped" : "exhausted"
             let delivery = try #require(try await herald.deliveries(of: event, end).first)

@@ -31,7 +31,7 @@ struct TLSTests {
     {
         try await ChildProcess.run(
             "curl",
-            ["-sS", "--max-time", "20", "--cacert", ca ?? self.ca] + arguments
+            ["-sS", "--max-time", "\(Int(patience))", "--cacert", ca ?? self.ca] + arguments
                 + ["https://127.0.0.1:\(herald.port)\(path)"])
     }
 

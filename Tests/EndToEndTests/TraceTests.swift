@@ -173,7 +173,8 @@ struct TraceTests {
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
         // Nothing is published.
         #expect(try await herald.send("PUT", "/v1/app-state?if_changed=true", #"{"state": "idle"}"#).status == 200)
-        _ = await receiver.requests(2)
+        // The login, the change of the status, and the state.
+        _ = await receiver.requests(3)
         #expect(try await herald.stop() == .exited(0))
         let spans = try await Self.spans(collector)
         func named(_ name: String) -> [JSONDocument] { spans.filter { $0["name"]?.string == name } }

@@ -14,15 +14,15 @@ struct WaitingPostTests {
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [3600]"#).id
         let last = try await herald.register(receiver.url("/bad?last"), #""retry_schedule": []"#).id
         _ = try await herald.register(receiver.url("/other"), #""events": ["other.*"]"#)
-        let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=30"])
+        let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
         #expect(answer.status == 200)
-        #expect(answer.header("preference-applied") == "wait=30")
+        #expect(answer.header("preference-applied") == "wait=60")
         let deliveries = (answer["deliveries"].map { Array($0.elements) } ?? []).map {
             "\($0["delegate"]?.string ?? "") \($0["state"]?.string ?? "") \($0["status_code"]?.integer ?? 0)"
         }
         #expect(Set(deliveries) == ["\(good) delivered 204", "\(bad) retrying 500", "\(last) exhausted 500"])
         let several = try await herald.post(
-            "/v1/events", #"[{"type": "other.a"}, {"type": "nobody"}]"#, ["Prefer": "respond-async, wait=30"])
+            "/v1/events", #"[{"type": "other.a"}, {"type": "nobody"}]"#, ["Prefer": "respond-async, wait=60"])
         #expect(several.status == 200)
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
     }
@@ -37,7 +37,7 @@ struct WaitingPostTests {
         defer { gate.open() }
         // 8 connections.
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.register(receiver.url(), #""timeout_seconds": 60"#)
         // A connection that has just ended may still have its place: then the next one is closed without a response.
         @Sendable func post(_ headers: [String: String]) async throws -> Answer {
             for _ in 0..<500 {
