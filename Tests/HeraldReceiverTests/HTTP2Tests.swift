@@ -5,7 +5,7 @@ import Testing
 @Suite("The receiver and HTTP/2 and TLS", .timeLimit(.minutes(20)))
 struct HTTP2Tests {
     private func curl(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
-        try await ChildProcess.run("curl", ["-sS", "--max-time", "20"] + arguments)
+        try await ChildProcess.run("curl", ["-sS", "--max-time", "\(Int(patience))"] + arguments)
     }
 
     @Test("requests and responses over HTTP/2 without TLS")
