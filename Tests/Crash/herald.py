@@ -23,6 +23,8 @@ ROOT = HERE.parent.parent
 BINARY = os.environ.get("HERALD_BINARY", str(ROOT / ".build/release/herald"))
 OUTPUT = ROOT / ".build/crash"
 processes = set()
+# Seconds for what has to happen, on any machine: only an attack that fails waits so long.
+PATIENCE = 600
 
 
 # A process of herald ends by no other signal than the kill of an attack.
@@ -76,7 +78,7 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0
 
 
-def wait_for(what, condition, seconds=60, pause=0.02):
+def wait_for(what, condition, seconds=PATIENCE, pause=0.02):
     end = time.monotonic() + seconds
     while True:
         found = condition()
@@ -168,7 +170,7 @@ class Connection:
 class Herald:
     """The real binary, serving from a folder, or from the database at a URL."""
 
-    def __init__(self, data, *arguments, environment=None, prefix=(), seconds=60, is_patient=True, port=0):
+    def __init__(self, data, *arguments, environment=None, prefix=(), seconds=PATIENCE, is_patient=True, port=0):
         place = "--store" if str(data).startswith("postgres://") else "--data"
         command = [*prefix, BINARY, "serve", "--listen", f"127.0.0.1:{port}", place, str(data), "--log-format", "json", *arguments]
         self.data, self.lines, self.port = str(data), [], None
@@ -208,7 +210,7 @@ class Herald:
             raise Failure(f"refused to start, status {status}: {self.lines[-1] if self.lines else 'no line'}")
         return self
 
-    def ended(self, seconds=60):
+    def ended(self, seconds=PATIENCE):
         """The exit status, negative for a signal."""
         try:
             status = self.process.wait(seconds)
@@ -223,7 +225,7 @@ class Herald:
         self.process.kill()
         return self.ended()
 
-    def stop(self, seconds=60):
+    def stop(self, seconds=PATIENCE):
         self.process.terminate()
         return self.ended(seconds)
 
@@ -258,7 +260,7 @@ class Herald:
 
 def command(*arguments):
     """Runs a command of herald to its end: status and text."""
-    result = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    result = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     return result.returncode, result.stdout + result.stderr
 
 

@@ -128,7 +128,7 @@ def descriptors(folder, seed, outcome):
         outcome.fail(f"few descriptors: afterwards posts were refused with {dict(ledger.refused)}")
     ids = due(compare_log(herald, ledger, outcome, "few descriptors"))
     receiver.set_faulty(False)
-    wait_for("few descriptors: everything arrives", lambda: ids <= {event for _, event in receiver.receipts()["all"]}, 60, 0.2)
+    wait_for("few descriptors: everything arrives", lambda: ids <= {event for _, event in receiver.receipts()["all"]}, pause=0.2)
     if herald.stop() != 0:
         outcome.fail("few descriptors: it did not stop with 0")
     receiver.close()
@@ -148,7 +148,7 @@ def read_only(folder, seed, outcome):
         herald = Herald(folder / "data")
         os.chmod(folder / "data", 0o700)
         os.chmod(folder / "data/herald.db", 0o600)
-    status = herald.ended(10)
+    status = herald.ended()
     if status != 73 or len(herald.lines) != 1:
         outcome.fail(f"read-only folder: ended with {status}, and said {herald.lines}")
     check_folder(folder / "data", outcome, "read-only folder")
@@ -173,14 +173,14 @@ def lose(folder, seed, outcome, what, action):
     time.sleep(0.5)
     action()
     begin = time.monotonic()
-    status = herald.ended(10)
+    status = herald.ended()
     load.wait()
     late = [at - begin for at in ledger.acknowledged.values() if at > begin]
     outcome.figures["noticed"].append(max(late, default=0))
     if status != 74:
         outcome.fail(f"folder {what}: ended with {status}")
-    # As promised, and as much again for a busy machine.
-    if max(late, default=0) > 1:
+    # As promised, and as much again. A sample runs beside other work, which may take longer.
+    if outcome.is_full and max(late, default=0) > 1:
         outcome.fail(f"folder {what}: posts were accepted for {max(late):.1f} s")
     if os.path.exists(folder / "data"):
         outcome.fail(f"folder {what}: there is a new one in its place")

@@ -30,7 +30,7 @@ def run(count, seed, outcome):
         herald = Herald(folder / "data", environment=KEY).expect()
         webhook = herald.register(receiver.url("/all"), headers={"x-secret": "Zerberus"}, events=["move.*"])
         post(herald, count)
-        wait_for("everything is delivered and recorded", lambda: rests(herald, webhook, receiver, count), 600, 0.1)
+        wait_for("everything is delivered and recorded", lambda: rests(herald, webhook, receiver, count), pause=0.1)
         herald = move(herald, database.create("herald"), "there", webhook, database, chance, outcome)
         herald = move(herald, folder / "back", "back", webhook, database, chance, outcome)
         if herald.stop() != 0:
@@ -91,7 +91,7 @@ def move(herald, target, where, webhook, database, chance, outcome):
     if mover.returncode and not (mover.returncode == 65 and "was moved already" in said):
         raise Failure(f"{where}: {said}")
     herald = Herald(target, environment=KEY).expect()
-    wait_for("posts are accepted", lambda: herald.ask("POST", "/v1/events", {"type": PROBE})[0] == 202, 60, 0.005)
+    wait_for("posts are accepted", lambda: herald.ask("POST", "/v1/events", {"type": PROBE})[0] == 202, pause=0.005)
     outcome.figures[where].append(time.monotonic() - begin)
     after = all_of(herald, webhook)
     if after != before:

@@ -5,7 +5,7 @@ import random
 import time
 
 from herald import (
-    Broken, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, wait_for)
+    PATIENCE, Broken, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, wait_for)
 from kill import compare_deliveries, finish
 from postgres import AFTER, BEFORE, SWALLOW, Postgres, Proxy
 
@@ -61,12 +61,12 @@ def attack(folder, database, count, seed, outcome):
         else:
             statement, action = chance.choice(STATEMENTS), chance.choice([BEFORE, AFTER, AFTER, SWALLOW])
             proxy.lose(statement, action, skip=chance.randrange(20))
-            if proxy.hit.wait(10):
+            if proxy.hit.wait(PATIENCE):
                 outcome.counts["cuts"] += 1
             else:
                 outcome.fail(f"no statement with {statement} was seen")
             begin = time.monotonic()
-        wait_for("posts are accepted again", lambda: herald.process.poll() is not None or accepts(herald, ledger), 60)
+        wait_for("posts are accepted again", lambda: herald.process.poll() is not None or accepts(herald, ledger))
         if herald.process.poll() is not None:
             raise Failure(f"it ended with status {herald.process.returncode}: {herald.lines[-1]}")
         outcome.figures["back"].append(time.monotonic() - begin)

@@ -147,7 +147,7 @@ def attack(database, count, seed, outcome):
     wait_for(
         "all that was committed is published",
         lambda: ended() or number("SELECT (SELECT count(*) FROM herald.submissions) + (SELECT count(*) FROM outbox)") == 0
-        and number("SELECT count(*) FROM herald.events WHERE type = 'work.unnamed'") >= commits, 300 if outcome.is_full else 120, 0.3)
+        and number("SELECT count(*) FROM herald.events WHERE type = 'work.unnamed'") >= commits, pause=0.3)
     for kind, prefix in NAMED.items():
         events = f"SELECT id FROM herald.events WHERE type = '{kind}'"
         expected = f"SELECT '{prefix}' || id FROM done"

@@ -77,7 +77,7 @@ def attack(folder, system, seed, outcome):
         if not arrived <= ids:
             outcome.fail(f"{name}: {len(arrived - ids)} events were delivered, and are not in the log")
         wait_for("the rest arrives", lambda: ids <= arrived | {
-            event for at, event in receiver.receipts()["all"] if at >= begin}, 30)
+            event for at, event in receiver.receipts()["all"] if at >= begin})
         herald.kill()
         check_folder(folder / "after/data", outcome, f"after the cut ({name})")
     finally:

@@ -126,7 +126,7 @@ def attack(folder, pair, kinds, seed, outcome):
         prefixes.append(there)
         outcome.counts[f"{kind} lacked"] += len(lacks)
         for server in servers:
-            wait_for("posts are accepted again", lambda: server.process.poll() is not None or accepts(server, ledger), 60)
+            wait_for("posts are accepted again", lambda: server.process.poll() is not None or accepts(server, ledger))
             if server.process.poll() is not None:
                 raise Failure(f"it ended with status {server.process.returncode}: {server.lines[-1]}")
             outcome.figures["back"].append(time.monotonic() - promoted)
@@ -156,7 +156,7 @@ def distract(pair, old, servers, ledger, outcome):
     pair.primary.ask(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'herald, %'", "herald")
     for server in servers:
-        wait_for("posts are accepted beside a former primary", lambda: accepts(server, ledger), 60)
+        wait_for("posts are accepted beside a former primary", lambda: accepts(server, ledger))
     after = old.ask("SELECT max(sequence) FROM herald.events", "herald")
     if before != after:
         outcome.fail(f"a former primary was written to: it had {before} events, and has {after}")
@@ -193,7 +193,7 @@ def check(pair, servers, receiver, ledger, may_lose, lacking, prefixes, blows, o
         return all(expected <= {event for _, event in receipts[path.split("/")[1]]} for path, _ in WEBHOOKS)
 
     try:
-        wait_for("everything arrives", all_arrived, 180, 0.3)
+        wait_for("everything arrives", all_arrived, pause=0.3)
     except Failure:
         pass
     for server in servers:

@@ -204,7 +204,7 @@ def settle(database, nodes, crowds, ledger, ids, outcome):
     for crowd in crowds:
         crowd.calm()
     # On a machine that is busy, thousands of events wait after leases that have expired, and each is handed out alone.
-    wait_for("everything is acknowledged, or its attempts are used up", is_done, 600, 0.5)
+    wait_for("everything is acknowledged, or its attempts are used up", is_done, pause=0.5)
     for crowd in crowds:
         crowd.stop()
     log = compare_logs(nodes, ledger, outcome, "the log")

@@ -57,7 +57,7 @@ def attack(folder, database, count, seed, outcome):
     outcome.counts["changes"] += sum(event["type"] == "auth.status_changed" for event in log)
     ids = due(log)
     try:
-        wait_for("everything arrives", lambda: ids <= {event for _, event in receiver.receipts()["all"]}, 60, 0.2)
+        wait_for("everything arrives", lambda: ids <= {event for _, event in receiver.receipts()["all"]}, pause=0.2)
     except Failure:
         pass
     for server in servers:

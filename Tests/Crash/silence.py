@@ -85,7 +85,7 @@ def attack(folder, database, count, seed, outcome):
         nodes.publish(index)
     ticker = Ticker(nodes)
     for number in range(count // 2):
-        wait_for("each node has its part", lambda: has_parts(database), 30, 0.2)
+        wait_for("each node has its part", lambda: has_parts(database), pause=0.2)
         ledger.slowest = 0.0
         time.sleep(chance.uniform(1, 2))
         stopped, cut = chance.sample(range(NODES), 2)
@@ -115,7 +115,7 @@ def attack(folder, database, count, seed, outcome):
         nodes.away = set()
         if outcome.is_late():
             break
-    wait_for("each node has its part", lambda: has_parts(database), 30, 0.2)
+    wait_for("each node has its part", lambda: has_parts(database), pause=0.2)
     ticker.stop()
     outcome.counts["doubled"] += int(database.ask(DOUBLED, "herald"))
     moved = read_spy(database)

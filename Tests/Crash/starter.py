@@ -26,7 +26,7 @@ class Starter:
             raise herald.Failure(f"it did not start: {line}")
         self.pid = int(line.split()[1])
 
-    def line(self, seconds=60):
+    def line(self, seconds=herald.PATIENCE):
         """The next line that the process writes; `None` once it has ended."""
         end = time.monotonic() + seconds
         while True:
@@ -75,7 +75,7 @@ class Started(herald.Herald):
         while self.port is None and (line := starter.line()) is not None:
             self.note(line)
 
-    def ended(self, seconds=60):
+    def ended(self, seconds=herald.PATIENCE):
         while self.starter.status is None and (line := self.starter.line(seconds)) is not None:
             self.note(line)
         return self.starter.status

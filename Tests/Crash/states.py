@@ -126,7 +126,7 @@ def look(start, checker, path, moment, ledger, arrived, receiver, outcome, where
             def all_there():
                 return ids <= arrived | {event for at, event in receiver.receipts()["all"] if at >= begin}
 
-            wait_for(f"{where}: what was not delivered before the crash arrives", all_there, 30)
+            wait_for(f"{where}: what was not delivered before the crash arrives", all_there)
             outcome.counts["delivered"] += 1
     finally:
         herald.kill()

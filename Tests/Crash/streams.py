@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from herald import Failure, Folder, Ledger, compare_logs, wait_for
+from herald import PATIENCE, Failure, Folder, Ledger, compare_logs, wait_for
 from nodes import NODES, Nodes
 from postgres import Postgres
 
@@ -101,7 +101,7 @@ def attack(database, count, seed, outcome):
     nodes = Nodes([database.create("herald")] * NODES, ledger, seed)
     clients = [Client(nodes, f"{seed}-{number}") for number in range(CLIENTS)]
     for client in clients:
-        if not client.is_ready.wait(20):
+        if not client.is_ready.wait(PATIENCE):
             raise Failure("a stream did not begin")
     for index in range(NODES):
         nodes.publish(index)
@@ -122,7 +122,7 @@ def attack(database, count, seed, outcome):
     events = compare_logs(nodes.servers, ledger, outcome, "after it")
     log = [event["id"] for event in events if not event["type"].startswith("herald.")]
     try:
-        wait_for("the streams have everything", lambda: all(client.received[-1:] == log[-1:] for client in clients), 20, 0.1)
+        wait_for("the streams have everything", lambda: all(client.received[-1:] == log[-1:] for client in clients), pause=0.1)
     except Failure:
         pass
     for client in clients:
