@@ -56,12 +56,12 @@ struct KillTests {
             // The kill comes at any moment.
             let wanted = Int.random(in: 20...400)
             try await eventually("there is load") { load.result.acknowledged.count >= wanted }
-            for (id, book) in [(all, book), (some, late), (third, flaky)] {
+            for (id, one) in [(all, book), (some, late), (third, flaky)] {
                 let path = "/v1/deliveries?state=delivered&delegate=\(id)&limit=200"
                 // In some rounds not before there is one.
                 let page = try await herald.get(path) { cycle.isMultiple(of: 2) || !$0.data.isEmpty }
                 let ids = Set(page.data.compactMap { $0["event"]?.string })
-                recorded.append(Recorded(book: book, arrivals: book.arrivals.filter { ids.contains($0.key) }))
+                recorded.append(Recorded(book: one, arrivals: one.arrivals.filter { ids.contains($0.key) }))
             }
             try await herald.kill()
             let result = try await load.stop()
