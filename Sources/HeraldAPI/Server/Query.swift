@@ -120,7 +120,7 @@ struct Query {
     /// - Parameter name: `cursor` or `after`.
     func with(_ name: String, _ position: String) -> String {
         (parameters.filter { $0.name != name } + [(name, position)])
-            .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+            .map { URLPart.encoded($0.name) + "=" + URLPart.encoded($0.value) }.joined(separator: "&")
     }
 }
 
@@ -151,20 +151,5 @@ enum PercentEncoding {
         }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw .encoding }
         return text
-    }
-
-    static func encode(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return result
     }
 }

@@ -33,7 +33,7 @@ extension StreamEndpoints {
         var filter: [String] = []
         for name in kind.parameters {
             guard let value = document[name], let text = reader.text(value, "/" + name) else { continue }
-            filter.append(name + "=" + PercentEncoding.encode(text))
+            filter.append(name + "=" + URLPart.encoded(text))
         }
         try reader.check()
         let query = filter.joined(separator: "&")
