@@ -52,6 +52,10 @@ struct Problem: Error, Sendable {
     }
 }
 
+extension Problem.Item {
+    init(_ error: FieldError) { self.init(place: .pointer(error.pointer), detail: error.detail) }
+}
+
 // MARK: - All problems there are
 
 extension Problem {
@@ -230,9 +234,7 @@ extension Problem {
             headers: [.init("Accept-Encoding", "identity")])
     }
 
-    static func invalid(_ errors: [FieldError]) -> Problem {
-        validation(errors.map { Item(place: .pointer($0.pointer), detail: $0.detail) })
-    }
+    static func invalid(_ errors: [FieldError]) -> Problem { validation(errors.map(Item.init)) }
 
     static func invalidParameter(_ name: String, _ detail: String) -> Problem { invalidParameters([name], detail) }
 

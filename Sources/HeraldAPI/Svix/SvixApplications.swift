@@ -140,12 +140,7 @@ struct SvixApplicationInput {
         do throws(Problem) {
             try self.init(document, isPatch: false)
         } catch {
-            var problem = error
-            problem.items = problem.items.map { item in
-                guard case .pointer(let pointer) = item.place else { return item }
-                return Problem.Item(place: .pointer(place + pointer), detail: item.detail)
-            }
-            throw problem
+            throw error.changingFields { FieldError(place + $0.pointer, $0.detail) }
         }
     }
 

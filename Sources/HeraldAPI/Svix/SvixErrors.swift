@@ -1,5 +1,6 @@
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 
 /// Errors in the form of Svix: `{"code", "detail"}`, and for 422 `{"detail": [{"loc", "msg", "type"}]}`.
 extension Problem {
@@ -16,12 +17,21 @@ extension Problem {
     /// The problem with the pointers of Svix's fields.
     /// - Parameter names: by the pointers of Herald's fields.
     func svixRenamed(_ names: [String: String]) -> Problem {
+        changingFields { error in
+            let pointer = error.pointer
+            guard let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") }) else {
+                return error
+            }
+            return FieldError(name + pointer.dropFirst(own.count), error.detail)
+        }
+    }
+
+    /// The problem with other errors of fields; those of parameters stay.
+    func changingFields(_ change: (FieldError) -> FieldError) -> Problem {
         var problem = self
         problem.items = items.map { item in
-            guard case .pointer(let pointer) = item.place,
-                let (own, name) = names.first(where: { pointer == $0.key || pointer.hasPrefix($0.key + "/") })
-            else { return item }
-            return Item(place: .pointer(name + pointer.dropFirst(own.count)), detail: item.detail)
+            guard case .pointer(let pointer) = item.place else { return item }
+            return Item(change(FieldError(pointer, item.detail)))
         }
         return problem
     }
@@ -49,10 +59,7 @@ extension Problem {
         switch place {
         case .parameter(let name): ["query", name]
         case .pointer(let pointer):
-            ["body"]
-                + pointer.split(separator: "/").map {
-                    String($0).replacing("~1", with: "/").replacing("~0", with: "~")
-                }
+            ["body"] + pointer.split(separator: "/").map { JSONPointer.key($0) ?? String($0) }
         }
     }
 }

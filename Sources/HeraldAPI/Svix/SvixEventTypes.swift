@@ -120,15 +120,11 @@ extension SvixEndpoints {
         /// The problem with the pointers of Svix's fields, which have no example.
         func renamed(_ problem: Problem) -> Problem {
             let schema = newest.map { JSONPointer.child("/schemas", $0.key) } ?? "/schemas"
-            var problem = problem.svixRenamed(["/schema": schema])
-            problem.items = problem.items.map { item in
-                guard case .pointer(let pointer) = item.place, pointer == "/example" || pointer.hasPrefix("/example/")
-                else { return item }
-                return Problem.Item(
-                    place: .pointer(schema),
-                    detail: "must accept the example of the event type: \(pointer) \(item.detail)")
+            return problem.svixRenamed(["/schema": schema]).changingFields { error in
+                guard error.pointer == "/example" || error.pointer.hasPrefix("/example/") else { return error }
+                return FieldError(
+                    schema, "must accept the example of the event type: \(error.pointer) \(error.detail)")
             }
-            return problem
         }
 
         /// The description in Herald's form.
