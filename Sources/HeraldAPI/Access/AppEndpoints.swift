@@ -67,7 +67,7 @@ struct AppEndpoints: Sendable {
             })
     }
 
-    private func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
+    func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
         switch outcome {
         case .added(let app): resource(app, status: 201, [.init("Location", "/v1/apps/\(app.id)")])
         case .updated(let app): resource(app)

@@ -79,14 +79,10 @@ extension SvixEndpoints {
         switch outcome {
         case .added(let app): .json(status: 201) { $0.svixMembers(of: app) }
         case .updated(let app): .json { $0.svixMembers(of: app) }
-        case .removed: Response(status: 204)
         case .notFound: call.response(to: .svixNotFound("application", call.parameters.first ?? ""))
-        case .versionMismatch: call.response(to: .preconditionFailed)
-        case .nameTaken(let app): call.response(to: .nameTaken(app))
         case .invalid(let errors): call.response(to: .invalid(errors.map(SvixApplicationInput.renamed)))
-        case .isDefault: call.response(to: .defaultApp)
-        case .tooMany:
-            call.response(to: .tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first."))
+        case .removed, .versionMismatch, .nameTaken, .isDefault, .tooMany:
+            AppEndpoints(hub: hub, access: access).answer(to: call, outcome)
         }
     }
 }
