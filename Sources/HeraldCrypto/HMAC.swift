@@ -5,11 +5,12 @@ import CHeraldOpenSSL
 ///
 /// Used by one thread at a time. After `finish` it is ready for the next message.
 package final class HMAC {
-    /// The hash function.
-    package enum Hash: Sendable {
+    /// The hash function, with its name in libcrypto.
+    package enum Hash: String, Sendable {
         /// For receivers that require it. As a MAC it is not broken.
-        case sha1
-        case sha256, sha512
+        case sha1 = "SHA1"
+        case sha256 = "SHA256"
+        case sha512 = "SHA512"
 
         /// The length of the code.
         package var byteCount: Int {
@@ -19,15 +20,6 @@ package final class HMAC {
             case .sha512: 64
             }
         }
-
-        /// The name in libcrypto.
-        fileprivate var name: String {
-            switch self {
-            case .sha1: "SHA1"
-            case .sha256: "SHA256"
-            case .sha512: "SHA512"
-            }
-        }
     }
 
     package let hash: Hash
@@ -35,7 +27,9 @@ package final class HMAC {
 
     package init(_ hash: Hash = .sha256, key: [UInt8]) throws(CryptoError) {
         try CryptoLibrary.prepare()
-        guard let context = herald_hmac_new(hash.name, key, key.count) else { throw .libraryFailed("keying an HMAC") }
+        guard let context = herald_hmac_new(hash.rawValue, key, key.count) else {
+            throw .libraryFailed("keying an HMAC")
+        }
         self.hash = hash
         self.context = context
     }
