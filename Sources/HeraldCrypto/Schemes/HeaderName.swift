@@ -8,6 +8,12 @@ package enum HeaderName {
             ? nil : "must be a header name of 1 to \(maxBytes) letters, digits and !#$%&'*+-.^_`|~"
     }
 
+    /// The headers that HTTP itself uses. Another value in one of these would change how a request is parsed or sent.
+    package static let framing: Set<String> = [
+        "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
+        "expect", "te", "trailer", "upgrade",
+    ]
+
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -24,14 +24,8 @@ extension Scheme {
 
     private static func problem(ofHeader name: String) -> String? {
         if let problem = HeaderName.problem(name) { return problem }
-        return framing.contains(name.lowercased()) ? "is a header that HTTP itself uses" : nil
+        return HeaderName.framing.contains(name.lowercased()) ? "is a header that HTTP itself uses" : nil
     }
-
-    /// A signature in one of these would change how the request is parsed or sent.
-    private static let framing: Set<String> = [
-        "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
-        "expect", "te", "trailer", "upgrade",
-    ]
 
     private var valueProblems: [(pointer: String, detail: String)] {
         guard value.utf8.count <= Self.maxTextBytes, value.utf8.allSatisfy({ (0x20...0x7e) ~= $0 }),

@@ -3,10 +3,9 @@ import HeraldCrypto
 /// The request headers that a delegate may have: validated at the registration and before sending.
 package enum CallbackHeaderRules {
     /// Headers that the service sets, or that would change how the request is parsed.
-    static let reserved: Set<String> = [
-        "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
-        "expect", "te", "trailer", "upgrade", "user-agent", "traceparent", "tracestate", "date", "accept-encoding",
-    ]
+    static let reserved = HeaderName.framing.union([
+        "user-agent", "traceparent", "tracestate", "date", "accept-encoding",
+    ])
     static let reservedPrefixes = ["proxy-", "webhook-", "herald-", "ce-"]
     static let maxValueBytes = 4_096
     /// The bytes of all names and values of a delegate: open callbacks have memory for as many.
