@@ -1,3 +1,5 @@
+import HeraldCrypto
+
 /// Something that every process which shares a store keeps in memory, and that a transaction has changed. It says what to
 /// read again; the row is the truth.
 package enum Change: Hashable, Sendable {
@@ -81,7 +83,7 @@ extension Change {
         switch self {
         case .delegate(let key): "delegate \(key)"
         case .key(let id): "key \(id)"
-        case .session(let digest): "session \(digest.hex)"
+        case .session(let digest): "session \(Hex.encode(digest))"
         case .app(let key): "app \(key.rawValue)"
         case .eventType(let type, let app): "type \(app.rawValue) \(type)"
         case .delivery(let key): "delivery \(key.delegate) \(key.event)"
@@ -103,7 +105,7 @@ extension Change {
         case ("delegate", 2, let key?, _): self = .delegate(key)
         case ("key", 2, _, _): self = .key(words[1])
         case ("session", 2, _, _):
-            guard let digest = [UInt8](hex: words[1]) else { return nil }
+            guard let digest = Hex.decode(words[1]) else { return nil }
             self = .session(digest)
         case ("app", 2, let app?, _): self = .app(AppKey(rawValue: app))
         case ("type", 3, let app?, _): self = .eventType(words[2], AppKey(rawValue: app))
@@ -116,15 +118,5 @@ extension Change {
         case ("pending", 2, let app?, _): self = .pending(AppKey(rawValue: app))
         default: return nil
         }
-    }
-}
-
-extension [UInt8] {
-    fileprivate var hex: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
-
-    fileprivate init?(hex: String) {
-        let digits = hex.compactMap { $0.hexDigitValue.map(UInt8.init) }
-        guard digits.count == hex.utf8.count, digits.count % 2 == 0 else { return nil }
-        self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 }
