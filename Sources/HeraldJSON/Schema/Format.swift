@@ -92,9 +92,7 @@ struct FormatReader {
         guard let year = number(digits: 4), skip("-"), let month = number(digits: 2), skip("-"),
             let day = number(digits: 2), 1...12 ~= month
         else { return false }
-        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        let days = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-        return 1...days[month - 1] ~= day
+        return 1...Timestamp.days(inMonth: Int64(month), of: Int64(year)) ~= Int64(day)
     }
 
     mutating func time() -> Bool {
