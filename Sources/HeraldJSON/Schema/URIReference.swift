@@ -46,12 +46,8 @@ struct URIReference: Hashable, Sendable {
 
     func resolved(against base: URIReference) -> URIReference {
         var result = self
-        if scheme != nil {
-            result.path = Self.withoutDots(path)
-            return result
-        }
-        result.scheme = base.scheme
-        if authority != nil {
+        result.scheme = scheme ?? base.scheme
+        guard scheme == nil, authority == nil else {
             result.path = Self.withoutDots(path)
             return result
         }
