@@ -61,34 +61,32 @@ struct SvixEndpointInput {
         json.object { object in
             func copy(_ name: String, as own: String) {
                 guard let value = given.nonNull(name) else { return }
-                object.member(own, RawJSON(value.bytes[...]))
+                object.member(own, value)
             }
             copy("url", as: "url")
             copy("description", as: "description")
             if let types = given["filterTypes"] ?? given["eventTypes"] {
                 let isAll = types.isNull || (types.kind == .array && types.count == 0)
-                object.member("events", RawJSON((isAll ? Array(#"["*"]"#.utf8) : types.bytes)[...]))
+                if isAll { object.member("events", ["*"]) } else { object.member("events", types) }
             } else if isWhole {
                 object.member("events", ["*"])
             }
             if let rate = given["throttleRate"] ?? given["rateLimit"] {
-                object.member("rate_limit", RawJSON(rate.bytes[...]))
+                object.member("rate_limit", rate)
             } else if isWhole {
                 object.member("rate_limit", JSONNull())
             }
             if given["metadata"] != nil || isUIDGiven {
                 object.object("metadata") { pairs in
                     if let metadata = given["metadata"] {
-                        for (key, value) in metadata.members {
-                            pairs.member(key, RawJSON(value.bytes[...]))
-                        }
+                        for (key, value) in metadata.members { pairs.member(key, value) }
                     }
                     if isUIDGiven { pairs.member(WebhookSettings.uidKey, uid) }
                 }
             }
             guard isNew else { return }
             copy("headers", as: "headers")
-            if let channels { object.member("filter", RawJSON(SvixChannels.filter(channels)[...])) }
+            if let channels { object.member("filter", .raw(SvixChannels.filter(channels))) }
             if let secret = given.nonNull("secret") {
                 if let text = secret.string, !text.hasPrefix("wh") {
                     object.member("secret", "whsec_" + text)
@@ -96,7 +94,7 @@ struct SvixEndpointInput {
                     copy("secret", as: "secret")
                 }
             }
-            object.member("request", RawJSON(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)[...]))
+            object.member("request", .raw(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)))
         }
         document = try JSONDocument(reading: json.bytes)
     }

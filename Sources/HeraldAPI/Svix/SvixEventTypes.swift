@@ -135,13 +135,13 @@ extension SvixEndpoints {
             var json = JSONWriter()
             json.object { object in
                 if let text = document["description"], !(text.isNull && old != nil) {
-                    object.member("description", RawJSON(text.bytes[...]))
+                    object.member("description", text)
                 } else if let old {
                     object.member("description", old.description)
                 }
-                if let schema { object.member("schema", RawJSON(schema[...])) }
+                if let schema { object.member("schema", .raw(schema)) }
                 guard let old else { return }
-                if let example = old.example { object.member("example", RawJSON(example[...])) }
+                if let example = old.example { object.member("example", .raw(example)) }
                 object.member("check", schema == nil ? EventTypeRecord.Check.off.rawValue : old.check.rawValue)
                 object.member("assert_formats", old.assertsFormats)
             }

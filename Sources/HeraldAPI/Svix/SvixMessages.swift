@@ -92,7 +92,7 @@ extension SvixEndpoints {
         json.object { object in
             for (own, name) in [("type", "eventType"), ("id", "eventId"), ("data", "payload")] {
                 guard let value = given[name], !(value.isNull && name == "eventId") else { continue }
-                object.member(own, RawJSON(value.bytes[...]))
+                object.member(own, value)
             }
         }
         return try JSONDocument(reading: json.bytes)
