@@ -84,6 +84,25 @@
     }
 }
 
+// MARK: - Whole documents
+
+extension JSONWriter {
+    /// The bytes of one object; the closure writes its members.
+    /// - Parameter capacity: the number of bytes to reserve.
+    package static func document(capacity: Int = 0, _ body: (inout JSONObjectWriter) -> Void) -> [UInt8] {
+        var json = JSONWriter(capacity: capacity)
+        json.object(body)
+        return json.bytes
+    }
+
+    /// The bytes of one value.
+    package static func document(of value: some JSONWritable) -> [UInt8] {
+        var json = JSONWriter()
+        json.value(value)
+        return json.bytes
+    }
+}
+
 // MARK: - Scalars
 
 extension JSONWriter {

@@ -70,14 +70,13 @@ struct FeedEndpoint: Sendable {
 
     private func send(_ page: EventFeed.Page, _ call: Call, _ query: Query) {
         let next = call.seal.place(page.next, .event, of: call.app)
-        var json = JSONWriter(capacity: 256 * (page.events.count + 1))
-        json.object { feed in
+        let json = JSONWriter.document(capacity: 256 * (page.events.count + 1)) { feed in
             feed.array("data", of: page.events) { $1.members(of: $0.event) }
             feed.member("next_cursor", JSONNull())
             feed.member("next", next)
             feed.member("more", page.hasMore)
             feed.member("truncated", page.isTruncated)
         }
-        call.send(call.link(toNext: query.with("after", next)), json.bytes)
+        call.send(call.link(toNext: query.with("after", next)), json)
     }
 }

@@ -36,16 +36,13 @@ final class KeySets: Sendable {
         let secrets = registry.list(app).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
         var seen: Set<[UInt8]> = []
         let keys = secrets.compactMap(\.secret.verifyingKey).filter { seen.insert($0.bytes).inserted }
-        var json = JSONWriter(capacity: 256 * keys.count + 16)
-        json.object { set in
+        let body = JSONWriter.document(capacity: 256 * keys.count + 16) { set in
             set.array("keys", of: keys) { key, entry in
                 for (name, value) in JSONWebKey(key).members { entry.member(name, value) }
             }
         }
-        keep(
-            KeySet(version: version, expiresAt: secrets.compactMap(\.expiresAt).min() ?? .max, body: json.bytes),
-            of: app)
-        return json.bytes
+        keep(KeySet(version: version, expiresAt: secrets.compactMap(\.expiresAt).min() ?? .max, body: body), of: app)
+        return body
     }
 
     /// The number of sets that are kept.

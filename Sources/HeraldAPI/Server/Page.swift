@@ -20,12 +20,11 @@ extension Call {
     func send<Item>(
         page items: [Item], _ query: Query, next: String?, _ write: (Item, inout JSONObjectWriter) -> Void
     ) {
-        var json = JSONWriter(capacity: 256 * (items.count + 1))
-        json.object { page in
+        let json = JSONWriter.document(capacity: 256 * (items.count + 1)) { page in
             page.array("data", of: items, write)
             page.member("next_cursor", next)
         }
-        send(next.map { link(toNext: query.with("cursor", $0)) } ?? [], json.bytes)
+        send(next.map { link(toNext: query.with("cursor", $0)) } ?? [], json)
     }
 
     /// - Parameter query: that of the next page.

@@ -29,8 +29,7 @@ struct Problem: Error, Sendable {
     var holdMilliseconds = 0
 
     func response(requestID: String) -> Response {
-        var json = JSONWriter(capacity: 256)
-        json.object { problem in
+        let json = JSONWriter.document(capacity: 256) { problem in
             problem.member("type", "/problems/" + name)
             problem.member("title", title)
             problem.member("status", status)
@@ -46,7 +45,7 @@ struct Problem: Error, Sendable {
             }
         }
         let fields = [Response.Field("Content-Type", "application/problem+json")] + headers
-        var response = Response(status: status, headers: fields, body: json.bytes)
+        var response = Response(status: status, headers: fields, body: json)
         response.holdMilliseconds = holdMilliseconds
         return response
     }

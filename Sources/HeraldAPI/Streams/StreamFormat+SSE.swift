@@ -81,9 +81,7 @@ enum ServerSentEvents {
     private static let retry = Array("retry: 1000\n".utf8)
 
     private static func message(event: String, id: String?, _ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {
-        var json = JSONWriter(capacity: 256)
-        json.object(members)
-        return message(event: event, id: id, data: json.bytes)
+        message(event: event, id: id, data: JSONWriter.document(capacity: 256, members))
     }
 
     static func message(event: String? = nil, id: String?, data: [UInt8]) -> [UInt8] {

@@ -27,9 +27,7 @@ enum SvixChannels {
 
     /// The filter of an endpoint with these channels, as JSON.
     static func filter(_ names: [String]) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { $0.member(EventChannels.attribute, names) }
-        return json.bytes
+        JSONWriter.document { $0.member(EventChannels.attribute, names) }
     }
 
     /// The channels of an endpoint: those of a filter that has no other condition; `nil` for another filter.

@@ -132,8 +132,7 @@ extension SvixEndpoints {
         func own(over old: EventTypeRecord?) throws(Problem) -> JSONDocument {
             var schema = old?.schema
             if document["schemas"] != nil { schema = newest?.value.bytes }
-            var json = JSONWriter()
-            json.object { object in
+            let json = JSONWriter.document { object in
                 if let text = document["description"], !(text.isNull && old != nil) {
                     object.member("description", text)
                 } else if let old {
@@ -145,7 +144,7 @@ extension SvixEndpoints {
                 object.member("check", schema == nil ? EventTypeRecord.Check.off.rawValue : old.check.rawValue)
                 object.member("assert_formats", old.assertsFormats)
             }
-            return try JSONDocument(reading: json.bytes, limits: EventTypeInput.limits)
+            return try JSONDocument(reading: json, limits: EventTypeInput.limits)
         }
     }
 

@@ -42,9 +42,7 @@ package struct ErasedSubject: Sendable {
 
     package init(_ subject: String) {
         userID = AuthFamily.userID(ofSubject: subject)
-        var json = JSONWriter()
-        subject.write(to: &json)
-        literal = json.bytes
+        literal = JSONWriter.document(of: subject)
     }
 
     /// Whether a JSON body written by Herald contains the subject as a string.

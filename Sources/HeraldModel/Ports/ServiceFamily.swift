@@ -34,8 +34,7 @@ package enum ServiceFamily {
     ) -> Event? {
         guard let type = eventType(notice) else { return nil }
         var attributes: [KeyValue] = []
-        var json = JSONWriter(capacity: 256)
-        json.object {
+        let data = JSONWriter.document(capacity: 256) {
             $0.member("delegate", delegate.id)
             if let url = delegate.settings.shownURL { $0.member("url", url) }
             switch notice {
@@ -63,6 +62,6 @@ package enum ServiceFamily {
         }
         return Event(
             app: delegate.app, id: makeID(), type: type, subject: delegate.id, time: time, attributes: attributes,
-            data: json.bytes)
+            data: data)
     }
 }

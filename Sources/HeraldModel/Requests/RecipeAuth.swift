@@ -114,19 +114,16 @@ package enum RecipeAuth: Equatable, Sendable {
         guard value.count == 1, let (name, members) = value.members.first(where: { _ in true }),
             members.kind == .object, let before = old?[name], before.kind == .object
         else { return value.bytes }
-        var json = JSONWriter()
-        json.object { auth in
+        return JSONWriter.document { auth in
             auth.object(name) { object in
                 for (key, value) in before.members where members[key] == nil { object.member(key, value) }
                 for (key, value) in members.members where !value.isNull { object.member(key, value) }
             }
         }
-        return json.bytes
     }
 
     static func withoutSecrets(_ value: JSONValue) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { auth in
+        JSONWriter.document { auth in
             for (name, members) in value.members {
                 let secret = kinds.first { $0.name == name }?.secret
                 auth.object(name) { object in
@@ -134,6 +131,5 @@ package enum RecipeAuth: Equatable, Sendable {
                 }
             }
         }
-        return json.bytes
     }
 }

@@ -42,18 +42,16 @@ package enum RecipeInput {
             }
             set(name, value, over: auth)
         }
-        var json = JSONWriter()
-        json.object { object in
+        let bytes = JSONWriter.document { object in
             for name in Recipe.members {
                 if let text = members[name] { object.member(name, RawJSON(text[...])) }
             }
         }
-        guard json.bytes.count <= Recipe.maxBytes else {
+        guard bytes.count <= Recipe.maxBytes else {
             return errors.append(
-                FieldError(
-                    pointer, "must have at most \(Recipe.maxBytes) bytes with its preset, not \(json.bytes.count)"))
+                FieldError(pointer, "must have at most \(Recipe.maxBytes) bytes with its preset, not \(bytes.count)"))
         }
-        let merged = Recipe(stored: json.bytes)
+        let merged = Recipe(stored: bytes)
         _ = RecipePlan(merged.parts, at: pointer, &errors)
         if errors.count == count { recipe = members.isEmpty ? nil : merged }
     }

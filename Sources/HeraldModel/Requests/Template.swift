@@ -16,13 +16,10 @@ package final class Template: Sendable {
     ///   - pointer: its pointer, for the errors of both the template and of ``render(_:_:)``.
     /// - Throws: all errors at once.
     package init(_ source: JSONValue, at pointer: String) throws(TemplateErrors) {
-        var json = JSONWriter()
-        json.value(CompactJSON(source))
-        guard json.bytes.count <= TemplateLimits.bytes else {
+        let size = JSONWriter.document(of: CompactJSON(source)).count
+        guard size <= TemplateLimits.bytes else {
             throw TemplateErrors(errors: [
-                FieldError(
-                    pointer,
-                    "must have at most \(TemplateLimits.bytes) bytes without white space, not \(json.bytes.count)")
+                FieldError(pointer, "must have at most \(TemplateLimits.bytes) bytes without white space, not \(size)")
             ])
         }
         var compiler = TemplateCompiler(at: pointer)

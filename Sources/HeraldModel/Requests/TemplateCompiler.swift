@@ -27,9 +27,7 @@ struct TemplateCompiler {
     private static let null = TemplateNode.constant(Array("null".utf8))
 
     private static func constant(_ value: JSONValue) -> TemplateNode {
-        var json = JSONWriter()
-        json.value(CompactJSON(value))
-        return .constant(json.bytes)
+        .constant(JSONWriter.document(of: CompactJSON(value)))
     }
 
     /// - Parameter depth: that of the value, if it is a container.
@@ -80,11 +78,10 @@ struct TemplateCompiler {
             let path = JSONPointer.child(pointer, key)
             if TemplateParser.hasPlaceholder(key) { fail(path, "must not have a placeholder in its name") }
             if Self.directives.contains(key) { fail(path, "must be the first member of its object") }
-            var json = JSONWriter()
-            json.value(key)
             members.append(
                 TemplateNode.Member(
-                    key: json.bytes + [UInt8(ascii: ":")], value: node(member, path, depth: depth + 1)))
+                    key: JSONWriter.document(of: key) + [UInt8(ascii: ":")],
+                    value: node(member, path, depth: depth + 1)))
         }
         return members.allSatisfy { $0.value.constant != nil } ? Self.constant(value) : .object(members, at: pointer)
     }

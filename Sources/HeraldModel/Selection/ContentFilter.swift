@@ -52,11 +52,10 @@ public final class ContentFilter: Sendable {
     package static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (
         text: [UInt8], fields: [FilterField]
     )? {
-        var json = JSONWriter()
-        json.value(CompactJSON(value))
-        guard json.bytes.count <= Self.maxBytes else {
+        let text = JSONWriter.document(of: CompactJSON(value))
+        guard text.count <= Self.maxBytes else {
             errors.append(
-                FieldError("", "must have at most \(Self.maxBytes) bytes without white space, not \(json.bytes.count)"))
+                FieldError("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)"))
             return nil
         }
         var compiler = FilterCompiler()
@@ -65,7 +64,7 @@ public final class ContentFilter: Sendable {
             errors += compiler.errors
             return nil
         }
-        return (json.bytes, fields)
+        return (text, fields)
     }
 
     /// A filter from the store.

@@ -67,17 +67,13 @@ extension FilterClause {
     func mismatch(_ text: String?, at pointer: String, _ budget: inout WorkBudget) -> FilterMismatch? {
         guard !accepts(text, &budget) else { return nil }
         guard let text else { return mismatch(at: pointer, found: "nothing") }
-        var json = JSONWriter()
-        json.value(text)
-        return mismatch(at: pointer, found: String(decoding: json.bytes, as: UTF8.self))
+        return mismatch(at: pointer, found: String(decoding: JSONWriter.document(of: text), as: UTF8.self))
     }
 
     func mismatch(oneOf texts: [String], at pointer: String, _ budget: inout WorkBudget) -> FilterMismatch? {
         guard !accepts(oneOf: texts, &budget) else { return nil }
         guard !texts.isEmpty else { return mismatch(at: pointer, found: "nothing") }
-        var json = JSONWriter()
-        json.array { list in for text in texts { list.element(text) } }
-        return mismatch(at: pointer, found: String(decoding: json.bytes, as: UTF8.self))
+        return mismatch(at: pointer, found: String(decoding: JSONWriter.document(of: texts), as: UTF8.self))
     }
 
     private static func first(
