@@ -51,11 +51,7 @@ struct DelegateInputTests {
     func tls() throws {
         let authority = try CertificateAuthority()
         let (one, two) = (try authority.makeIdentity(), try authority.makeIdentity())
-        func json(_ text: String) -> String {
-            var json = JSONWriter()
-            json.string(text)
-            return String(decoding: json.bytes, as: UTF8.self)
-        }
+        func json(_ text: String) -> String { String(decoding: JSONWriter.document(of: text), as: UTF8.self) }
         func tls(_ members: String) throws -> TLSSettings {
             let text = #"{"url": "https://a/", "tls": {\#(members)}}"#
             return try DelegateInput.registration(JSONDocument(parsing: text), Self.check).settings.tls

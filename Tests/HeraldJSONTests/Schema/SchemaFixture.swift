@@ -38,7 +38,5 @@ func problems(_ json: String) throws -> [String] {
 
 /// A text as a JSON string.
 func quoted(_ text: String) -> String {
-    var json = JSONWriter()
-    json.string(text)
-    return String(decoding: json.bytes, as: UTF8.self)
+    String(decoding: JSONWriter.document(of: text), as: UTF8.self)
 }

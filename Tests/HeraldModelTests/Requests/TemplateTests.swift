@@ -68,9 +68,7 @@ struct TemplateTests {
             ("{{ '{{' }}", #""{{""#), ("{{ 'it is' }}", #""it is""#),
         ])
     func values(_ placeholder: String, _ expected: String) throws {
-        var json = JSONWriter()
-        json.value(placeholder)
-        #expect(try rendered(String(decoding: json.bytes, as: UTF8.self)) == expected)
+        #expect(try rendered(quoted(placeholder)) == expected)
     }
 
     @Test(
@@ -93,9 +91,7 @@ struct TemplateTests {
             ("{{ data.user.name | lower | truncate 3 }}.", "zo…."), ("{{ data.empty | join ',' }}.", "."),
         ])
     func texts(_ template: String, _ expected: String) throws {
-        var json = JSONWriter()
-        json.value(template)
-        let result = try JSONDocument(parsing: rendered(String(decoding: json.bytes, as: UTF8.self)))
+        let result = try JSONDocument(parsing: rendered(quoted(template)))
         #expect(result.root.string == expected)
     }
 

@@ -178,8 +178,5 @@ indirect enum NaiveValue {
     }
 }
 
-private func quoted(_ text: String) -> String {
-    var json = JSONWriter()
-    json.value(text)
-    return String(decoding: json.bytes, as: UTF8.self)
-}
+/// A text as a JSON string.
+func quoted(_ text: String) -> String { String(decoding: JSONWriter.document(of: text), as: UTF8.self) }

@@ -50,11 +50,9 @@ struct CloudEventSDKTests {
     }
 
     private func message(_ headers: [(String, String)], _ body: [UInt8]) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { message in
+        JSONWriter.document { message in
             message.object("headers") { for (name, value) in headers { $0.member(name, value) } }
             message.member("body", String(decoding: body, as: UTF8.self))
         }
-        return json.bytes
     }
 }
