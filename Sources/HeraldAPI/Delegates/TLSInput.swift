@@ -19,20 +19,13 @@ struct TLSInput {
             case "client_certificate":
                 settings.clientCertificate = text(member, "/tls/client_certificate", &reader)
             case "client_key": settings.clientKey = text(member, "/tls/client_key", &reader)
-            default:
-                reader.wrong(
-                    JSONPointer.child("/tls", key),
-                    "is not a member here; members are: \(members.joined(separator: ", "))")
+            default: reader.wrong([.noMember(JSONPointer.child("/tls", key), of: members)])
             }
         }
     }
 
     private static func text(_ value: JSONValue, _ pointer: String, _ reader: inout FieldReader) -> String? {
-        if value.isNull { return nil }
-        guard let text = value.string else {
-            reader.wrong(pointer, "must be a text, or null")
-            return nil
-        }
-        return text
+        if value.string == nil, !value.isNull { reader.wrong(pointer, "must be a text, or null") }
+        return value.string
     }
 }

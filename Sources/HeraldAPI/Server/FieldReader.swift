@@ -53,22 +53,17 @@ struct FieldReader {
     }
 
     mutating func flag(_ value: JSONValue, _ pointer: String) -> Bool {
-        guard let flag = value.bool else {
-            wrong(pointer, "must be true or false")
-            return false
-        }
-        return flag
+        if value.bool == nil { wrong(pointer, "must be true or false") }
+        return value.bool ?? false
     }
 
     /// One of a fixed set of words.
     mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ value: JSONValue, _ pointer: String, default standard: Choice
     ) -> Choice {
-        guard let choice = value.string.flatMap(Choice.init(rawValue:)) else {
-            wrong(pointer, "must be " + Choice.words)
-            return standard
-        }
-        return choice
+        let choice = value.string.flatMap(Choice.init(rawValue:))
+        if choice == nil { wrong(pointer, "must be " + Choice.words) }
+        return choice ?? standard
     }
 
     /// Merges the pairs of a JSON object into existing pairs: `null` removes one, or all of them.
@@ -120,10 +115,8 @@ extension FieldReader {
     }
 
     mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> PositionInput {
-        guard let place = value.string.flatMap(PositionInput.init) else {
-            wrong(pointer, "must be \(words)")
-            return .now
-        }
-        return place
+        let place = value.string.flatMap(PositionInput.init)
+        if place == nil { wrong(pointer, "must be \(words)") }
+        return place ?? .now
     }
 }

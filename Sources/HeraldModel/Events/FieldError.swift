@@ -19,7 +19,7 @@ public struct FieldError: Error, Hashable, Sendable {
     }
 
     /// The field is none of the members that its object may have.
-    static func noMember(_ pointer: String, of members: [String]) -> FieldError {
+    package static func noMember(_ pointer: String, of members: [String]) -> FieldError {
         FieldError(pointer, "is not a member here; members are: \(members.joined(separator: ", "))")
     }
 }
