@@ -49,9 +49,7 @@ struct PreviewEndpoints: Sendable {
         } catch {
             throw .invalid(error.errors)
         }
-        return WebhookDelegate(
-            app: delegate.app, key: delegate.key, id: delegate.id, state: state, start: delegate.start,
-            createdAt: delegate.createdAt, updatedAt: delegate.updatedAt, version: delegate.version)
+        return delegate.observed(state)
     }
 
     private func answer(_ call: Call, _ delegate: WebhookDelegate, _ sample: SampleEvent) throws(Problem) {
