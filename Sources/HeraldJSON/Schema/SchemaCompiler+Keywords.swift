@@ -162,28 +162,25 @@ extension SchemaCompiler {
     }
 
     mutating func properties(_ schema: JSONValue, _ place: String) -> PropertyRules? {
+        let (named, patterns, others) = (
+            schema["properties"], schema["patternProperties"], schema["additionalProperties"]
+        )
+        guard named != nil || patterns != nil || others != nil else { return nil }
         var rules = PropertyRules()
-        var isThere = false
-        if let value = schema["properties"] {
-            isThere = true
-            for (key, node) in subschemas(byKey: value, place + "/properties") ?? [] {
+        if let named {
+            for (key, node) in subschemas(byKey: named, place + "/properties") ?? [] {
                 rules.named[ExactText(key)] = node
             }
         }
-        if let value = schema["patternProperties"] {
-            isThere = true
-            for (key, node) in subschemas(byKey: value, place + "/patternProperties") ?? [] {
-                guard let pattern = compilePattern(key, JSONPointer.child(place + "/patternProperties", key)) else {
-                    continue
-                }
+        if let patterns {
+            let place = place + "/patternProperties"
+            for (key, node) in subschemas(byKey: patterns, place) ?? [] {
+                guard let pattern = compilePattern(key, JSONPointer.child(place, key)) else { continue }
                 rules.patterns.append((pattern, node))
             }
         }
-        if let value = schema["additionalProperties"] {
-            isThere = true
-            rules.others = node(value, at: place + "/additionalProperties")
-        }
-        return isThere ? rules : nil
+        rules.others = others.map { node($0, at: place + "/additionalProperties") }
+        return rules
     }
 
     private mutating func dependencies(_ keyword: String, _ value: JSONValue, _ place: String) -> [Dependency]? {
