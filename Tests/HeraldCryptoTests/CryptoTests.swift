@@ -4,9 +4,10 @@ import Testing
 @Suite struct CryptoTests {
     @Test("SHA-256 agrees with the examples of FIPS 180")
     func sha256() {
-        #expect(hex(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        #expect(Hex.encode(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         #expect(
-            hex(SHA256.hash(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+            Hex.encode(SHA256.hash(Array("abc".utf8)))
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
     @Test("HMAC agrees with RFC 4231, and a key can be reused")
@@ -16,7 +17,7 @@ import Testing
             hmac.update(Array("what do ya want ".utf8))
             hmac.update([])
             hmac.update(Array("for nothing?".utf8))
-            #expect(hex(try hmac.finish()) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+            #expect(Hex.encode(try hmac.finish()) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
         }
     }
 

@@ -19,15 +19,14 @@ import Testing
 
     @Test("keys and signatures agree with the examples of RFC 8032")
     func rfc8032() throws {
-        let empty = try Ed25519.PrivateKey(
-            seed: bytes("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
+        let seed = try #require(Hex.decode("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
+        let empty = try Ed25519.PrivateKey(seed: seed)
         #expect(
-            empty.publicKey.bytes == bytes("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"))
+            Hex.encode(empty.publicKey.bytes) == "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
         #expect(
-            try empty.sign([])
-                == bytes(
-                    "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
-                        + "d25bf5f0595bbe24655141438e7a100b"))
+            Hex.encode(try empty.sign([]))
+                == "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
+                + "d25bf5f0595bbe24655141438e7a100b")
     }
 
     @Test("a changed message, signature or key is not verified")
@@ -71,8 +70,8 @@ import Testing
 
     @Test("the JSON web key and its thumbprint agree with RFC 8037")
     func webKey() throws {
-        let key = try Ed25519.PublicKey(
-            bytes: bytes("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"))
+        let bytes = try #require(Hex.decode("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"))
+        let key = try Ed25519.PublicKey(bytes: bytes)
         let members = JSONWebKey(key).members
         #expect(members.map(\.name) == ["kty", "crv", "x", "kid", "use", "alg"])
         #expect(
