@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 
 /// Removes the rows that this process has recorded for delegates while another process removed them.
 struct RemovalEnd: StoreCommand {
