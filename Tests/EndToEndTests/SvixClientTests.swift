@@ -42,8 +42,16 @@ struct SvixClientTests {
             #expect(found.status == 200 && found.id == made.id, "\(found.text)")
         }
         #expect(ids.count == 3)
-        let own = try await herald.post(path, #"{"name": "default"}"#)
-        #expect(own.status == 201 && own.id != "app_00000000000000000000000000", "\(own.text)")
+        // Names that no app can have, and the one of the uid that another application has later.
+        for name in ["default", "app_1", "株式会社", "Later"] {
+            let made = try await herald.post(path, #"{"name": "\#(name)"}"#)
+            #expect(made.status == 201 && made.string("name") == name, "\(made.text)")
+            #expect(made.id != "app_00000000000000000000000000")
+        }
+        let later = try await herald.post(path, #"{"name": "Another", "uid": "later"}"#)
+        #expect(later.status == 201 && later.string("name") == "Another", "\(later.text)")
+        let empty = try await herald.post(path, #"{"name": "Another", "uid": ""}"#)
+        #expect(empty.status == 422 && empty.text.contains(#""body","uid""#), "\(empty.text)")
     }
 
     @Test("a patch replaces the metadata of an endpoint; a PUT without a throttle rate removes that of an application")

@@ -42,13 +42,11 @@ extension SvixEndpoints {
         let getsExisting = try call.query("get_if_exists").flag("get_if_exists")
         var input = try SvixApplicationInput(call.json(), isPatch: false)
         let id = hub.ids.next("app_", time: hub.clock.wall())
-        if let app = hub.committed.apps.find(input.settings.name) {
-            if !input.hasUID {
-                // Two customers may have one name: without a uid each request creates another application.
-                input.rename(by: id)
-            } else if getsExisting {
-                return call.send { $0.svixMembers(of: app) }
-            }
+        if !input.hasUID {
+            // Two customers may have one name: without a uid each request creates another application.
+            input.addToName(id)
+        } else if getsExisting, let app = hub.committed.apps.find(input.settings.name) {
+            return call.send { $0.svixMembers(of: app) }
         }
         try write(call, .add(id: id, input.settings))
     }
@@ -110,7 +108,7 @@ struct SvixApplicationInput {
             settings.name = text
             hasUID = true
         }
-        if settings.name.isEmpty { settings.name = Self.slug(title ?? "") }
+        if uid == nil, !hasUID { settings.name = Self.slug(title ?? "") }
         if let value = document["metadata"], value.kind != .object || value.count > 0 {
             reader.wrong("/metadata", "must be {}: an app of Herald has no metadata")
         }
@@ -145,8 +143,8 @@ struct SvixApplicationInput {
         try reader.check()
     }
 
-    /// Gives the app a name that no other has, with a part of its id. The title stays.
-    mutating func rename(by id: String) {
+    /// Adds a part of the id, so that no other app has the name. The title stays.
+    mutating func addToName(_ id: String) {
         let ending = "-" + id.suffix(8).lowercased()
         settings.portal.title = settings.portal.title ?? settings.name
         settings.name = settings.name.prefix(64 - ending.utf8.count) + ending
@@ -170,11 +168,13 @@ struct SvixApplicationInput {
         return FieldError(names[error.pointer] ?? error.pointer, error.detail)
     }
 
+    /// A name of an app that is made of the title, or another one if the title has too few of its characters.
     private static func slug(_ text: String) -> String {
         let characters = text.lowercased().map { character in
             character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
         }
-        return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+        let name = String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+        return App.Settings.isName(name) ? name : "application"
     }
 }
 
