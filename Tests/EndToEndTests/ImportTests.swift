@@ -146,7 +146,7 @@ struct ImportTests {
         let resumed = try await client.run("delegates", "resume", paused.text("id"), "--app=tenant-0")
         #expect(resumed.end == .exited(0), "\(resumed.text)")
         let again = try await Client.run(svix.arguments, server: server)
-        #expect(again.end == .exited(0) && again.text.contains("was changed, and stays active"), "\(again.text)")
+        #expect(again.end == .exited(0) && again.text.contains("the delegate was changed after"), "\(again.text)")
         let statuses = try await delegates().map { $0.text("status") }
         #expect(statuses == ["active", "active"])
     }
@@ -172,6 +172,7 @@ struct ImportTests {
         ] {
             #expect(done.lines.contains("app acme-s-shop (Convoy's Acme's Shop): \(line)"), "\(done.text)")
         }
+        #expect(done.lines.count { $0.contains("subscription sub-a: filter of") } == 1, "\(done.text)")
         let again = try await Client.run(arguments, server: "http://127.0.0.1:\(client.herald.port)")
         #expect(again.lines.contains("Unchanged: 4."), "\(again.text)")
         let delegates = try await client.run("delegates", "list", "--kind=webhook", "--app=acme-s-shop", "--json").json

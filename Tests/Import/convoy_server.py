@@ -39,7 +39,7 @@ def type_filter(event_type, enabled_at, **more):
 
 
 SUBSCRIPTIONS = [
-    subscription("sub-a", ENDPOINTS[0], ["order.paid"]),
+    subscription("sub-a", ENDPOINTS[0], ["order.paid"], body={"amount": {"$gt": 5}}),
     subscription("sub-b", ENDPOINTS[1], ["*"], body={"amount": {"$gt": 5}}),
     subscription("sub-c", None, ["*"]),
 ]

@@ -199,7 +199,7 @@ extension SvixEndpoints {
         }
     }
 
-    /// The names of headers whose values Svix hides (`svix-server`, `v1/endpoints/endpoint/headers.rs`).
+    /// The names of headers whose values Svix hides (`svix-server`, `v1/endpoints/endpoint/mod.rs`).
     private static let sensitive: Set<String> = [
         "x-auth-token", "x-api-key", "www-authenticate", "authorization", "proxy-authenticate", "proxy-authorization",
     ]

@@ -68,10 +68,11 @@ struct ConvoyServer: ForeignService {
     /// The settings of a subscription that its webhook does not have, a line for each.
     private func lost(ofSubscription subscription: JSONValue) throws(CommandError) -> [String] {
         var lines: [String] = []
-        var filters: [(filter: JSONValue?, words: String)] = [(subscription["filter_config"]?["filter"], "")]
-        // Newer servers have a filter for each event type, and use these only.
-        let own = try server.find(path + ["subscriptions", subscription.text("uid"), "filters"])
-        for filter in own?.list("data") ?? [] {
+        var filters: [(filter: JSONValue?, words: String)] = []
+        // Newer servers have a filter for each event type, which begins as a copy of that of the subscription, and use these only.
+        let own = try server.find(path + ["subscriptions", subscription.text("uid"), "filters"])?.list("data") ?? []
+        if own.isEmpty { filters.append((subscription["filter_config"]?["filter"], "")) }
+        for filter in own {
             let type = filter.text("event_type")
             if filter["enabled_at"]?.isNull == true {
                 lines.append("event type \(type) is disabled: remove it from the events of the delegate")

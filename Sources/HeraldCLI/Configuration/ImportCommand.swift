@@ -125,8 +125,8 @@ struct ConfigurationImport {
         return refused == before
     }
 
-    /// Pauses the new webhooks of endpoints that are disabled. An endpoint is disabled in the other service when its webhook has
-    /// taken over, so that one that was resumed stays active.
+    /// Pauses the webhooks of endpoints that are disabled. An endpoint may be disabled because its webhook has taken over: one that
+    /// was changed after its creation, such as by resuming it, stays active.
     private func pause(
         _ endpoints: [ForeignEndpoint], _ client: APIClient, _ name: String, _ label: String
     ) throws(CommandError) {
@@ -137,7 +137,7 @@ struct ConfigurationImport {
         for (endpoint, step) in zip(endpoints, steps) where endpoint.isDisabled {
             guard let delegate = step.current, delegate.text("status") == "active" else { continue }
             guard delegate.text("created_at") == delegate.text("updated_at") else {
-                let why = "is disabled; the delegate was changed, and stays active"
+                let why = "is disabled; the delegate was changed after its creation, and stays active"
                 Output.message("\(label): endpoint \(endpoint.url) \(why)\n")
                 continue
             }
