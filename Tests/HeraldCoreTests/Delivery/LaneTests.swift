@@ -20,7 +20,8 @@ struct LaneTests {
         lane.finished(
             .init(
                 sequence: event, origin: isRetry ? .retry : .log, subject: nil, attempts: attempts, outcome: outcome,
-                start: .init(at: now, window: 0, isProbe: lane.isFailing), now: now, wall: now / 1_000_000, random: 1)
+                start: .init(at: now, window: 0, epoch: 0, isProbe: lane.isFailing), now: now, wall: now / 1_000_000,
+                random: 1)
         ).settlement
     }
 

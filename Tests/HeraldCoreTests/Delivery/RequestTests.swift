@@ -385,7 +385,7 @@ struct RequestTests {
             _ = lane.finished(
                 .init(
                     sequence: event, origin: .replay(1), subject: nil, attempts: 0, outcome: .failure,
-                    start: .init(at: 0, window: 0, isProbe: false), now: 0, wall: 0, random: 0))
+                    start: .init(at: 0, window: 0, epoch: 0, isProbe: false), now: 0, wall: 0, random: 0))
             // Now and then one succeeds: the lane works.
             lane.flow = FlowControl()
         }
