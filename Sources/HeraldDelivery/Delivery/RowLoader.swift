@@ -72,17 +72,19 @@ final class RowLoader {
         // What is in memory too has been made since, and ends by itself.
         let isLast = rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil }
         let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
+        // It may have been resumed since it was gone.
+        let wasGone = lane.waiting.stored?.ended == .max
         lane.waiting.ended(ended.map(\.event), isLast: isLast)
         for row in ended {
             let key = DeliveryKey(delegate: lane.key, event: row.event)
-            if lane.isGone {
+            if wasGone {
                 ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
             } else {
                 ledger.end(key)
             }
             awaited.withdraw(key)
         }
-        if !lane.isGone { distributor.record(missed: ended.count, of: lane.key, .size) }
+        if !wasGone { distributor.record(missed: ended.count, of: lane.key, .size) }
         starter.enqueue(lane)
     }
 }

@@ -15,11 +15,13 @@ extension WaitingDeliveries {
         if stored?.loading != nil || isReordering || ordering == .strict { return 0 }
         if let pending = stored?.removed.filter({ !isWritten($0) }) { stored?.removed = pending }
         let before = rows.count
+        // What is only in the store up to this event is ended. Deliveries that were requested since stay in memory until that is done.
+        let last = stored?.ended ?? .min
         if rows.count > limit / 2 {
             if stored == nil { stored = StoredRows(removed: ended()) }
-            storeQueues(isWritten)
+            storeQueues { $0 > last && isWritten($0) }
         }
-        storeLate(isWritten)
+        storeLate { $0 > last && isWritten($0) }
         let count = before - rows.count
         stored?.count += count
         forgetStoredWhenUnneeded()

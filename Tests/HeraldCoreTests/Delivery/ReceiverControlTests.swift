@@ -106,6 +106,38 @@ struct ReceiverControlTests {
         #expect(!world.arrivals(key).contains("e3"))
     }
 
+    @Test("deliveries after a resume do not end with those that waited in the store when the receiver was gone")
+    func resumedWithStoredRows() throws {
+        let world = try World(waiting: 16)
+        let key = world.register { $0.retrySchedule = [3_600, 3_600] }
+        let half: (Callback) -> CallbackOutcome? = {
+            Int($0.event.id.dropFirst()).map { $0 % 2 == 0 } == true ? .failure : .success
+        }
+        world.answer = half
+        for _ in 0..<20 {
+            world.publish(10)
+            world.settle()
+        }
+        #expect(world.rows(key).count == 100)
+        world.answer = { _ in Self.gone }
+        world.publish()
+        // The rows in the store are ended in several steps, one for each checkpoint.
+        world.advance(seconds: 0.15)
+        #expect(world.status(key) == .gone)
+        #expect(world.rows(key).contains { $0.state == .retrying })
+        world.resume(key)
+        world.answer = half
+        world.publish(10)
+        world.advance(seconds: 10)
+        #expect(world.rows(key).count { $0.state == .retrying } == 5)
+        #expect(world.rows(key).count { $0.state == .dropped } >= 100)
+        #expect(!world.announced.contains("herald.delivery.dropped"))
+        world.answer = { _ in .success }
+        world.advance(seconds: 10_000)
+        for event in [202, 204, 206, 208, 210] { #expect(world.arrivals(key).count { $0 == "e\(event)" } == 2) }
+        #expect(!world.rows(key).contains { $0.state == .retrying })
+    }
+
     @Test("redeliveries to a gone delegate are dropped, and its replays end")
     func goneAndAskedAgain() throws {
         let world = try World()
