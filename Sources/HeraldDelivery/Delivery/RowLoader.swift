@@ -61,16 +61,19 @@ final class RowLoader {
         let plans = lane.waiting.loaded(part, rows)
         ledger.touched(lane)
         // The next ones are read when the ends of these are written.
-        if case .events = part { return end(rows, of: lane) }
+        if case .events(let range) = part { return end(rows, through: range.upperBound, of: lane) }
         for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt) }
         starter.enqueue(lane)
         load(key)
     }
 
     /// Ends deliveries that were only in the store.
-    private func end(_ rows: [WaitingDelivery], of lane: Lane) {
+    /// - Parameter last: the last event whose rows were looked for. More may be to be ended since.
+    private func end(_ rows: [WaitingDelivery], through last: LogPosition, of lane: Lane) {
         // What is in memory too has been made since, and ends by itself.
-        let isLast = rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil }
+        let isLast =
+            lane.waiting.stored?.ended == last
+            && (rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil })
         let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
         // It may have been resumed since it was gone.
         let wasGone = lane.waiting.stored?.ended == .max

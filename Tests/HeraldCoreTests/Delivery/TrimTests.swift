@@ -195,6 +195,23 @@ struct TrimTests {
         #expect(Set(world.arrivals(key)).count == 200)
     }
 
+    @Test("rows that are to be ended while those of an earlier removal are being loaded are loaded next")
+    func storedRowsOfTwoRemovals() throws {
+        let bench = try EngineBench(settled: 100, backlog: 100)
+        bench.set(WebhookDelegate(1), restored: .init(backlog: LaneBacklog(count: 40)))
+        let lane = try #require(bench.engine.lane(1))
+        bench.engine.receive(.trim(through: 10, gone: [], .size))
+        _ = bench.checkpoint()
+        #expect(lane.waiting.stored?.loading == .events(LogPosition.min...10))
+        bench.engine.receive(.trim(through: 20, gone: [], .size))
+        bench.engine.receive(.rows(1, .events(LogPosition.min...10), []))
+        #expect(lane.waiting.stored?.ended == 20)
+        _ = bench.checkpoint()
+        #expect(lane.waiting.stored?.loading == .events(LogPosition.min...20))
+        bench.engine.receive(.rows(1, .events(LogPosition.min...20), []))
+        #expect(lane.waiting.stored?.ended == nil)
+    }
+
     @Test("a delegate that fails is not failing any more once nothing is left to send to it")
     func outage() throws {
         let world = try World()
