@@ -183,8 +183,10 @@ final class AttemptStarter {
         var room = slots.roomForAny
         while room > 0, let lane = parked.next().flatMap(lanes.at) {
             ledger.touched(lane)
+            let queued = line.count
             enqueue(lane)
-            room -= 1
+            // One that may not start now leaves the room to the next one.
+            if line.count > queued { room -= 1 }
         }
     }
 
@@ -238,6 +240,8 @@ final class AttemptStarter {
     func startPending() -> Bool {
         var visits = Self.maxVisits
         renewFilters()
+        // Also while others are queued: on a busy loop, some always are.
+        leaveParking()
         while hasRoom {
             guard visits > 0, log.filterSteps < filterLimit else { return false }
             visits -= 1

@@ -190,6 +190,53 @@ struct FairnessTests {
         #expect(ended <= 8)
     }
 
+    /// Four receivers that hang, and lanes that wait for a slot.
+    private func parked(_ keys: DelegateKey...) throws -> EngineBench {
+        let bench = try EngineBench(capacity: 8)
+        for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("hang")] }) }
+        bench.publish(1, type: "hang")
+        bench.turn()
+        bench.clock.advance(nanoseconds: Slots.heldAge)
+        bench.turn()
+        for key in keys { bench.engine.set(WebhookDelegate(key) { $0.events = [.exact("new")] }) }
+        bench.publish(1, type: "new")
+        bench.turn()
+        #expect(bench.open.map(\.delegate) == [1, 2, 3, 4])
+        return bench
+    }
+
+    @Test("a lane that waits for a slot gets one that becomes free, also while a lane with a backlog is always queued")
+    func parkedBesideBacklog() throws {
+        let bench = try parked(5)
+        bench.set(
+            WebhookDelegate(6) {
+                $0.events = [.exact("busy")]
+                $0.maxInFlight = 256
+            })
+        bench.publish(200, type: "busy")
+        bench.turn()
+        #expect(bench.open(6).count == 4)
+        bench.finish(1)
+        var turns = 0
+        while bench.open(5).isEmpty, turns < 20 {
+            turns += 1
+            bench.turn()
+            bench.finish(6)
+        }
+        #expect(turns < 20)
+    }
+
+    @Test("a slot that becomes free goes to the next lane if the first one that waits was paused")
+    func parkedAndPaused() throws {
+        let bench = try parked(5, 6, 7)
+        for key: DelegateKey in [5, 6] {
+            bench.set(WebhookDelegate(key, status: .paused, version: 2) { $0.events = [.exact("new")] })
+        }
+        bench.finish(1)
+        bench.turn()
+        #expect(bench.open.map(\.delegate) == [2, 3, 4, 7])
+    }
+
     @Test("content filters that cost much delay no other delegate")
     func expensiveFilters() throws {
         let world = try World()
