@@ -242,6 +242,8 @@ final class DeliveryEngine {
             // A delegate that is gone receives no further deliveries.
             return ledger.giveUp(delivery.key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
         }
+        // The timer of its last plan may be set for days.
+        if lane.rows[delivery.event] != nil { timers.forget(1, lanes) }
         if let retry = lane.waiting.take(delivery) { lane.waiting.hold(retry) }
         // Writes the row again: a checkpoint made before this message arrived may have ended it.
         ledger.wait(
@@ -254,6 +256,7 @@ final class DeliveryEngine {
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
         guard let row = lane.waiting.drop(key.event) else { return changed(lane) }
+        timers.forget(1, lanes)
         // Writes the row again: a checkpoint made before this message arrived may have reset it.
         ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
         if !row.isOpen { awaited.withdraw(key) }
@@ -291,6 +294,7 @@ final class DeliveryEngine {
             if lane.waiting.isCrowded { ledger.touched(lane) }
             for event in events where lane.rows[event] != nil {
                 guard let row = lane.waiting.drop(event) else { continue }
+                timers.forget(1, lanes)
                 let key = DeliveryKey(delegate: lane.key, event: event)
                 ledger.end(key)
                 if !row.isOpen { awaited.withdraw(key) }

@@ -184,6 +184,7 @@ final class EventDistributor {
     /// Ends a delivery that has a row.
     private func drop(_ event: LogPosition, of lane: Lane) -> Bool {
         guard lane.waiting.drop(event) != nil else { return false }
+        timers.forget(1, lanes)
         let key = DeliveryKey(delegate: lane.key, event: event)
         ledger.end(key)
         awaited.withdraw(key)

@@ -188,6 +188,7 @@ final class LaneKeeper {
     private func end(_ lane: Lane) {
         awaited.withdrawUnopened(lane)
         let (waiting, replays) = lane.end()
+        timers.forget(waiting.count, lanes)
         for (event, row) in waiting {
             ledger.giveUp(
                 DeliveryKey(delegate: lane.key, event: event), attempts: row.attempts, .dropped,

@@ -113,7 +113,7 @@ final class LoopTimers {
     /// Removes the timers of all lanes of these shards.
     func forget(_ shards: Shards) { queue.removeAll { timer in timer.delegate.map { shards.contains($0) } ?? false } }
 
-    /// Invalidates the timers of a removed lane, or of rows that are only in the store.
+    /// Invalidates the timers of a removed lane, or of rows that have ended, have another plan or are only in the store.
     /// - Parameters:
     ///   - count: their approximate number.
     ///   - lanes: the lanes that are left.

@@ -85,6 +85,14 @@ struct WaitingDeliveries {
 
     private mutating func enqueue(_ retry: Retry) {
         if rows[retry.event]?.isRefused == true { refused.append(retry) } else { due.append(retry) }
+        // Requests plan rows again and again, also those of a lane that starts nothing.
+        guard dueCount > 2 * rows.count + 1_024 else { return }
+        let present = rows
+        func isOutdated(_ retry: Retry) -> Bool {
+            present[retry.event].map { $0.turn != retry.turn || $0.isOpen } ?? true
+        }
+        due.removeAll(where: isOutdated)
+        refused.removeAll(where: isOutdated)
     }
 
     /// The next retry to start, of the event types that the receiver is not known to refuse.

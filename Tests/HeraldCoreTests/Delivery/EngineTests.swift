@@ -548,6 +548,21 @@ struct EngineTests {
         #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 1)])
     }
 
+    @Test("timers of deliveries that were cancelled or requested again do not accumulate")
+    func timersOfRequests() throws {
+        for isAgain in [false, true] {
+            let bench = try EngineBench()
+            let rows = (1...2_000).map {
+                WaitingDelivery(
+                    delegate: 1, event: $0, attempts: 1, dueAt: bench.clock.wall + 3_600_000, state: .retrying)
+            }
+            bench.set(WebhookDelegate(1, status: .paused), restored: .init(waiting: rows))
+            #expect(bench.engine.waitingTimers == 2_000)
+            for row in rows { bench.engine.receive(isAgain ? .redeliver(row) : .drop(row.key)) }
+            #expect(bench.engine.waitingTimers <= 1_025, "\(isAgain)")
+        }
+    }
+
     @Test("timers of removed delegates do not accumulate")
     func deadTimers() throws {
         let bench = try EngineBench()

@@ -115,6 +115,23 @@ struct LaneTests {
         #expect(lane.waiting.count == 9_999)
     }
 
+    @Test("deliveries that are requested again and again while the lane is paused are queued once")
+    func requestedAgain() {
+        let lane = Lane(WebhookDelegate(1, status: .paused), next: nil, position: 0)
+        for _ in 1...1_000 {
+            for event: LogPosition in 1...10 {
+                if let retry = lane.waiting.take(row(event)) { lane.waiting.hold(retry) }
+            }
+        }
+        #expect(lane.waiting.dueCount <= 1_100)
+        var order: [LogPosition] = []
+        while let retry = lane.waiting.firstDue() {
+            lane.waiting.started(retry.event)
+            order.append(retry.event)
+        }
+        #expect(order == Array(1...10))
+    }
+
     @Test("late retries get every fourth turn while there are new events, and all of them when there are none")
     func turns() {
         let lane = Lane(WebhookDelegate(1), next: 5, position: 4)
