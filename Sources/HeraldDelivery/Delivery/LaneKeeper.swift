@@ -241,8 +241,9 @@ final class LaneKeeper {
 
     // MARK: Leases
 
+    /// Called when the timer of a lease fires. A timer of an earlier plan is ignored: each would set another one.
     func leaseEnds(_ key: DelegateKey) {
-        guard let lane = lanes[key] else { return }
+        guard let lane = lanes[key], let due = leaseTimers[key], due <= timers.now else { return }
         leaseTimers[key] = nil
         guard let end = lane.delegate.state.expiresAt else { return }
         let left = end - timers.exactWall

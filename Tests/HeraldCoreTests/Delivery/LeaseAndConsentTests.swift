@@ -38,6 +38,25 @@ struct LeaseAndConsentTests {
         #expect((1...1_026).contains(bench.engine.waitingTimers))
     }
 
+    @Test("a lease that is changed again and again has one timer, once the times of the earlier ones have passed")
+    func changedLease() throws {
+        let bench = try EngineBench()
+        for version: Int64 in 1...100 {
+            // Long and short in turn.
+            let length: Int64 = version.isMultiple(of: 2) ? 10_000 : 50_000
+            bench.set(WebhookDelegate(1, expiresAt: bench.clock.wall + length, version: version))
+            if version.isMultiple(of: 2) { continue }
+            bench.clock.advance(seconds: 1)
+            bench.turn()
+        }
+        bench.set(WebhookDelegate(1, expiresAt: bench.clock.wall + 1_000_000, version: 101))
+        for _ in 0..<60 {
+            bench.clock.advance(seconds: 1)
+            bench.turn()
+        }
+        #expect(bench.engine.waitingTimers == 1)
+    }
+
     @Test("a delegate that is renewed in time stays, even if the renewal coincides with the end")
     func renewed() throws {
         let world = try World()
