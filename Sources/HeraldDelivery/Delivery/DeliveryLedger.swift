@@ -241,10 +241,13 @@ final class DeliveryLedger {
     /// Forgets what was collected of these shards, except attempts, once their lanes are forgotten.
     func lose(_ shards: Shards) { checkpoints.lose(shards) }
 
+    /// Whether no other checkpoint must be written first.
+    var mayWriteLast: Bool { !checkpoints.isWriting && !checkpoints.hasFailed }
+
     /// Submits a checkpoint of all that has changed, with the position of shards that are given away.
     /// - Returns: `false` if another one must be written first.
     func writeLast(of shards: Shards, at position: LogPosition) -> Bool {
-        if checkpoints.isWriting || checkpoints.hasFailed { return false }
+        guard mayWriteLast else { return false }
         // The next owner adds to them.
         gatherStatistics(isLast: true)
         write(settled: position, of: shards)

@@ -55,8 +55,12 @@ final class ShardKeeper {
     /// Whether the loop has the lane of this delegate.
     func has(_ key: DelegateKey) -> Bool { shards.contains(key) || lanes.contains(key) }
 
-    /// When there is something to do, in monotonic nanoseconds; `nil` if nothing is due.
-    var due: Int64? { leaving.lazy.filter { !$0.isWriting }.map(\.deadline).min() }
+    /// When there is something to do, in monotonic nanoseconds; `nil` if nothing is due, or nothing can be done: the end of a
+    /// checkpoint wakes the loop.
+    var due: Int64? {
+        if starter.isStopping || !ledger.mayWriteLast { return nil }
+        return leaving.lazy.filter { !$0.isWriting }.map(\.deadline).min()
+    }
 
     /// - Returns: whether nothing is left that could be done now.
     func turn() -> Bool {

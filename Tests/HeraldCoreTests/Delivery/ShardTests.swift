@@ -100,6 +100,28 @@ struct ShardTests {
         #expect(attempts == 2 && memory.read { $0.attempts.count } == 2 && memory.read { $0.waiting.isEmpty })
     }
 
+    @Test("a loop whose time for giving is over sleeps while the store does not write, and while it stops")
+    func givingSleeps() throws {
+        for isStopping in [false, true] {
+            let bench = try EngineBench()
+            bench.set(WebhookDelegate(1))
+            bench.publish()
+            bench.turn()
+            bench.engine.receive(.give(Shards(of: 1), deadline: bench.clock.now + 1_000_000_000) {})
+            if isStopping { bench.engine.receive(.stop(deadline: .max)) }
+            bench.clock.advance(nanoseconds: CheckpointBuilder.interval)
+            bench.turn()
+            #expect(bench.submitted.count == 1)
+            bench.clock.advance(seconds: 2)
+            func sleeps() -> Bool { bench.engine.turn().map { $0 > bench.clock.now } ?? true }
+            let whileWriting = sleeps()
+            #expect(whileWriting, "\(isStopping)")
+            bench.engine.receive(.checkpointEnded(false))
+            let afterFailure = sleeps()
+            #expect(afterFailure, "\(isStopping)")
+        }
+    }
+
     @Test("a long way is made with pages of the log, in order, by those that have a row and those that have none")
     func long() throws {
         let (a, b) = try pair(maxRecentEvents: 200, windowEvents: 100)
