@@ -2,6 +2,12 @@ import HeraldModel
 
 /// Events of types that the receiver refuses, and what is shown of events that wait.
 extension Lane {
+    /// How long a delivery may wait for a retry, in milliseconds: two days, or as long as the schedule says.
+    var longestDelay: Int64 {
+        let longest = (delegate.settings.retrySchedule.max() ?? 0) * RetrySchedule.maxJitter
+        return max(172_800_000, Int64(longest * 1_000))
+    }
+
     /// Whether to announce that the receiver refuses a type: not more than once in ten minutes, whatever the types.
     func mayAnnounceRefusal(of type: String, now: Int64) -> Bool {
         guard flow.refused.contains(type), now >= nextAnnouncement, !ServiceFamily.isOne(type) else { return false }

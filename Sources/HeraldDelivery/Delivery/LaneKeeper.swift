@@ -145,7 +145,9 @@ final class LaneKeeper {
             ledger.crowded.insert(lane.key)
             ledger.touched(lane)
         }
-        for plan in plans where lane.isPlanned(plan.retry) { timers.insert(plan.retry, dueAt: plan.dueAt) }
+        for plan in plans where lane.isPlanned(plan.retry) {
+            timers.insert(plan.retry, dueAt: plan.dueAt, longest: lane.longestDelay)
+        }
     }
 
     /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.

@@ -76,10 +76,11 @@ final class LoopTimers {
 
     func insert(_ timer: Timer, due: Int64) { queue.insert(timer, due: due) }
 
-    /// - Parameter time: the stored time of the retry. If the clock has jumped, the retry must not be postponed beyond two
-    ///   days.
-    func insert(_ retry: Retry, dueAt time: Int64) {
-        let delay = min(max(0, time - exactWall), 86_400_000 * 2)
+    /// - Parameters:
+    ///   - time: the stored time of the retry.
+    ///   - longest: milliseconds. If the clock has jumped, the retry must not be postponed beyond them.
+    func insert(_ retry: Retry, dueAt time: Int64, longest: Int64) {
+        let delay = min(max(0, time - exactWall), longest)
         insert(.retry(retry), due: now + delay * 1_000_000)
     }
 

@@ -62,7 +62,7 @@ final class RowLoader {
         ledger.touched(lane)
         // The next ones are read when the ends of these are written.
         if case .events(let range) = part { return end(rows, through: range.upperBound, of: lane) }
-        for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt) }
+        for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt, longest: lane.longestDelay) }
         starter.enqueue(lane)
         load(key)
     }

@@ -4,6 +4,8 @@ import HeraldModel
 enum RetrySchedule {
     /// The minimum delay after a hang, in seconds.
     static let minimumDelay: Double = 60
+    /// By how much jitter prolongs a delay at most.
+    static let maxJitter = 1.2
     /// How many rejections with `Retry-After` of a delivery use up no retry.
     static let maxExcused = 20
 

@@ -115,6 +115,21 @@ struct LaneTests {
         #expect(lane.waiting.count == 9_999)
     }
 
+    @Test("a restart makes no retry earlier than the schedule says, which may be a week", arguments: [0, 1])
+    func longDelay(restarts: Int) throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [604_800] }
+        world.answer = { _ in .failure }
+        world.publish()
+        world.settle()
+        for _ in 0..<restarts { try world.restart() }
+        world.answer = { _ in .success }
+        world.advance(seconds: 600_000)
+        #expect(world.arrivals(key).count == 1)
+        world.advance(seconds: 10_000)
+        #expect(world.arrivals(key).count == 2)
+    }
+
     @Test("deliveries that are requested again and again while the lane is paused are queued once")
     func requestedAgain() {
         let lane = Lane(WebhookDelegate(1, status: .paused), next: nil, position: 0)
