@@ -58,7 +58,7 @@ package final class Lane {
     private(set) var share = 0
     /// When the earliest timer of the lane fires, in monotonic nanoseconds.
     private var wakeTimer: Int64?
-    /// Every event up to here is settled, even if the router is at an earlier position after a restart.
+    /// Every event up to here is settled, even if the router is at an earlier position after a restart, or when the lane is taken.
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
@@ -80,7 +80,7 @@ package final class Lane {
         waiting = WaitingDeliveries(delegate, limit: maxWaiting)
         self.position = max(position, decided.max() ?? position)
         self.decided = decided
-        floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
+        floor = max(delegate.start, next.map { $0 - 1 } ?? position)
         isGone = delegate.status == .gone
         if let since = delegate.state.failingSince {
             flow = FlowControl(failingSince: since, age: outage, now: now, nextProbe: nextProbe)

@@ -122,6 +122,21 @@ struct ShardTests {
         }
     }
 
+    @Test("a lane that is taken and resumed before the loop has heard of the newest events does not repeat them")
+    func takenAhead() throws {
+        let bench = try EngineBench()
+        bench.publish(10)
+        let lane = DeliveryLoop.RestoredLane(delegate: WebhookDelegate(1, status: .paused), state: .init())
+        bench.engine.receive(.take(Shards(of: 1), from: 10, [lane]))
+        bench.engine.receive(.set(WebhookDelegate(1, version: 2)))
+        _ = bench.engine.turn(through: 8)
+        bench.turn()
+        #expect(bench.open.isEmpty)
+        bench.publish()
+        bench.turn()
+        #expect(bench.open(1) == [11])
+    }
+
     @Test("a long way is made with pages of the log, in order, by those that have a row and those that have none")
     func long() throws {
         let (a, b) = try pair(maxRecentEvents: 200, windowEvents: 100)
