@@ -68,14 +68,14 @@ final class RowLoader {
     }
 
     /// Ends deliveries that were only in the store.
-    /// - Parameter last: the last event whose rows were looked for. More may be to be ended since.
+    /// - Parameter last: the last event of the query. More may be to be ended since.
     private func end(_ rows: [WaitingDelivery], through last: LogPosition, of lane: Lane) {
         // What is in memory too has been made since, and ends by itself.
         let isLast =
             lane.waiting.stored?.ended == last
             && (rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil })
         let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
-        // It may have been resumed since it was gone.
+        // By now the delegate may have been resumed.
         let wasGone = lane.waiting.stored?.ended == .max
         lane.waiting.ended(ended.map(\.event), isLast: isLast)
         for row in ended {

@@ -106,7 +106,7 @@ struct ReceiverControlTests {
         #expect(!world.arrivals(key).contains("e3"))
     }
 
-    @Test("deliveries after a resume do not end with those that waited in the store when the receiver was gone")
+    @Test("deliveries after a resume do not end with those that waited in the store at a 410")
     func resumedWithStoredRows() throws {
         let world = try World(waiting: 16)
         let key = world.register { $0.retrySchedule = [3_600, 3_600] }
