@@ -17,6 +17,8 @@ struct Breaker: Equatable {
     static let suspectInterval: Int64 = 100_000_000
     static let firstPause: Int64 = 1_000_000_000
     static let longestPause: Int64 = 60_000_000_000
+    /// Milliseconds of an outage that this process must have seen before the delegate is disabled.
+    static let shortestSeen: Int64 = 600_000
 
     enum State: Equatable {
         /// `since`: when the first attempt of the series began.
@@ -42,6 +44,12 @@ struct Breaker: Equatable {
 
         /// How long this process has seen it, in milliseconds. Deliveries that failed before its start are not in its series.
         func seen(at now: Int64) -> Int64 { (now - openedAt) / 1_000_000 }
+
+        /// Whether it has lasted for so many milliseconds. The time before the start counts, although perhaps no process ran then,
+        /// or the clock was wrong: one probe after the start disables no delegate.
+        func hasLasted(_ patience: Int64, at now: Int64) -> Bool {
+            duration(at: now) >= patience && seen(at: now) >= min(patience, Breaker.shortestSeen)
+        }
     }
 
     /// The change after an attempt.
@@ -166,7 +174,7 @@ struct Breaker: Equatable {
             }
             outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
             state = .open(outage)
-            return (outage.duration(at: now) >= patience ? .lost : .stayedOpen, true)
+            return (outage.hasLasted(patience, at: now) ? .lost : .stayedOpen, true)
         }
     }
 

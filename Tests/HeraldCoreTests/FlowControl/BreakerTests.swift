@@ -139,9 +139,13 @@ struct BreakerTests {
         // A wall clock that is set forward by a year disables nothing, and one that is set back postpones nothing.
         #expect(fail(&breaker, at: end - 1, isProbe: true, wall: 366 * Self.day, patience: patience) == .stayedOpen)
         #expect(fail(&breaker, at: end, isProbe: true, wall: 0, patience: patience) == .lost)
-        var restored = Breaker(failingSince: 1_000, age: patience - 1, now: 0, nextProbe: 0)
-        #expect(fail(&restored, at: 999_999, isProbe: true, patience: patience) == .stayedOpen)
-        #expect(fail(&restored, at: 1_000_000, isProbe: true, patience: patience) == .lost)
+        // After a restart, however long the process did not run.
+        for age in [patience - 1, 10 * patience] {
+            var restored = Breaker(failingSince: 1_000, age: age, now: 0, nextProbe: 0)
+            let lost = min(patience, 600_000) * 1_000_000
+            #expect(fail(&restored, at: lost - 1, isProbe: true, patience: patience) == .stayedOpen)
+            #expect(fail(&restored, at: lost, isProbe: true, patience: patience) == .lost)
+        }
     }
 
     @Test("resuming a delegate allows a probe at once")
