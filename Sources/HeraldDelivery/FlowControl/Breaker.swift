@@ -107,7 +107,11 @@ struct Breaker: Equatable {
     /// All failures of the series are of one delivery.
     var isOneDelivery: Bool { deliveries.count == 1 }
 
-    mutating func probeStarted() { setProbing(true) }
+    mutating func probeStarted() {
+        guard case .open(var outage) = state else { return }
+        outage.isProbing = true
+        state = .open(outage)
+    }
 
     mutating func succeeded(startedAt: Int64, now: Int64) -> Change {
         if let newest = newestSuccess, newest >= startedAt {} else { newestSuccess = startedAt }
@@ -165,8 +169,9 @@ struct Breaker: Equatable {
                     nextProbe: reserve(now + max(pause(Self.firstPause), minimumDelay)), pause: Self.firstPause))
             return (.opened, true)
         case .open(var outage):
-            // Attempts that were open when the breaker opened end here too: only a probe moves the next probe.
-            guard isProbe else { return (.stayedOpen, true) }
+            // Attempts that were open when the breaker opened end here too, and probes of an earlier outage: only a probe of this one
+            // moves the next probe.
+            guard isProbe, startedAt >= outage.openedAt else { return (.stayedOpen, true) }
             outage.isProbing = false
             if !isRefused {
                 _ = record(delivery, type)
@@ -191,11 +196,9 @@ struct Breaker: Equatable {
     }
 
     /// A probe was not made after all.
-    mutating func probeReturned() { setProbing(false) }
-
-    private mutating func setProbing(_ isProbing: Bool) {
-        guard case .open(var outage) = state else { return }
-        outage.isProbing = isProbing
+    mutating func probeReturned(startedAt: Int64) {
+        guard case .open(var outage) = state, startedAt >= outage.openedAt else { return }
+        outage.isProbing = false
         state = .open(outage)
     }
 

@@ -133,7 +133,7 @@ struct FlowControl: Equatable, Sendable {
 
     /// An attempt was not made after all, or its outcome says nothing.
     mutating func returned(_ start: Start) {
-        if start.isProbe, !isOutdated(start) { breaker.probeReturned() }
+        if start.isProbe, !isOutdated(start) { breaker.probeReturned(startedAt: start.at) }
     }
 
     /// - Parameter type: the event type.

@@ -148,6 +148,22 @@ struct BreakerTests {
         }
     }
 
+    @Test("the end of a probe of an earlier outage lets no second probe start")
+    func earlierProbe() {
+        var breaker = opened()
+        breaker.probeStarted()
+        // An attempt from before succeeds while the probe hangs, and the receiver fails again.
+        let change = breaker.succeeded(startedAt: 4 * second, now: 6 * second)
+        #expect(change == .closed(after: 2 * second))
+        for time in 7...11 { fail(&breaker, at: Int64(time) * second) }
+        breaker.probeStarted()
+        let before = breaker
+        #expect(before.outage?.isProbing == true)
+        #expect(fail(&breaker, at: 20 * second, startedAt: 5 * second, isProbe: true) == .stayedOpen)
+        breaker.probeReturned(startedAt: 5 * second)
+        #expect(breaker == before)
+    }
+
     @Test("resuming a delegate allows a probe at once")
     func expected() {
         var breaker = opened(wall: 7)
