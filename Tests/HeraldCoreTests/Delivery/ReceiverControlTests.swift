@@ -5,6 +5,14 @@ import Testing
 @testable import HeraldDelivery
 @testable import HeraldModel
 
+extension CallbackOutcome {
+    fileprivate static var disabling: Self {
+        var outcome = Self.answered(500)
+        outcome.control = .disable
+        return outcome
+    }
+}
+
 /// The effects of a receiver's responses.
 @Suite("Commands of receivers")
 struct ReceiverControlTests {
@@ -64,7 +72,7 @@ struct ReceiverControlTests {
 
     @Test(
         "a response of the old address says nothing about the new one",
-        arguments: [Self.gone, Self.outcome(500, .disable), .failure], [false, true])
+        arguments: [CallbackOutcome.answered(410), .disabling, .failure], [false, true])
     func movedAway(response: CallbackOutcome, isHeard: Bool) throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [10, 10] }
