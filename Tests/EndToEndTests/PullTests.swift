@@ -81,6 +81,19 @@ struct PullTests {
         #expect(ids(try await herald.post(path + "/pull", "")) == ["o1", "o2"])
     }
 
+    @Test("a pull whose key is revoked while it waits takes no events from others")
+    func revoked() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let path = try await register(herald)
+        let key = try await herald.makeKey("consume")
+        let waiting = Task { try await herald.post(path + "/pull?wait=60", "", key.headers) }
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 1\n") }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(key.id)").status == 204)
+        try await publish(herald, 1...1)
+        #expect(try await waiting.value.status == 401)
+        #expect(ids(try await herald.post(path + "/pull", "")) == ["o1"])
+    }
+
     @Test("what a consumer says of an event that was erased in the meantime is kept nowhere", arguments: [false, true])
     func erasure(isOld: Bool) async throws {
         let herald = try await HeraldProcess.start()

@@ -43,7 +43,10 @@ struct PullEndpoints: Sendable {
                 app: call.app, delegateID: delegate.id, limit: limit, ackSeconds: ackSeconds,
                 seconds: isCrowded ? 0 : seconds,
                 acknowledges: lease,
-                isAwaited: { body in call.responder.isAwaited(body) }
+                isAwaited: { body in
+                    // One whose key was revoked gets no events: a lease would hold them back.
+                    call.responder.isAwaited { body($0 && access.isValid(call.principal)) }
+                }
             ) { result in
                 defer { withExtendedLifetime((wait, silence)) {} }
                 // The key may have been revoked since the request.
