@@ -238,6 +238,13 @@ struct PublishingTests {
             "/v1/events", #"{"type": "a.c", "id": "x", "time": "2026-01-02T03:04:05Z", "data": {"n": 2}}"#)
         #expect(other.status == 200 && other.string("type") == "a.b")
         #expect(item(other.json) == "x true /type /subject /time /data")
+        // Equal for Unicode, with other bytes.
+        let (composed, decomposed) = ("\u{e9}", "e\u{301}")
+        let written = try await herald.post("/v1/events", #"{"type": "a.b", "id": "e", "subject": "\#(composed)"}"#)
+        #expect(written.status == 202)
+        let rewritten = try await herald.post(
+            "/v1/events", #"{"type": "a.b", "id": "e", "subject": "\#(decomposed)"}"#)
+        #expect(item(rewritten.json) == "e true /subject")
         let batch = try await herald.post(
             "/v1/events", #"[{"type": "a.b", "id": "y"}, {"type": "a.b", "id": "x", "subject": "s"}]"#)
         #expect(batch.status == 202)

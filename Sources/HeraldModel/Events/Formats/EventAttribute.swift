@@ -19,6 +19,10 @@ package struct EventAttribute: Equatable, Sendable {
         self.isLiteral = isLiteral
     }
 
+    package static func == (one: EventAttribute, other: EventAttribute) -> Bool {
+        one.name == other.name && one.isLiteral == other.isLiteral && ExactText(one.value) == ExactText(other.value)
+    }
+
     /// The attribute of a stored pair.
     package init(_ pair: KeyValue) {
         isLiteral = pair.key.hasSuffix(Self.literalMark)
