@@ -67,6 +67,11 @@ struct RecipeTests {
             ),
             (#"{"sign": ["none"]}"#, ["/request/sign/0"]),
             (#"{"sign": [{"header": "X-S", "content": "{time}"}]}"#, ["/request/sign/0/content"]),
+            (
+                #"{"sign": ["github", {"header": "x-hub-signature-256"}, {"header": "Webhook-Signature"}]}"#,
+                ["/request/sign/1"]
+            ),
+            (#"{"sign": ["standard", {"header": "Webhook-Signature"}]}"#, ["/request/sign/1"]),
             (#"{"auth": {"basic": {"user": "a:b", "password": "c"}}}"#, ["/request/auth/basic/user"]),
             (#"{"auth": {"basic": {}}}"#, ["/request/auth/basic/user", "/request/auth/basic/password"]),
             (

@@ -1,3 +1,4 @@
+import HeraldCrypto
 package import HeraldJSON
 
 /// Reads the setting `request`: merges the given members into those of before, as a merge patch does.
@@ -52,7 +53,28 @@ package enum RecipeInput {
                 FieldError(pointer, "must have at most \(Recipe.maxBytes) bytes with its preset, not \(bytes.count)"))
         }
         let merged = Recipe(stored: bytes)
-        _ = RecipePlan(merged.parts, at: pointer, &errors)
+        let plan = RecipePlan(merged.parts, at: pointer, &errors)
+        // Of the signatures, one that is wrong has no place.
+        if errors.count == count { errors += repeatedHeaders(plan) }
         if errors.count == count { recipe = members.isEmpty ? nil : merged }
+    }
+
+    /// A receiver would get both signatures in one value, `a, b`.
+    private static func repeatedHeaders(_ plan: RecipePlan) -> [FieldError] {
+        var headers: Set<String> = []
+        return plan.signatures.enumerated().compactMap { index, signature in
+            let header = signature.header
+            if headers.insert(header.lowercased()).inserted { return nil }
+            return FieldError("\(pointer)/sign/\(index)", "has the header of another signature: \(header)")
+        }
+    }
+}
+
+extension RecipePlan.Signature {
+    fileprivate var header: String {
+        switch self {
+        case .standard: Scheme.standard.header
+        case .scheme(let scheme): scheme.header
+        }
     }
 }

@@ -115,7 +115,7 @@ struct SharedHubTests {
         let delegate = await bench.register("") { $0.kind = .pull }
         #expect(delegate != nil)
         let ended = Recorder<Int?>()
-        let watch = bench.hub.watch(events: 1, seconds: 3_600) { ended.record($0?.count) }
+        let watch = bench.hub.watch(.default, events: 1, bytes: 0, seconds: 3_600) { ended.record($0?.count) }
         let draft = EventDraft(event: Event("a.b", id: "e1"), mayExist: true)
         bench.hub.publish(Publication(drafts: [draft], watch: watch) { _ in })
         try await eventually("the wait ends") { ended.items == [0] }
