@@ -16,7 +16,9 @@ enum FormText {
 
     /// The members of an object of scalars.
     static func fields(_ json: [UInt8]) throws(TemplateFailure) -> [(name: String, value: String)] {
-        guard let document = try? JSONDocument(parsing: json), document.root.kind == .object else {
+        guard let document = try? JSONDocument(parsing: json, limits: TemplateLimits.rendered),
+            document.root.kind == .object
+        else {
             throw TemplateFailure("/body", "must be an object to be sent as a form")
         }
         var fields: [(name: String, value: String)] = []

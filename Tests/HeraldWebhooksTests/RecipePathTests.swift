@@ -6,6 +6,19 @@ import Testing
 
 @testable import HeraldWebhooks
 
+@Suite("Forms of recipes")
+struct RecipeFormTests {
+    @Test("a form may have more fields than a posted event has values, and names those that are none")
+    func fields() throws {
+        let many = (1...10_000).map { #""f\#($0)":\#($0)"# }.joined(separator: ",")
+        let fields = try FormText.fields(Array("{\(many)}".utf8))
+        #expect(fields.count == 10_000 && fields.last?.name == "f10000" && fields.last?.value == "10000")
+        let deep = String(repeating: "[", count: 70) + String(repeating: "]", count: 70)
+        let failure = #expect(throws: TemplateFailure.self) { try FormText.fields(Array(#"{"a":\#(deep)}"#.utf8)) }
+        #expect(failure?.pointer == "/body/a")
+    }
+}
+
 @Suite("Paths of recipes")
 struct RecipePathTests {
     private static let pieces = [

@@ -1,3 +1,5 @@
+package import HeraldJSON
+
 /// The limits of templates.
 package enum TemplateLimits {
     /// Bytes of a template, as compact JSON.
@@ -14,4 +16,6 @@ package enum TemplateLimits {
     package static let steps = 100_000
     /// Bytes of a body, and of each text on the way.
     package static let outputBytes = 262_144
+    /// For the JSON that templates have made. The depth is that of a template, and of the data of an event in it.
+    package static let rendered = JSONLimits(depth: depth + JSONLimits.standard.depth, values: .max, keyBytes: .max)
 }

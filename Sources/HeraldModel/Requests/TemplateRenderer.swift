@@ -115,10 +115,6 @@ struct TemplateRenderer {
         try appendByte(UInt8(ascii: "}"), at: pointer)
     }
 
-    /// The depth is that of a template, and of the data of an event in it.
-    private static let limits = JSONLimits(
-        depth: TemplateLimits.depth + JSONLimits.standard.depth, values: .max, keyBytes: .max)
-
     /// The object that a part makes; `nil` for `null`.
     private mutating func object(_ part: TemplateNode, at pointer: String) throws(TemplateFailure) -> JSONValue? {
         var saved: [UInt8] = []
@@ -127,7 +123,7 @@ struct TemplateRenderer {
         swap(&saved, &output)
         // A parser and its memory take 1.2 µs.
         try spend(64 + saved.count / 4, at: pointer)
-        var parser = JSONParser(limits: Self.limits)
+        var parser = JSONParser(limits: TemplateLimits.rendered)
         guard let value = try? parser.parse(saved), value.kind == .object || value.isNull else {
             throw TemplateFailure(pointer, "makes neither an object nor null, so it can't be merged")
         }
