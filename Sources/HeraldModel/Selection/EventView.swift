@@ -39,8 +39,10 @@ package final class EventView {
 
 /// Memory for parsing the data of events. One thread.
 package final class EventDataParser {
-    /// Logged data was accepted before, and its size is bounded; the depth is the one that was accepted.
-    private var parser = JSONParser(limits: JSONLimits(values: .max, keyBytes: .max))
+    /// Logged data was accepted before, and its size is bounded; the depth is the one that was accepted, and one more for a
+    /// response, which stands below `body`.
+    private var parser = JSONParser(
+        limits: JSONLimits(depth: JSONLimits.standard.depth + 1, values: .max, keyBytes: .max))
 
     package init() {}
 
