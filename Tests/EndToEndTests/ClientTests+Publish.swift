@@ -107,6 +107,13 @@ struct ClientPublishTests {
             ["publish", "--ndjson", "--server", receiver.url()], input: "{\"type\": \"a\"}\n{\"type\": \"b\"}\n")
         #expect(result.text == "2 events are on disk.")
         #expect(receiver.requests.map(\.text) == Array(repeating: #"[{"type": "a"},{"type": "b"}]"#, count: 3))
+        // A 503 may leave open whether the events were published.
+        let keys = receiver.requests.compactMap { $0.header("Idempotency-Key") }
+        #expect(keys.count == 3 && Set(keys).count == 1, "\(keys)")
+        let more = try await Client.run(
+            ["publish", "--ndjson", "--server", receiver.url()], input: #"{"type": "a", "id": "1"}"# + "\n")
+        #expect(more.text == "1 event is on disk.")
+        #expect(receiver.requests.last?.header("Idempotency-Key") == nil)
     }
 
     @Test("invalid arguments are refused before anything is sent")

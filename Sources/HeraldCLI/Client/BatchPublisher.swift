@@ -11,7 +11,14 @@ struct BatchPublisher {
     private static let maxTries = 20
     private static let maxPauseSeconds = 60
 
+    private struct Line {
+        let number: Int
+        let event: [UInt8]
+        let hasID: Bool
+    }
+
     private let client: APIClient
+    private let ids = ULIDGenerator()
     private let isJSON: Bool
     /// The limit of a request. Halved when the server refuses the size.
     private var maxBytes = PublicationLimits.defaultBytes
@@ -23,7 +30,7 @@ struct BatchPublisher {
     private let startedAt = Clock.system.monotonic()
     private var shownAt = Int64.min
     private var reader = LineReader()
-    private var batch: [(line: Int, event: [UInt8])] = []
+    private var batch: [Line] = []
     private var batchBytes = 2
 
     init(_ call: Invocation, _ client: APIClient) {
@@ -58,23 +65,22 @@ struct BatchPublisher {
     private mutating func add(_ line: [UInt8]) throws(CommandError) {
         // Empty lines, such as the last one, are not events.
         guard line.contains(where: { $0 != 32 && $0 != 9 && $0 != 13 }) else { return }
-        if let problem = Self.problem(with: line) {
-            // The lines before it are valid.
-            try flush()
-            throw CommandError("Line \(reader.number) is not \(problem).", exitCode: ExitCode.data)
+        let event: JSONValue
+        do throws(JSONError) {
+            event = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000)).root
+        } catch {
+            throw try refusal("JSON: \(error.reason), column \(error.column)")
         }
+        guard event.kind == .object else { throw try refusal("a JSON object") }
         if batchBytes + line.count + 1 > maxBytes { try flush() }
-        batch.append((reader.number, line))
+        batch.append(Line(number: reader.number, event: line, hasID: event["id"]?.isNull == false))
         batchBytes += line.count + 1
     }
 
-    private static func problem(with line: [UInt8]) -> String? {
-        do throws(JSONError) {
-            let document = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000))
-            return document.root.kind == .object ? nil : "a JSON object"
-        } catch {
-            return "JSON: \(error.reason), column \(error.column)"
-        }
+    /// Publishes the lines before the current one, which are valid.
+    private mutating func refusal(_ form: String) throws(CommandError) -> CommandError {
+        try flush()
+        return CommandError("Line \(reader.number) is not \(form).", exitCode: ExitCode.data)
     }
 
     private mutating func flush() throws(CommandError) {
@@ -84,19 +90,19 @@ struct BatchPublisher {
         if !events.isEmpty { try post(events[...]) }
     }
 
-    private mutating func post(_ events: ArraySlice<(line: Int, event: [UInt8])>) throws(CommandError) {
+    private mutating func post(_ events: ArraySlice<Line>) throws(CommandError) {
         let body =
             [UInt8(ascii: "[")] + events.map(\.event).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
-        let answer = try ask(Array(body))
+        let answer = try ask(Array(body), needsKey: !events.allSatisfy(\.hasID))
         if answer.status == 413 && events.count > 1 {
             maxBytes = max(1024, body.count / 2)
             let middle = events.startIndex + events.count / 2
             try post(events[..<middle])
             return try post(events[middle...])
         }
-        guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.line)) }
+        guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.number)) }
         published += events.count
-        lastLine = events.last?.line
+        lastLine = events.last?.number
         showProgress()
         if let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
             for event in data.elements {
@@ -115,11 +121,14 @@ struct BatchPublisher {
         progress.show("\(count) events, \(Int(Double(count) / seconds)) per second")
     }
 
-    /// Repeats the request while the server is busy: it has changed nothing then.
-    private mutating func ask(_ body: [UInt8]) throws(CommandError) -> HTTPResponse {
+    /// Repeats the request while the server is busy. It may not be known whether the request was carried out: events without
+    /// an id would be published again, if it had no key. (The server stores the response to a key, for nothing if all have ids.)
+    private mutating func ask(_ body: [UInt8], needsKey: Bool) throws(CommandError) -> HTTPResponse {
+        let key: [(name: String, value: String)] =
+            needsKey ? [("Idempotency-Key", ids.next("batch_", time: Clock.system.wall()))] : []
         var tries = 1
         while true {
-            let answer = try client.ask("POST", ["v1", "events"], body: body)
+            let answer = try client.ask("POST", ["v1", "events"], body: body, headers: key)
             let problem = Problem(answer, to: client)
             guard problem.isTemporary, tries < Self.maxTries else { return answer }
             tries += 1
