@@ -1,3 +1,4 @@
+import Glibc
 import HeraldJSON
 import HeraldTestSupport
 import Testing
@@ -140,7 +141,23 @@ struct BackupTests {
     func unusable() async throws {
         let refused = try await Binary.run(["config", "--backup-folder", "/nonexistent"])
         #expect(refused.end == .exited(64), "\(refused.text)")
-        #expect(refused.text.contains("a folder that can be written (No such file or directory)."), "\(refused.text)")
+        let reason = "a folder that can be read and written (No such file or directory)."
+        #expect(refused.text.contains(reason), "\(refused.text)")
+    }
+
+    @Test(
+        "a folder whose backups cannot be listed, and so not be removed, is refused",
+        .enabled(if: getuid() != 0 || ChildProcess.exists("setpriv")))
+    func unlisted() async throws {
+        let backups = TemporaryFolder()
+        chmod(backups.path, 0o300)
+        defer { chmod(backups.path, 0o700) }
+        // Root may read each folder, unless it has no capabilities.
+        let prefix = getuid() == 0 ? ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] : ["env"]
+        let command = [try Binary.path(), "config", "--backup-folder", backups.path]
+        let refused = try await ChildProcess.run(prefix[0], prefix.dropFirst() + command)
+        #expect(refused.end == .exited(64), "\(refused.text)")
+        #expect(refused.text.contains("read and written (Permission denied)"), "\(refused.text)")
     }
 
     @Test("a backup that fails is logged and counted")

@@ -54,9 +54,10 @@ extension Option {
         return file
     }
 
+    /// A folder in which files are made, listed and removed.
     static func writable(_ folder: String) throws(Disallowed) -> String {
-        guard access(folder, W_OK | X_OK) == 0 else {
-            throw Disallowed(allowed: "a folder that can be written (\(reason))")
+        guard access(folder, R_OK | W_OK | X_OK) == 0 else {
+            throw Disallowed(allowed: "a folder that can be read and written (\(reason))")
         }
         return folder
     }
