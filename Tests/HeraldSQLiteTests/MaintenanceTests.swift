@@ -299,6 +299,21 @@ struct MaintenanceTests {
         #expect(try DatabaseCheck.run(salvaged).isGood)
     }
 
+    @Test("a salvage ends with the error of its target, such as a full disk", arguments: [false, true])
+    func fullTarget(byPosition: Bool) throws {
+        try makeDatabase()
+        let from = try Connection(path: database, .readWrite)
+        let target = try StoreFolder(folder.path + "/salvaged")
+        try SQLiteStore.create(target)
+        let to = try Connection(path: target.database, .readWrite)
+        let pages = try to.integer("PRAGMA page_count")
+        try to.execute("PRAGMA max_page_count = \(pages); BEGIN IMMEDIATE")
+        var report = DatabaseCheck.Report()
+        let copy = try TableCopy("events", from, to)
+        let error = failure { if byPosition { try copy.runEvents(&report) } else { try copy.run(&report) } }
+        #expect(error == .full && report.lines.isEmpty)
+    }
+
     @Test("a write-ahead log that was deleted with its extent is reported by the check, a backup and a salvage")
     func lostLog() throws {
         let store = try SQLiteStore(folder: path)

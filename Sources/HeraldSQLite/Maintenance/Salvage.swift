@@ -128,7 +128,7 @@ package enum Salvage {
 }
 
 /// Copies the readable rows of a table.
-private struct TableCopy {
+struct TableCopy {
     private let table: String
     private let from, to: Connection
     private let columns: [String]
@@ -146,10 +146,19 @@ private struct TableCopy {
             to, "INSERT OR IGNORE INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(parameters))")
     }
 
+    /// - Parameter failure: an error of the target itself, such as a full disk, which ends the copy.
     /// - Returns: whether the row could be added.
-    private func add(_ row: Statement, _ insertion: Statement) -> Bool {
+    private func add(_ row: Statement, _ insertion: Statement, _ failure: inout StoreError?) -> Bool {
         for index in columns.indices { insertion.bind(Int32(index) + 1, row.value(Int32(index))) }
-        return (try? insertion.run()) != nil && to.changes > 0
+        do throws(StoreError) {
+            try insertion.run()
+            return to.changes > 0
+        } catch {
+            // The target refuses a row that is impossible in the table.
+            if case .failed = error { return false }
+            failure = error
+            return false
+        }
     }
 
     /// Reads from the first row until one can't be read, then from the last row backwards.
@@ -158,16 +167,18 @@ private struct TableCopy {
         let insertion = try insertion()
         var copied = 0
         var problem: StoreError?
+        var failure: StoreError?
         for order in try ["", order()] {
             problem = nil
             do throws(StoreError) {
                 let rows = try Statement(
                     from, "SELECT \(columns.joined(separator: ", ")) FROM \(table) NOT INDEXED \(order)")
                 defer { rows.reset() }
-                while try rows.step() { if add(rows, insertion) { copied += 1 } }
+                while failure == nil, try rows.step() { if add(rows, insertion, &failure) { copied += 1 } }
             } catch {
                 problem = error
             }
+            if let failure { throw failure }
             if problem == nil { break }
         }
         if problem == nil { return report.good("\(table): \(copied) rows") }
@@ -199,6 +210,7 @@ private struct TableCopy {
         var next: LogPosition?
         var copied = 0
         var lost: [LogPosition] = []
+        var failure: StoreError?
         func lose(_ position: LogPosition) throws(StoreError) {
             lost.append(position)
             try appending.append([.damaged(id: "damaged_\(position)")], from: position)
@@ -226,7 +238,12 @@ private struct TableCopy {
                     _ = try LoggedEvent(row)
                     return reading.isIntact(row)
                 }
-                if isReadable == true, add(rows, insertion) { copied += 1 } else { try lose(sequence) }
+                if isReadable == true, add(rows, insertion, &failure) {
+                    copied += 1
+                } else {
+                    if let failure { throw failure }
+                    try lose(sequence)
+                }
                 next = sequence + 1
             }
         }
@@ -235,8 +252,13 @@ private struct TableCopy {
                 try copy()
                 break
             } catch {
+                // Damage may also look like a value that is too large.
+                switch error {
+                case .corrupt, .failed: break
+                default: throw error
+                }
                 // Skip the unreadable part, one position at a time.
-                guard case .corrupt = error, let position = next ?? firstKnown(), position < head else { break }
+                guard let position = next ?? firstKnown(), position < head else { break }
                 try lose(position)
                 next = position + 1
             }
