@@ -75,7 +75,8 @@ public struct AttemptSequence: AsyncSequence, Sendable {
 
 extension Webhooks {
     /// The attempts of all webhooks as a sequence, oldest first, once they are recorded.
-    /// - Parameter id: begins after the attempt with this ``Webhook/Attempt/id``; `nil`: with those that end from now on.
+    /// - Parameter id: begins after the attempt with this ``Webhook/Attempt/id``; `nil`: with those that are recorded after
+    ///   the first call of `next()` of an iteration.
     /// - Returns: a sequence that ends when the hub stops.
     public func followAttempts(after id: Int64? = nil) -> AttemptSequence { AttemptSequence(hub: hub, id: id) }
 }
