@@ -207,7 +207,13 @@ public final class Hub: Sendable {
             id: ids.next("dlg_", time: now), description: description, createdAt: now,
             identity: ObjectIdentifier(delegate), delegate: delegate)
         _ = inMemoryDelegates
-        inMemory.withLock { $0.append(entry) }
+        inMemory.withLock { entries in
+            // Another thread may have removed it and added it again.
+            entries.removeAll { $0.identity == entry.identity }
+            entries.append(entry)
+        }
+        // A removal on another thread may have come before the entry.
+        if !delegates.contains(delegate) { inMemory.withLock { $0.removeAll { $0.id == entry.id } } }
     }
 
     /// Removes an added object; others are ignored. A call in progress on the writer's thread may end after this.

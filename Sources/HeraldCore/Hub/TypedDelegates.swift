@@ -86,9 +86,16 @@ extension Hub {
     /// An object that has both families can be added for each of them.
     private func add<Adapter: TypedAdapter>(_ adapter: Adapter, _ description: String) -> HubRegistration? {
         let target = adapter.target
-        let isTold = inMemoryDelegates.contains { ($0.delegate as? Adapter)?.target === target }
-        if isTold { return nil }
+        func registered() -> Adapter? {
+            inMemoryDelegates.compactMap { $0.delegate as? Adapter }.first { $0.target === target }
+        }
+        if registered() != nil { return nil }
         addDelegate(adapter, description: description)
+        // Of several threads that add the object at the same time, the first one in the list has added it.
+        if let first = registered(), first !== adapter {
+            removeDelegate(adapter)
+            return nil
+        }
         return HubRegistration(adapter)
     }
 }

@@ -178,6 +178,29 @@ struct TypedDelegateTests {
         withExtendedLifetime(registration) {}
     }
 
+    @Test("are registered once, also by several threads at the same time")
+    func race() async throws {
+        let bench = try HubBench()
+        let hub = bench.hub
+        let before = hub.inMemoryDelegates.count
+        for _ in 0..<500 {
+            let observer = Observer()
+            let made = await withTaskGroup(of: HubRegistration?.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        hub.addDelegate(observer as any StateDelegate<EventState> & Sendable, description: "test")
+                    }
+                }
+                var made: [HubRegistration] = []
+                for await registration in group { if let registration { made.append(registration) } }
+                return made
+            }
+            #expect(made.count == 1 && hub.inMemoryDelegates.count == before + 1)
+            withExtendedLifetime((observer, made)) {}
+        }
+        await bench.stop()
+    }
+
     @Test("can be a whole tree of login observers")
     func tree() async throws {
         let bench = try HubBench()
