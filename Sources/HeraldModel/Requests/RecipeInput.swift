@@ -54,7 +54,7 @@ package enum RecipeInput {
         }
         let merged = Recipe(stored: bytes)
         let plan = RecipePlan(merged.parts, at: pointer, &errors)
-        // Of the signatures, one that is wrong has no place.
+        // The pointers count all signatures, so that each must be valid.
         if errors.count == count { errors += repeatedHeaders(plan) }
         if errors.count == count { recipe = members.isEmpty ? nil : merged }
     }

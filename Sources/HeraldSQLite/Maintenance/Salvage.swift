@@ -252,7 +252,7 @@ struct TableCopy {
                 try copy()
                 break
             } catch {
-                // Damage may also look like a value that is too large.
+                // Damage may also be reported as a value that is too large.
                 switch error {
                 case .corrupt, .failed: break
                 default: throw error
