@@ -34,6 +34,8 @@ package struct AWSSigner: Sendable {
             let name = line[..<end].lowercased()
             guard name == "content-type" || name.hasPrefix("x-amz-") else { continue }
             let words = line[line.index(after: end)...].split { $0 == " " || $0 == "\t" }
+            // With an empty value and no semicolon, libcurl leaves the header out.
+            if words.isEmpty, line[end] == ":" { continue }
             headers[name, default: []].append(words.joined(separator: " "))
         }
         var result = ["x-amz-date: \(time)"]
@@ -53,7 +55,7 @@ package struct AWSSigner: Sendable {
             .split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let names = headers.keys.sorted()
         let signed = names.joined(separator: ";")
-        var request = [method, "/" + path(target[0]), target.count > 1 ? Self.query(target[1]) : ""]
+        var request = [method, path(target[0]), target.count > 1 ? Self.query(target[1]) : ""]
         for name in names { request.append("\(name):\(headers[name, default: []].joined(separator: ","))") }
         request += ["", signed, digest]
 
@@ -84,14 +86,21 @@ package struct AWSSigner: Sendable {
 
     // MARK: The URL
 
-    /// The services that sign the path as it is, encoded once. All others encode what was sent once more.
+    /// The services that sign the path as it is, encoded once. All others encode what was sent once more, and take several slashes
+    /// for one.
     private static let storage: Set<String> = ["s3", "s3express", "s3-outposts", "s3-object-lambda"]
 
+    /// - Parameter text: what follows the first slash.
     private func path(_ text: Substring) -> String {
-        let bytes = Self.storage.contains(service) ? Self.decoded(text) : Array(text.utf8)
-        var output: [UInt8] = []
-        for byte in bytes {
-            if byte == UInt8(ascii: "/") { output.append(byte) } else { URLPart.append(byte, to: &output) }
+        let isStorage = Self.storage.contains(service)
+        let slash = UInt8(ascii: "/")
+        var output = [slash]
+        for byte in isStorage ? Self.decoded(text) : Array(text.utf8) {
+            if byte != slash {
+                URLPart.append(byte, to: &output)
+            } else if isStorage || output.last != slash {
+                output.append(slash)
+            }
         }
         return String(decoding: output, as: UTF8.self)
     }
@@ -106,10 +115,10 @@ package struct AWSSigner: Sendable {
         return fields.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
     }
 
-    /// A part of the query, with the escapes that Amazon writes.
+    /// A part of the query, with the escapes that Amazon writes. A plus sign is a space to it.
     private static func encoded(_ text: Substring) -> String {
         var output: [UInt8] = []
-        for byte in decoded(text) { URLPart.append(byte, to: &output) }
+        for byte in decoded(text.replacing("+", with: "%20")) { URLPart.append(byte, to: &output) }
         return String(decoding: output, as: UTF8.self)
     }
 

@@ -50,6 +50,20 @@ import Testing
         #expect(call.last?.hasSuffix("a9ebfbd6c0e74807dcd2e3e7d6f9ecf6e59d243d1e0bd3a93db3d86865ce07af") == true)
     }
 
+    @Test("several slashes are one, except for S3; a plus sign is a space; a header that is not sent is not signed")
+    func forms() throws {
+        for url in ["//prod//order%3A1/?b=2&a=%C3%BC+x", "/prod/order%3A1/?a=%c3%bc%20x&b=2"] {
+            let call = try lines(
+                "POST", "https://api.example.com:8443" + url,
+                ["content-type: application/json", "x-amz-security-token: T0/+=", "x-amz-none:"], body: #"{"a":1}"#,
+                service: "execute-api")
+            #expect(
+                call.last?.hasSuffix("1ad0a0ca0c2f249101e81db19f676907db1660817893f692bed3a30509b5b367") == true)
+        }
+        let object = try lines("PUT", "https://b.s3.amazonaws.com//a//b", body: #"{"a":1}"#)
+        #expect(object.last?.hasSuffix("9384dc0c885851ba29fffce292fe735587355269804951a0dbb7286a65eff8b9") == true)
+    }
+
     @Test("a digest that the recipe has is the one that is signed")
     func ownDigest() throws {
         let headers = ["X-Amz-Content-Sha256: UNSIGNED-PAYLOAD"]
