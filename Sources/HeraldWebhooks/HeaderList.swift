@@ -44,6 +44,11 @@ final class HeaderList {
 /// Checks which texts may be sent in a header. A second check after `CallbackHeaderRules`, because libcurl accepts line
 /// breaks.
 enum HeaderText {
+    /// A line in libcurl's format. The form with a semicolon makes libcurl send an empty value.
+    static func line(_ name: String, _ value: String) -> String {
+        value.allSatisfy { $0 == " " || $0 == "\t" } ? "\(name);" : "\(name): \(value)"
+    }
+
     static func isValue(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }
     }

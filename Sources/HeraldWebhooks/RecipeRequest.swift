@@ -130,12 +130,13 @@ struct RecipeTarget {
         for entry in plan.headers {
             let value = try entry.value.render(roots, &budget)
             names.insert(entry.name.lowercased())
-            // The form with a semicolon makes libcurl send an empty value.
-            lines.append(value.allSatisfy { $0 == " " } ? "\(entry.name);" : "\(entry.name): \(value)")
+            lines.append(HeaderText.line(entry.name, value))
         }
         for header in payload.headers where !names.contains(header.key) && HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }
+        // Otherwise libcurl says that a body of no bytes is a form.
+        if payload.headers.isEmpty, !names.contains("content-type") { lines.append("content-type:") }
         return lines
     }
 
@@ -154,7 +155,7 @@ struct RecipeTarget {
         _ callback: Callback, _ url: CallbackURL, _ lines: [String], _ payload: Payload, now: Int64
     ) throws(TemplateFailure) -> [String] {
         guard case .aws(let region, let service, let keyID, let secret) = plan.auth else { return [] }
-        let own = callback.delegate.settings.headers.map { "\($0.key): \($0.value)" }
+        let own = Target.registeredLines(callback.delegate)
         let signer = AWSSigner(region: region, service: service, keyID: keyID, secret: secret)
         do throws(CryptoError) {
             return try signer.lines(

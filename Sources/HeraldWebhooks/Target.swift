@@ -126,12 +126,12 @@ final class Target {
         if !CurlLibrary.contentCodings.isEmpty {
             lines.append("accept-encoding: \(CurlLibrary.contentCodings)")
         }
-        for header in delegate.settings.headers
-        where CallbackHeaderRules.problem(name: header.key, value: header.value) == nil {
-            // The form with a semicolon makes libcurl send an empty value.
-            lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
-        }
-        return lines
+        return lines + registeredLines(delegate)
+    }
+
+    static func registeredLines(_ delegate: WebhookDelegate) -> [String] {
+        delegate.settings.headers.filter { CallbackHeaderRules.problem(name: $0.key, value: $0.value) == nil }
+            .map { HeaderText.line($0.key, $0.value) }
     }
 
     private static func handshakeLines(_ delegate: WebhookDelegate, origin: String) -> [String] {

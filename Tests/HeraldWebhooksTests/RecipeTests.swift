@@ -77,6 +77,7 @@ func recipe(_ json: String) throws -> Recipe {
         let none = try #require(try await send(#"{"body": "none", "method": "DELETE"}"#).1.first)
         #expect(none.method == "DELETE")
         #expect(none.body == [])
+        #expect(none.header("content-type") == nil)
         let form = try #require(
             try await send(
                 #"{"form": true, "body": {"To": "+1 2", "Body": "{{ data.user.name }}", "n": "{{ data.n }}"}}"#
