@@ -73,6 +73,10 @@ struct RecipeTests {
             ),
             (#"{"sign": ["standard", {"header": "Webhook-Signature"}]}"#, ["/request/sign/1"]),
             (#"{"auth": {"basic": {"user": "a:b", "password": "c"}}}"#, ["/request/auth/basic/user"]),
+            (
+                #"{"headers": {"X-Amz-Date": "x"}, "auth": {"aws": {"region": "r", "service": "s3", "key_id": "a", "secret": "b"}}}"#,
+                ["/request/headers/X-Amz-Date"]
+            ),
             (#"{"auth": {"basic": {}}}"#, ["/request/auth/basic/user", "/request/auth/basic/password"]),
             (
                 #"{"auth": {"oauth2": {"token_url": "http://10.0.0.1/", "client_id": "a", "client_secret": "b"}}}"#,

@@ -45,6 +45,7 @@ package struct RecipePlan: Sendable {
     static let maxSignatures = 3
     static let maxHeaders = 16
     static let maxQuery = 32
+    private static let amazonDate = "x-amz-date"
 
     /// A recipe from the store; `nil` if it is not one that this release understands.
     package init?(_ recipe: Recipe) {
@@ -69,6 +70,10 @@ package struct RecipePlan: Sendable {
                 errors.append(FieldError("\(pointer)/form", "needs a body that is a template of an object"))
             }
         }
+        if case .aws = auth, let date = headers.first(where: { $0.name.lowercased() == Self.amazonDate }) {
+            errors.append(
+                FieldError(JSONPointer.child("\(pointer)/headers", date.name), "is a header that auth.aws sets"))
+        }
     }
 
     /// The headers that it sets beside those of plain callbacks, in lower case.
@@ -78,6 +83,7 @@ package struct RecipePlan: Sendable {
             names += [scheme.header, scheme.timestampHeader, scheme.idHeader].compactMap { $0 }
         }
         if auth != nil { names.append("authorization") }
+        if case .aws = auth { names.append(Self.amazonDate) }
         return Set(names.map { $0.lowercased() })
     }
 

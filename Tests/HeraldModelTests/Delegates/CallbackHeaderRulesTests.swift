@@ -62,14 +62,18 @@ struct CallbackHeaderRulesTests {
         "a header that the recipe sets too is an error: a request would have it twice",
         arguments: [
             (#"{"auth": {"basic": {"user": "a", "password": "b"}}}"#, ["Authorization"]),
-            (#"{"auth": {"aws": {"region": "r", "service": "s3", "key_id": "a", "secret": "b"}}}"#, ["Authorization"]),
+            (
+                #"{"auth": {"aws": {"region": "r", "service": "s3", "key_id": "a", "secret": "b"}}}"#,
+                ["Authorization", "X-Amz-Date"]
+            ),
             (#"{"headers": {"x-KIND": "{{ type }}"}}"#, ["X-Kind"]),
             (#"{"sign": ["github"]}"#, ["X-Hub-Signature-256"]),
             (#"{"sign": ["svix"], "body": "data"}"#, ["Svix-Id"]), (#"{"body": "data"}"#, []),
         ])
     func clashes(request: String, names: [String]) throws {
         var settings = WebhookSettings(url: "http://a.example/")
-        settings.headers = ["Authorization", "X-Kind", "X-Hub-Signature-256", "Svix-Id"].map { KeyValue($0, "x") }
+        settings.headers = ["Authorization", "X-Kind", "X-Hub-Signature-256", "Svix-Id", "X-Amz-Date"]
+            .map { KeyValue($0, "x") }
         var errors: [FieldError] = []
         RecipeInput.merge(try JSONDocument(parsing: request).root, into: &settings.request, &errors)
         #expect(errors.isEmpty)
