@@ -177,4 +177,15 @@ struct DelegateInputTests {
         #expect(try patched(settings, .active, #"{"lease_seconds": 60}"#).expiresAt == 61_000)
         #expect(try patched(settings, .active, #"{"lease_seconds": null}"#).expiresAt == nil)
     }
+
+    @Test("a lease is renewed although the settings are older than a rule, which holds for the next change")
+    func oldSettings() throws {
+        var settings = WebhookSettings(url: "http://a/")
+        settings.leaseSeconds = 60
+        settings.headers = [KeyValue("Host", "x")]
+        #expect(try patched(settings, .active, #"{"lease_seconds": 60}"#).expiresAt == 61_000)
+        #expect(throws: RegistryWrite.InvalidSettings.self) {
+            try patched(settings, .active, #"{"lease_seconds": 61}"#)
+        }
+    }
 }

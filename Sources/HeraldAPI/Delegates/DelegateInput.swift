@@ -79,10 +79,13 @@ struct DelegateInput {
         try input.reader.check()
         return { state, now throws(RegistryWrite.InvalidSettings) in
             var input = DelegateInput()
-            let kind = state.settings.kind
+            let old = state.settings
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
-            if state.settings.kind != kind { throw RegistryWrite.InvalidSettings([WebhookRules.kindHasChanged]) }
-            input.reader.add(rules.problems(of: &state.settings))
+            if state.settings.kind != old.kind { throw RegistryWrite.InvalidSettings([WebhookRules.kindHasChanged]) }
+            // Existing settings may be older than a rule. A patch that changes none may renew the lease.
+            if state.settings != old || !state.settings.hasSubjects(of: old) {
+                input.reader.add(rules.problems(of: &state.settings))
+            }
             // Merged with the existing entries, the limit may be exceeded.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
             if document["lease_seconds"] != nil { state.apply(.leaseRenewed, now: now) }
