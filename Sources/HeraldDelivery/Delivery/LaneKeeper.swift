@@ -145,8 +145,9 @@ final class LaneKeeper {
             ledger.crowded.insert(lane.key)
             ledger.touched(lane)
         }
+        let longest = lane.longestDelay
         for plan in plans where lane.isPlanned(plan.retry) {
-            timers.insert(plan.retry, dueAt: plan.dueAt, longest: lane.longestDelay)
+            timers.insert(plan.retry, dueAt: plan.dueAt, longest: longest)
         }
     }
 

@@ -62,7 +62,8 @@ final class RowLoader {
         ledger.touched(lane)
         // The next ones are read when the ends of these are written.
         if case .events(let range) = part { return end(rows, through: range.upperBound, of: lane) }
-        for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt, longest: lane.longestDelay) }
+        let longest = lane.longestDelay
+        for plan in plans { timers.insert(plan.retry, dueAt: plan.dueAt, longest: longest) }
         starter.enqueue(lane)
         load(key)
     }
