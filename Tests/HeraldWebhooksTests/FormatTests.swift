@@ -120,7 +120,7 @@ import Testing
     func repeatedHeaders() throws {
         let sender = try CurlSender(.init(version: "1", addressGuard: AddressGuard()), resolver: Resolver())
         defer { sender.close { _, _ in } }
-        let made = try recipe(#"{"headers": {"X-Team": "{{ id }}"}, "sign": ["github", "github"]}"#)
+        let made = try recipe(#"{"headers": {"X-Team": "{{ id }}"}, "sign": ["github"]}"#)
         let secret = DelegateSecret(SigningSecret(.text, bytes: Array("hush-hush-hush-hush".utf8)))
         let target = delegate("https://hooks.example/", secrets: [secret], headers: [KeyValue("x-team", "blue")]) {
             $0.request = made

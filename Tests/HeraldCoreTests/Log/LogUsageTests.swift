@@ -70,6 +70,9 @@ struct LogUsageTests {
         expectGaps(LogUsage(recovery, RecentEvents(head: 20_000, maxEvents: 10)))
         usage.trim(first: 7_000)
         #expect(usage.gap(of: other, after: 6_998) == (6_998, true))
+        // Nothing is counted of block 6, in which the log begins, until it is counted again.
+        #expect(usage.gap(of: other, after: 6_999) == (6_999, true))
+        usage.set(6, [AppBlock(app: .default, block: 6, events: 168, bytes: 1_344)])
         #expect(usage.gap(of: other, after: 6_999) == (9_215, true))
     }
 

@@ -117,16 +117,14 @@ struct PullTests {
     @Test("what other apps have published is passed over, and does not show in a pull that finds nothing")
     func otherApps() async throws {
         let delegate = try await register()
-        let other = AppKey(rawValue: 2)
+        let other = try await bench.addApp()
         for batch in 0..<12 {
             let drafts = (0..<1_000).map { number in
-                let event = Event(
-                    app: other, id: "e\(batch)-\(number)", type: "order.paid", subject: nil, time: 0,
-                    data: Array("{}".utf8))
-                return EventDraft(event: event, mayExist: false)
+                EventDraft(event: Event("order.paid", id: "e\(batch)-\(number)", app: other), mayExist: false)
             }
-            _ = await bench.publish(drafts)
+            _ = await bench.publish(drafts, app: other)
         }
+        #expect(bench.hub.head == 12_000)
         let none = try await pull(delegate)
         #expect(none.lease == nil && !none.hasMore)
         _ = try await bench.post("order.paid", id: "own")

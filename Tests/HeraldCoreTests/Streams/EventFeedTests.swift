@@ -98,15 +98,13 @@ struct EventFeedTests {
 
     @Test("what other apps have published adds no page")
     func otherApps() async throws {
-        let other = AppKey(rawValue: 2)
+        let other = try await bench.addApp()
         _ = try await bench.post("a.b", id: "first")
         for batch in 0..<12 {
             let drafts = (0..<1_000).map { number in
-                let event = Event(
-                    app: other, id: "e\(batch)-\(number)", type: "a.b", subject: nil, time: 0, data: Array("{}".utf8))
-                return EventDraft(event: event, mayExist: false)
+                EventDraft(event: Event("a.b", id: "e\(batch)-\(number)", app: other), mayExist: false)
             }
-            _ = await bench.publish(drafts)
+            _ = await bench.publish(drafts, app: other)
         }
         let first = try await page(query())
         #expect(first.events.map(\.event.id) == ["first"] && !first.hasMore && first.next == 12_001)
@@ -124,8 +122,9 @@ struct EventFeedTests {
             }
             _ = await bench.publish(drafts)
         }
-        let last = Event("a.b", id: "last", app: AppKey(rawValue: 2))
-        _ = await bench.publish([EventDraft(event: last, mayExist: false)])
+        let other = try await bench.addApp()
+        let last = Event("a.b", id: "last", app: other)
+        _ = await bench.publish([EventDraft(event: last, mayExist: false)], app: other)
         let isRemoved = await withCheckedContinuation { continuation in
             bench.hub.submit(TrimWrite(events: [2...4_000]) { continuation.resume(returning: $0) })
         }

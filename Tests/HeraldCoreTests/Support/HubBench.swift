@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
+import Testing
 
 /// A hub with a store in memory and a receiver in the process.
 struct HubBench: Sendable {
@@ -40,6 +41,14 @@ struct HubBench: Sendable {
             hub.publish(
                 Publication(app: app, drafts: drafts, idempotency: idempotency) { continuation.resume(returning: $0) })
         }
+    }
+
+    /// A publication for an app that does not exist is refused.
+    func addApp() async throws -> AppKey {
+        await withCheckedContinuation { continuation in
+            hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "two"))) { _ in continuation.resume() })
+        }
+        return try #require(hub.committed.apps.find("two")).key
     }
 
     func change(
