@@ -97,7 +97,7 @@ final class AttemptSettler {
     /// Updates the delegate's status after an attempt changed its breaker.
     private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
         if outcome.isGone, !lane.isGone {
-            keeper.receiverIsGone(lane)
+            keeper.halt(lane)
             return ledger.record(lane, .gone)
         }
         if outcome.control == .disable, !lane.isHalted {

@@ -28,10 +28,8 @@ package final class Lane {
     var isOnDetour = false
     /// Its shard was given away while an attempt was open. The outcome of that attempt is ignored.
     private(set) var isDisowned = false
-    /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
+    /// The receiver was found lost or gone: nothing is sent until the registry reports the delegate's new status.
     private(set) var isHalted = false
-    /// The delegate is gone and its deliveries have ended.
-    private(set) var isGone: Bool
     /// It may start one attempt at its origin.
     var hasTurn = false
     /// It is queued for such a turn; see `OriginQueues`.
@@ -81,7 +79,6 @@ package final class Lane {
         self.position = max(position, decided.max() ?? position)
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? position)
-        isGone = delegate.status == .gone
         if let since = delegate.state.failingSince {
             flow = FlowControl(failingSince: since, age: outage, now: now, nextProbe: nextProbe)
         }
@@ -111,11 +108,10 @@ package final class Lane {
         let old = self.delegate
         self.delegate = delegate
         // A status that the lane found out holds until the registry has recorded it: the change may have been made
-        // before.
-        if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
-        if old.status != .active || delegate.status != .active { isHalted = false }
-        // The writer ignores what the lane found out about another address.
-        if old.settings.url != delegate.settings.url { (isGone, isHalted) = (delegate.status == .gone, false) }
+        // before. The writer ignores what the lane found out about another address.
+        if old.status != .active || delegate.status != .active || old.settings.url != delegate.settings.url {
+            isHalted = false
+        }
         expectRecovery(old)
         if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
         if delegate.settings.ordering != old.settings.ordering {
@@ -140,7 +136,9 @@ package final class Lane {
         }
     }
 
-    var isActive: Bool { delegate.status == .active && !isHalted && !isGone && !isLeaving }
+    var isActive: Bool { delegate.status == .active && !isHalted && !isLeaving }
+    /// Its deliveries have ended.
+    var isGone: Bool { delegate.status == .gone }
     var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + Int(retriesInFlight) + replays.open }
     /// It has nothing to send, now or later, that it knows of.
@@ -280,7 +278,6 @@ package final class Lane {
         defer {
             replays = ReplayQueue()
             next = nil
-            isGone = true
         }
         return (waiting.removeAll(), replays.all.map(\.id))
     }

@@ -202,12 +202,6 @@ final class LaneKeeper {
         ledger.touched(lane)
     }
 
-    /// Called when the receiver has responded that it is gone.
-    func receiverIsGone(_ lane: Lane) {
-        lanes.ignore(lane)
-        end(lane)
-    }
-
     /// Sends nothing until the registry reports the delegate's new status.
     func halt(_ lane: Lane) {
         lane.halt()
