@@ -74,6 +74,7 @@ def a_reader_sees_nothing_that_it_may_not_do(page):
     page.fill("access-key", key, enter=True)
     page.see("Events")
     # The metrics are for readers of the app default, the list of nodes is not.
+    page.open("#/")
     page.wait(lambda: page.all(".charts .line"))
     for place, words in {"": "Event flow", "delegates": "127.0.0.1:9", "events": "read.only", "events/" + event: "Deliveries",
                          "deliveries?state=exhausted": "No delivery", "state": "App state", "delegates/" + made: "Given up"}.items():

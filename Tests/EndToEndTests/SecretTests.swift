@@ -103,7 +103,7 @@ struct SecretTests {
         }
         let good = try await register(
             receiver.url("/good?token=\(Self.inQuery)"),
-            #", "secret": "\#(Self.signing)", "headers": {"authorization": "\#(Self.header)"}"#
+            #", "secret": "\#(Self.signing)", "headers": {"x-token": "\#(Self.header)"}"#
                 + #", "request": {"auth": {"basic": {"user": "ada", "password": "\#(Self.password)"}}}"#,
             ["Idempotency-Key": "good"])
         #expect(good.status == 201)
