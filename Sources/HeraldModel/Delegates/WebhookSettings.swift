@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// The settings of a webhook. The hub validates them when the webhook is registered or changed.
 public struct WebhookSettings: Equatable, Sendable {
     /// The format of a callback's body.
@@ -209,4 +211,11 @@ extension WebhookSettings {
 
     /// The app's own id of the delegate; `nil` for none.
     package var uid: String? { metadata.first { $0.key == Self.uidKey }?.value }
+}
+
+extension WebhookSettings {
+    /// Whether both have the same subjects by their bytes, which equal settings may not have.
+    package func hasSubjects(of other: WebhookSettings) -> Bool {
+        subjects.elementsEqual(other.subjects) { ExactText($0) == ExactText($1) }
+    }
 }

@@ -55,10 +55,3 @@ package struct SubjectSelection: Hashable, Sendable {
             ? "may have one * at its end, which means every subject that begins so, and none elsewhere" : nil
     }
 }
-
-extension WebhookSettings {
-    /// Whether both have the same subjects by their bytes, which equal settings may not have.
-    package func hasSubjects(of other: WebhookSettings) -> Bool {
-        subjects.elementsEqual(other.subjects) { ExactText($0) == ExactText($1) }
-    }
-}
