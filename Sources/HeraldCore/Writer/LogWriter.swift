@@ -92,11 +92,7 @@ package final class LogWriter: Sendable {
         checkStorage(&state)
         followOthers(&state)
         if state.cluster.hasFoundSubmissions() { hooks.submitted() }
-        do throws(StoreError) {
-            try state.cluster.shareDelegates()
-        } catch {
-            health.sharingFailed(error, at: clock.monotonic())
-        }
+        do { try state.cluster.shareDelegates() } catch { health.sharingFailed(error, at: clock.monotonic()) }
         if batch.isEmpty && !(state.removesAnswers && clock.monotonic() >= state.nextHousekeeping) {
             copyLogOfErasures(&state)
         } else {
