@@ -52,7 +52,8 @@ final class AttemptSettler {
         keeper.count(change)
         write(settlement, callback, origin)
         starter.endReplays(lane)
-        if !isOutdated { react(to: change, outcome, lane) }
+        // A lane whose deliveries have ended would get a position in the log again.
+        if !isOutdated, !lane.isGone { react(to: change, outcome, lane) }
         ledger.touched(lane)
         starter.enqueue(lane)
     }
@@ -96,7 +97,7 @@ final class AttemptSettler {
 
     /// Updates the delegate's status after an attempt changed its breaker.
     private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
-        if outcome.isGone, !lane.isGone {
+        if outcome.isGone {
             keeper.halt(lane)
             return ledger.record(lane, .gone)
         }

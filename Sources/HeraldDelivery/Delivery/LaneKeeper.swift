@@ -204,6 +204,8 @@ final class LaneKeeper {
 
     /// Sends nothing until the registry reports the delegate's new status.
     func halt(_ lane: Lane) {
+        // Many open requests may say so.
+        if lane.isHalted { return }
         lane.halt()
         pauseOrResume(lane)
     }

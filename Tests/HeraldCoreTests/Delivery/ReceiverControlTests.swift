@@ -114,6 +114,27 @@ struct ReceiverControlTests {
         #expect(!world.arrivals(key).contains("e3"))
     }
 
+    @Test("after a 410 a delegate has no position, whatever the last open requests get as response")
+    func goneAndDisabled() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { $0.event.id == "e1" ? Self.gone : nil }
+        world.publish(2)
+        world.settle()
+        #expect(world.status(key) == .gone)
+        world.answer = { _ in .disabling }
+        world.run()
+        world.publish()
+        world.settle()
+        #expect(world.contents.lanes.isEmpty)
+        world.answer = { _ in .success }
+        world.resume(key)
+        world.publish()
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e2", "e4"])
+        #expect(world.announced == ["herald.delegate.gone"])
+    }
+
     @Test("deliveries after a resume do not end with those that waited in the store at a 410")
     func resumedWithStoredRows() throws {
         let world = try World(waiting: 16)
