@@ -118,7 +118,7 @@ package struct DelegateLifecycle: Equatable, Sendable {
         case .leaseRenewed: renewLease(settings, now)
         case .verified(let url, _): if status == .pendingVerification, url == settings.url { enter(.active) }
         case .notVerified(let why): if status == .pendingVerification { reason = why }
-        case .failing(let since): failingSince = failingSince ?? since
+        case .failing(let since): if status != .gone { failingSince = failingSince ?? since }
         case .recovered: failingSince = nil
         case .disabled(let why): if status == .active { enter(.disabled, why) }
         case .gone:

@@ -151,6 +151,9 @@ struct DelegateLifecycleTests {
         let recovered = Self.after(.recovered, failing.life)
         #expect(recovered.life == active && recovered.consequence == .observe)
         #expect(Self.after(.recovered, active).consequence == .nothing)
+        // An attempt that was open at the 410 may have failed since.
+        let gone = Self.after(.gone, active).life
+        #expect(Self.after(.failing(since: 7), gone).consequence == .nothing)
     }
 
     @Test("resuming, a new URL, and leaving disabled or gone reset the history of failing")
