@@ -13,19 +13,7 @@ package enum FormFields {
     /// Percent-decoded; invalid escapes stay unchanged.
     /// - Parameter isPath: `+` is no space.
     static func decoded(_ text: ArraySlice<UInt8>, isPath: Bool = false) -> String {
-        var bytes: [UInt8] = []
-        var index = text.startIndex
-        while index < text.endIndex {
-            if text[index] == UInt8(ascii: "%"), index + 2 < text.endIndex,
-                let high = hexadecimalDigit(text[index + 1]), let low = hexadecimalDigit(text[index + 2])
-            {
-                bytes.append(high << 4 | low)
-                index += 3
-            } else {
-                bytes.append(text[index] == UInt8(ascii: "+") && !isPath ? UInt8(ascii: " ") : text[index])
-                index += 1
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = text.map { $0 == UInt8(ascii: "+") && !isPath ? UInt8(ascii: " ") : $0 }
+        return String(decoding: PercentEscapes.decode(bytes), as: UTF8.self)
     }
 }

@@ -95,7 +95,7 @@ package struct AWSSigner: Sendable {
         let isStorage = Self.storage.contains(service)
         let slash = UInt8(ascii: "/")
         var output = [slash]
-        for byte in isStorage ? Self.decoded(text) : Array(text.utf8) {
+        for byte in isStorage ? PercentEscapes.decode(Array(text.utf8)) : Array(text.utf8) {
             if byte != slash {
                 URLPart.append(byte, to: &output)
             } else if isStorage || output.last != slash {
@@ -117,26 +117,9 @@ package struct AWSSigner: Sendable {
 
     /// A part of the query, with the escapes that Amazon writes. A plus sign is a space to it.
     private static func encoded(_ text: Substring) -> String {
+        let bytes = Array(text.replacing("+", with: "%20").utf8)
         var output: [UInt8] = []
-        for byte in decoded(text.replacing("+", with: "%20")) { URLPart.append(byte, to: &output) }
+        for byte in PercentEscapes.decode(bytes) { URLPart.append(byte, to: &output) }
         return String(decoding: output, as: UTF8.self)
-    }
-
-    private static func decoded(_ text: Substring) -> [UInt8] {
-        let bytes = Array(text.utf8)
-        var output: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let high = hexadecimalDigit(bytes[index + 1]), let low = hexadecimalDigit(bytes[index + 2])
-            {
-                output.append(high << 4 | low)
-                index += 3
-            } else {
-                output.append(bytes[index])
-                index += 1
-            }
-        }
-        return output
     }
 }

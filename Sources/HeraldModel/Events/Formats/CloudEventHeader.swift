@@ -19,22 +19,7 @@ package enum CloudEventHeader {
     /// Decodes quoted values too, as the specification requires; a `%` without two hexadecimal digits is unchanged.
     /// - Returns: `nil` if the result is not UTF-8.
     package static func decode(_ value: String) -> String? {
-        let text = Array(unquoted(Array(value.utf8)))
-        guard text.contains(UInt8(ascii: "%")) else { return String(validating: text, as: UTF8.self) }
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < text.count {
-            if text[index] == UInt8(ascii: "%"), index + 2 < text.count,
-                let high = hexadecimalDigit(text[index + 1]), let low = hexadecimalDigit(text[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(text[index])
-                index += 1
-            }
-        }
-        return String(validating: decoded, as: UTF8.self)
+        String(validating: PercentEscapes.decode(unquoted(Array(value.utf8))), as: UTF8.self)
     }
 
     /// RFC 9110, 5.6.4.
