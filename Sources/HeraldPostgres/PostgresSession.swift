@@ -7,7 +7,7 @@ import HeraldRuntime
 /// libpq never blocks here: the calling thread waits with `poll`, and each wait has a deadline. A session that has missed a
 /// deadline, or has received what it can't understand, is closed.
 final class PostgresSession {
-    /// The notices of the server.
+    /// The notices of the server that matter.
     private final class Notices {
         var warning: String?
     }
@@ -38,9 +38,13 @@ final class PostgresSession {
         PQsetNoticeReceiver(
             handle,
             { notices, result in
-                guard let notices, let severity = PQresultErrorField(result, PostgresSession.severity) else { return }
-                // Never translated, unlike the other field for the severity.
-                guard String(cString: severity) == "WARNING", let text = PQresultErrorMessage(result) else { return }
+                guard let notices, let source = PQresultErrorField(result, PostgresSession.sourceFunction) else {
+                    return
+                }
+                // Other warnings have the same SQLSTATE, and its text is translated.
+                guard String(cString: source) == "SyncRepWaitForLSN", let text = PQresultErrorMessage(result) else {
+                    return
+                }
                 // The session that has set it lives, since it calls this.
                 Unmanaged<Notices>.fromOpaque(notices).takeUnretainedValue().warning = PostgresSession.line(text)
             }, Unmanaged.passUnretained(notices).toOpaque())
@@ -128,8 +132,8 @@ final class PostgresSession {
         try run([[request]], seconds: seconds).first ?? Rows(nil)
     }
 
-    /// The last warning of the server during the last run. A commit that was to wait for a standby, and was canceled while it
-    /// waited, ends with a warning, and not with an error.
+    /// The warning of the server that the last run has not waited for a standby: a commit whose wait was canceled ends with a
+    /// warning, and not with an error. Other warnings, such as of a database that must be vacuumed, say nothing of a commit.
     var warning: String? { notices.warning }
 
     private func send(_ request: Request, _ exchange: inout Exchange) throws(PostgresError) {
@@ -262,8 +266,8 @@ final class PostgresSession {
 
     // MARK: Messages
 
-    // Characters in libpq's header: PG_DIAG_SEVERITY_NONLOCALIZED and PG_DIAG_SQLSTATE.
-    private static let severity = Int32(UInt8(ascii: "V"))
+    // Characters in libpq's header: PG_DIAG_SOURCE_FUNCTION, PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY.
+    private static let sourceFunction = Int32(UInt8(ascii: "R"))
     private static let sqlState = Int32(UInt8(ascii: "C"))
     private static let primaryMessage = Int32(UInt8(ascii: "M"))
 

@@ -1,0 +1,27 @@
+import HeraldModel
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldPostgres
+
+@Suite("What a PostgreSQL server says and is set to")
+struct PostgresSettingsTests {
+    @Test("a warning that says nothing of the commit, such as of a database that must be vacuumed, fails none")
+    func warnings() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        // PostgreSQL gives one in each transaction that writes, long before it refuses them.
+        try database.sql(
+            """
+            CREATE FUNCTION herald.warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                RAISE WARNING 'database must be vacuumed within 39999999 transactions';
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER warn AFTER INSERT ON herald.events FOR EACH STATEMENT EXECUTE FUNCTION herald.warn();
+            """)
+        try store.append("a")
+        try store.append("b", kind: .deciding)
+        #expect(try store.ids() == ["a", "b"])
+    }
+}
