@@ -145,12 +145,17 @@ struct Database: Sendable {
         return (defaults + fixed + server.sorted { $0.key < $1.key }).map { (name: $0.0, value: $0.1) }
     }
 
-    /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes.
+    /// Limits for roles that only newer servers have. Copies are long transactions, and listeners are idle.
+    private static let unlimited = "{idle_session_timeout,transaction_timeout}"
+
+    /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes. What waits for a lock
+    /// must see what was committed while it waited, which no other isolation shows.
     private static func configuration(_ role: Role) -> Statement {
         var settings = [
             "search_path": "herald", "synchronous_commit": "on", "idle_in_transaction_session_timeout": "3s",
-            "lock_timeout": "8s", "jit": "off", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
-            "enable_hashjoin": "off", "enable_mergejoin": "off", "client_min_messages": "warning",
+            "lock_timeout": "8s", "default_transaction_isolation": "read committed", "jit": "off",
+            "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_hashjoin": "off",
+            "enable_mergejoin": "off", "client_min_messages": "warning",
             // Parameters may be secrets: they stay out of the server's log.
             "log_parameter_max_length_on_error": "0",
         ]
@@ -159,7 +164,8 @@ struct Database: Sendable {
         return Statement(
             """
             SELECT pg_backend_pid()::bigint, current_setting('server_encoding'),
-                current_setting('server_version_num')::bigint, \(all.joined(separator: ", "))
+                current_setting('server_version_num')::bigint, \(all.joined(separator: ", ")),
+                (SELECT count(set_config(name, '0', false)) FROM pg_settings WHERE name = ANY('\(unlimited)'))
             """)
     }
 

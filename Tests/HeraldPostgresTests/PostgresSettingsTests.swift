@@ -24,4 +24,27 @@ struct PostgresSettingsTests {
         try store.append("b", kind: .deciding)
         #expect(try store.ids() == ["a", "b"])
     }
+
+    @Test(
+        "transactions see what was committed while they waited, whatever the isolation of a database is",
+        arguments: ["repeatable read", "serializable"])
+    func isolation(_ level: String) throws {
+        let database = try TestDatabase()
+        let name = try database.sql("SELECT current_database()")
+        try database.sql("ALTER DATABASE \(name) SET default_transaction_isolation = '\(level)'")
+        let store = try database.open()
+        defer { store.close() }
+        try database.sql(
+            """
+            CREATE FUNCTION herald.check_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF current_setting('transaction_isolation') <> 'read committed' THEN RAISE EXCEPTION 'an old snapshot'; END IF;
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER check_isolation AFTER INSERT ON herald.events
+                FOR EACH STATEMENT EXECUTE FUNCTION herald.check_isolation();
+            """)
+        try store.append("a")
+        try store.append("b", kind: .deciding)
+        #expect(try store.ids() == ["a", "b"])
+    }
 }
