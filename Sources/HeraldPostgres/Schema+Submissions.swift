@@ -35,10 +35,10 @@ extension Schema {
             refused_at bigint NOT NULL
         );
 
-        -- The key of an app, by its id or name; NULL if there is none.
+        -- The key of an app, by its id or name; NULL if there is none. Parameters have the collation of what the caller passes.
         CREATE FUNCTION app_key(word text) RETURNS bigint LANGUAGE sql STABLE AS $f$
             SELECT CASE WHEN word = 'default' THEN 1
-                ELSE (SELECT a.key FROM herald.apps a WHERE (a.name = word OR a.id = word) AND a.deleted_at IS NULL) END
+                ELSE (SELECT a.key FROM herald.apps a WHERE word COLLATE "C" IN (a.name, a.id) AND a.deleted_at IS NULL) END
         $f$;
         REVOKE ALL ON FUNCTION app_key FROM PUBLIC;
 
@@ -46,14 +46,15 @@ extension Schema {
         CREATE FUNCTION publish(
             type text, data json DEFAULT 'null', subject text DEFAULT NULL, id text DEFAULT NULL,
             deliver_at timestamptz DEFAULT NULL, app text DEFAULT NULL
-        ) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $f$
+        ) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $f$
         DECLARE
             chosen bigint;
             others bigint;
             event_id text := coalesce(publish.id, 'sql_' || replace(gen_random_uuid()::text, '-', ''));
             due bigint;
             bytes bytea;
-            shape text;
+            shape text COLLATE "C";
         BEGIN
             IF publish.app IS NULL THEN
                 SELECT min(p.app), max(p.app) INTO chosen, others FROM herald.publishers p
@@ -78,7 +79,7 @@ extension Schema {
                 RAISE EXCEPTION 'type must be dot-separated words of A-Z, a-z, 0-9, _ and -, at most 128 characters'
                     USING ERRCODE = '22023';
             END IF;
-            IF starts_with(publish.type, 'herald.') THEN
+            IF starts_with(publish.type COLLATE "C", 'herald.') THEN
                 RAISE EXCEPTION 'type must not begin with "herald."' USING ERRCODE = '22023';
             END IF;
             IF char_length(publish.subject) NOT BETWEEN 1 AND 256 THEN

@@ -242,6 +242,22 @@ final class SQLPublishingTests {
         #expect(try await herald.get("/v1/events?state=refused").data.isEmpty)
     }
 
+    @Test("the settings of the program's session and the collations of its columns do not matter")
+    func settings() async throws {
+        let herald = try await start()
+        _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
+        let role = try makeRole("settings")
+        defer { drop(role) }
+        try sql("SELECT herald.allow('\(role)'); SELECT herald.allow('\(role)', 'shop')")
+        let old = "SET standard_conforming_strings = off; SET default_transaction_isolation = 'serializable'"
+        #expect(run(as: role, "\(old); SELECT herald.publish('a', id => 'old', app => 'default')") != nil)
+        let collated = #"'a'::text COLLATE "POSIX""#
+        #expect(run(as: role, "SELECT herald.publish(\(collated), app => 'shop')") != nil)
+        #expect(run(as: role, "SELECT herald.publish(\(collated), id => 'new', app => 'default')") != nil)
+        let log = try await herald.get("/v1/events") { $0.data.count == 2 }
+        #expect(log.data.map { $0["id"]?.string } == ["new", "old"])
+    }
+
     @Test("a role publishes to the apps that it is bound to, and to no other one, in a hundred ways")
     func roles() async throws {
         let herald = try await start()
