@@ -96,19 +96,22 @@ struct Database: Sendable {
     var ended: StoreError? { primary.end.map { .replaced(path: label, reason: $0) } }
 
     /// Opens a session on the first server that takes it and can be written to.
+    /// - Throws: the reasons of all: that of the primary is the one that helps, and standbys give theirs, too.
     func open(_ role: Role) throws(StoreError) -> PostgresSession {
-        var failure = StoreError.unavailable(reason: "the address names no server")
+        var reasons: [String] = []
         for server in servers {
             if let ended { throw ended }
             do throws(PostgresError) {
                 return try open(server, role)
             } catch {
                 if let ended { throw ended }
-                if case .refused = error { throw error.ofRead(label) }
-                failure = error.ofRead(label)
+                switch error {
+                case .refused: throw error.ofRead(label)
+                case .unavailable(let reason), .lost(let reason): reasons.append(reason)
+                }
             }
         }
-        throw failure
+        throw .unavailable(reason: reasons.joined(separator: "; "))
     }
 
     private func open(_ server: [String: String], _ role: Role) throws(PostgresError) -> PostgresSession {

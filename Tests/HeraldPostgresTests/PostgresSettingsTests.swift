@@ -47,4 +47,14 @@ struct PostgresSettingsTests {
         try store.append("b", kind: .deciding)
         #expect(try store.ids() == ["a", "b"])
     }
+
+    @Test("where no server of the address takes a session, the error has the reasons of all")
+    func reasons() throws {
+        let database = try TestDatabase()
+        let name = try database.sql("SELECT current_database()")
+        try database.sql("ALTER DATABASE \(name) SET default_transaction_read_only = on")
+        let url = database.url.replacing("host=", with: "host=/nonexistent,")
+        let text = failure { try PostgresStore(url: url).close() }?.description ?? "opened"
+        #expect(text.contains("/nonexistent") && text.contains("read-only"), "\(text)")
+    }
 }
