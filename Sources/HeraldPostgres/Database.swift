@@ -115,7 +115,7 @@ struct Database: Sendable {
     }
 
     private func open(_ server: [String: String], _ role: Role) throws(PostgresError) -> PostgresSession {
-        var failure = PostgresError.unavailable("the server has no address")
+        var reasons: [String] = []
         for address in try addresses(of: server) {
             do throws(PostgresError) {
                 let session = try PostgresSession(
@@ -123,11 +123,13 @@ struct Database: Sendable {
                 try configure(session, role)
                 return session
             } catch {
-                if case .refused = error { throw error }
-                failure = error
+                switch error {
+                case .refused: throw error
+                case .unavailable(let reason), .lost(let reason): reasons.append(reason)
+                }
             }
         }
-        throw failure
+        throw .unavailable(reasons.joined(separator: "; "))
     }
 
     /// Returns the resolved addresses to add to the settings, so that libpq does not resolve names.
@@ -148,7 +150,8 @@ struct Database: Sendable {
         return (defaults + fixed + server.sorted { $0.key < $1.key }).map { (name: $0.0, value: $0.1) }
     }
 
-    /// Limits for roles that only newer servers have. Copies are long transactions, and listeners are idle.
+    /// Limits for roles, which older servers do not have: those of PostgreSQL 13 are still told that they are too old. Listeners are
+    /// idle, and copies are long transactions.
     private static let unlimited = "{idle_session_timeout,transaction_timeout}"
 
     /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes. What waits for a lock

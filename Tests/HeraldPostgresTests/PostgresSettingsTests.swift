@@ -56,5 +56,9 @@ struct PostgresSettingsTests {
         let url = database.url.replacing("host=", with: "host=/nonexistent,")
         let text = failure { try PostgresStore(url: url).close() }?.description ?? "opened"
         #expect(text.contains("/nonexistent") && text.contains("read-only"), "\(text)")
+        // A name may be that of several servers, too.
+        let names = HostNames { _ in ["127.0.0.1", "127.0.0.2"] }
+        let both = failure { _ = try Database(url: "postgres://herald@db:1/a", names).open(.log) }?.description ?? "opened"
+        #expect(both.contains("127.0.0.1") && both.contains("127.0.0.2"), "\(both)")
     }
 }
