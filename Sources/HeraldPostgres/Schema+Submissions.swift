@@ -37,7 +37,7 @@ extension Schema {
 
         -- The key of an app, by its id or name; NULL if there is none. Parameters have the collation of what the caller passes.
         CREATE FUNCTION app_key(word text) RETURNS bigint LANGUAGE sql STABLE AS $f$
-            SELECT CASE WHEN word = 'default' THEN 1
+            SELECT CASE WHEN word COLLATE "C" = 'default' THEN 1
                 ELSE (SELECT a.key FROM herald.apps a WHERE word COLLATE "C" IN (a.name, a.id) AND a.deleted_at IS NULL) END
         $f$;
         REVOKE ALL ON FUNCTION app_key FROM PUBLIC;
@@ -51,7 +51,7 @@ extension Schema {
         DECLARE
             chosen bigint;
             others bigint;
-            event_id text := coalesce(publish.id, 'sql_' || replace(gen_random_uuid()::text, '-', ''));
+            event_id text COLLATE "C" := coalesce(publish.id, 'sql_' || replace(gen_random_uuid()::text, '-', ''));
             due bigint;
             bytes bytea;
             shape text COLLATE "C";
@@ -86,7 +86,7 @@ extension Schema {
                 RAISE EXCEPTION 'subject must be a string of 1 to 256 characters' USING ERRCODE = '22023';
             END IF;
             IF octet_length(event_id) NOT BETWEEN 1 AND 128 OR event_id IN ('.', '..')
-                OR event_id COLLATE "C" !~ '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7d]+$'
+                OR event_id !~ '^[\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7d]+$'
             THEN
                 RAISE EXCEPTION 'id must be 1 to 128 visible ASCII characters but " , \\ and ~, and not . or ..'
                     USING ERRCODE = '22023';
@@ -128,7 +128,7 @@ extension Schema {
         DECLARE
             chosen bigint := herald.app_key(allow.app);
         BEGIN
-            IF NOT EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname::text = allow.role) THEN
+            IF NOT EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname::text = allow.role COLLATE "C") THEN
                 RAISE EXCEPTION 'there is no role %', allow.role USING ERRCODE = '22023';
             END IF;
             IF chosen IS NULL THEN

@@ -248,7 +248,7 @@ final class SQLPublishingTests {
         _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
         let role = try makeRole("settings")
         defer { drop(role) }
-        try sql("SELECT herald.allow('\(role)'); SELECT herald.allow('\(role)', 'shop')")
+        try sql("SELECT herald.allow('\(role)'); SELECT herald.allow('\(role)'::text COLLATE \"POSIX\", 'shop')")
         let old = "SET standard_conforming_strings = off; SET default_transaction_isolation = 'serializable'"
         #expect(run(as: role, "\(old); SELECT herald.publish('a', id => 'old', app => 'default')") != nil)
         let collated = #"'a'::text COLLATE "POSIX""#
