@@ -150,8 +150,8 @@ struct Database: Sendable {
         return (defaults + fixed + server.sorted { $0.key < $1.key }).map { (name: $0.0, value: $0.1) }
     }
 
-    /// Limits for roles, which older servers do not have: those of PostgreSQL 13 are still told that they are too old. Listeners are
-    /// idle, and copies are long transactions.
+    /// Limits for roles. They are set by name where they are known: a server that is too old is refused with a sentence, below.
+    /// Listeners are idle, and copies are long transactions.
     private static let unlimited = "{idle_session_timeout,transaction_timeout}"
 
     /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes. What waits for a lock

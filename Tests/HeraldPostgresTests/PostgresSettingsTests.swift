@@ -58,7 +58,8 @@ struct PostgresSettingsTests {
         #expect(text.contains("/nonexistent") && text.contains("read-only"), "\(text)")
         // A name may be that of several servers, too.
         let names = HostNames { _ in ["127.0.0.1", "127.0.0.2"] }
-        let both = failure { _ = try Database(url: "postgres://herald@db:1/a", names).open(.log) }?.description ?? "opened"
+        let several = try Database(url: "postgres://herald@db:1/a", names)
+        let both = failure { _ = try several.open(.log) }?.description ?? "opened"
         #expect(both.contains("127.0.0.1") && both.contains("127.0.0.2"), "\(both)")
     }
 }
