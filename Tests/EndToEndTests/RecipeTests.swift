@@ -72,6 +72,11 @@ struct RecipeTests {
                 ["/request/sign/1"]
             ),
             (#"{"sign": ["standard", {"header": "Webhook-Signature"}]}"#, ["/request/sign/1"]),
+            (#"{"headers": {"svix-ID": "x"}, "sign": ["svix"]}"#, ["/request/sign/0"]),
+            (
+                #"{"sign": [{"header": "Authorization"}], "auth": {"basic": {"user": "a", "password": "c"}}}"#,
+                ["/request/sign/0"]
+            ),
             (#"{"auth": {"basic": {"user": "a:b", "password": "c"}}}"#, ["/request/auth/basic/user"]),
             (
                 #"{"headers": {"X-Amz-Date": "x"}, "auth": {"aws": {"region": "r", "service": "s3", "key_id": "a", "secret": "b"}}}"#,

@@ -9,7 +9,7 @@ extension Scheme {
         ] {
             if let name, let problem = Self.problem(ofHeader: name) { found.append((pointer, problem)) }
         }
-        let names = [header, timestampHeader, idHeader].compactMap { $0?.lowercased() }
+        let names = headerNames.map { $0.lowercased() }
         if Set(names).count < names.count {
             found.append(("/header", "must differ from the other headers of the scheme"))
         }

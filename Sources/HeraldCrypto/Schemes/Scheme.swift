@@ -79,6 +79,9 @@ package struct Scheme: Hashable, Sendable {
         self.idHeader = idHeader
     }
 
+    /// The names of all headers that it sets.
+    package var headerNames: [String] { [header, timestampHeader, idHeader].compactMap { $0 } }
+
     /// A message that is signed.
     package struct Message: Sendable {
         /// As in the header: an id with a full stop makes `{id}.{timestamp}.{body}` ambiguous.

@@ -59,22 +59,27 @@ package enum RecipeInput {
         if errors.count == count { recipe = members.isEmpty ? nil : merged }
     }
 
-    /// A receiver would get both signatures in one value, `a, b`.
+    /// A receiver would get both values in one, `a, b`. Signatures may share the headers of the time and the id.
     private static func repeatedHeaders(_ plan: RecipePlan) -> [FieldError] {
-        var headers: Set<String> = []
+        let others = plan.unsignedHeaderNames
+        var signatures: Set<String> = []
         return plan.signatures.enumerated().compactMap { index, signature in
-            let header = signature.header
-            if headers.insert(header.lowercased()).inserted { return nil }
-            return FieldError("\(pointer)/sign/\(index)", "has the header of another signature: \(header)")
+            let place = "\(pointer)/sign/\(index)"
+            let scheme = signature.scheme
+            if let header = scheme.headerNames.first(where: { others.contains($0.lowercased()) }) {
+                return FieldError(place, "has a header that headers or auth sets too: \(header)")
+            }
+            if signatures.insert(scheme.header.lowercased()).inserted { return nil }
+            return FieldError(place, "has the header of another signature: \(scheme.header)")
         }
     }
 }
 
 extension RecipePlan.Signature {
-    fileprivate var header: String {
+    fileprivate var scheme: Scheme {
         switch self {
-        case .standard: Scheme.standard.header
-        case .scheme(let scheme): scheme.header
+        case .standard: .standard
+        case .scheme(let scheme): scheme
         }
     }
 }

@@ -78,13 +78,17 @@ package struct RecipePlan: Sendable {
 
     /// The headers that it sets beside those of plain callbacks, in lower case.
     var headerNames: Set<String> {
-        var names = headers.map(\.name)
-        for case .scheme(let scheme) in signatures {
-            names += [scheme.header, scheme.timestampHeader, scheme.idHeader].compactMap { $0 }
+        signatures.reduce(into: unsignedHeaderNames) { names, signature in
+            if case .scheme(let scheme) = signature { names.formUnion(scheme.headerNames.map { $0.lowercased() }) }
         }
+    }
+
+    /// The headers that it sets beside those of plain callbacks and of signatures, in lower case.
+    var unsignedHeaderNames: Set<String> {
+        var names = headers.map { $0.name.lowercased() }
         if auth != nil { names.append("authorization") }
         if case .aws = auth { names.append(Self.amazonDate) }
-        return Set(names.map { $0.lowercased() })
+        return Set(names)
     }
 
     private mutating func read(
