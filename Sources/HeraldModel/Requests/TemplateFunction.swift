@@ -10,6 +10,8 @@ enum TemplateFunction: Sendable {
         case html
         /// Everything but letters, digits and `-._~` as `%C3%BC`: a part of a URL.
         case url
+        /// Backticks as `\u0060`: JSON stays JSON, and within its block of code.
+        case code
     }
 
     case json
@@ -146,6 +148,8 @@ extension TemplateFunction.Escape {
         for byte in input {
             switch (self, byte) {
             case (.url, _): URLPart.append(byte, to: &output)
+            case (.code, UInt8(ascii: "`")): output += #"\u0060"#.utf8
+            case (.code, _): output.append(byte)
             case (_, UInt8(ascii: "&")): output += "&amp;".utf8
             case (_, UInt8(ascii: "<")): output += "&lt;".utf8
             case (_, UInt8(ascii: ">")): output += "&gt;".utf8

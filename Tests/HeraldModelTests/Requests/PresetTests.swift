@@ -125,6 +125,20 @@ struct PresetTests {
         #expect(end == lines.count - 1)
     }
 
+    @Test("no value leaves the block of code for Discord, and it stays JSON", arguments: [1, 2_000])
+    func fence(count: Int) throws {
+        let event = Event("order.paid", id: "evt", data: "\"" + String(repeating: "```[a](b)", count: count) + "\"")
+        let embed = try #require(
+            try JSONDocument(parsing: Self.body("discord", event))["embeds"]?.elements.first { _ in true })
+        let text = try #require(embed["description"]?.string)
+        #expect(text.hasPrefix("```json\n\"") && text.hasSuffix("\n```") && text.utf16.count <= 4_096)
+        let value = text.dropFirst("```json\n".count).dropLast("\n```".count)
+        #expect(!value.contains("`"))
+        if count == 1 {
+            #expect(try JSONDocument(parsing: Array(value.utf8)).root.string == "```[a](b)")
+        }
+    }
+
     @Test("a message for queues is the event as JSON in a text")
     func messages() throws {
         for (name, member) in [("sqs", "MessageBody"), ("sns", "Message")] {

@@ -104,7 +104,7 @@ struct RandomTemplates {
                 " | "
                 + pick([
                     "json", "upper", "lower", "unix", "iso", "truncate \(random.number(1...20))", "escape slack",
-                    "escape html", "escape url", "join ', '", "join \"\"",
+                    "escape html", "escape url", "escape code", "join ', '", "join \"\"",
                 ])
         }
         return "{{ \(text) }}"

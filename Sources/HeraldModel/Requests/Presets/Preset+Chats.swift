@@ -26,11 +26,11 @@ extension Preset {
         """
 
     /// Webhooks of Discord: docs.discord.com/developers/resources/webhook#execute-webhook. Limits of characters: title and
-    /// author 256, description 4,096, footer 2,048; one beyond U+FFFF may count as two. A value notifies no user.
+    /// author 256, description 4,096, footer 2,048; one beyond U+FFFF may count as two. A value notifies no user, and makes no link.
     static let discord = """
         {"sign": [], "body": {"allowed_mentions": {"parse": []}, "embeds": [{"$merge": [
-          {"title": "{{ type }}", "description": "```json\\n{{ data | json | truncate 2000 }}\\n```", "timestamp": "{{ time }}",
-           "footer": {"text": "{{ id }}"}},
+          {"title": "{{ type }}", "timestamp": "{{ time }}", "footer": {"text": "{{ id }}"},
+           "description": "```json\\n{{ data | json | truncate 2000 | escape code | truncate 2000 }}\\n```"},
           {"$if": {"subject": [{"exists": true}]}, "then": {"author": {"name": "{{ subject | truncate 128 }}"}}}]}]}}
         """
 
