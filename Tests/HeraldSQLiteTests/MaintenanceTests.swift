@@ -155,6 +155,17 @@ struct MaintenanceTests {
         #expect(!exists(backup) && !exists(backup + ".partial"))
     }
 
+    @Test("a restore that is ended leaves an empty folder, into which the next one restores")
+    func endedRestore() throws {
+        try makeDatabase()
+        _ = try Backup.make(of: path, to: backup)
+        let restored = folder.path + "/restored"
+        #expect(kind { try Backup.restore(backup, to: restored) { false } } == .cancelled)
+        #expect(try Files.names(in: restored).isEmpty)
+        try Backup.restore(backup, to: restored)
+        #expect(try content(restored) == content(path))
+    }
+
     @Test("a second backup to the same path is refused while the first one is made, which is complete")
     func twice() throws {
         try makeDatabase()

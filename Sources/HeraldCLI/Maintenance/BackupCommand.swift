@@ -42,15 +42,21 @@ extension Command {
             it, and with the master key that the backup was made under. Events that were delivered after the backup are not
             in it; those before it that it knows as undelivered are delivered again.
             It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
+            TERM and Ctrl-C end it with exit code 130, and the folder stays empty.
 
             \(MaintenanceCommand.exitCodes)
+            130: TERM or Ctrl-C ended it.
             """,
         arguments: [Argument(name: "FILE", help: "A backup.")], flags: [MaintenanceCommand.data],
         examples: ["herald restore monday.backup --data restored"],
         action: .run { call throws(CommandError) in
             try MaintenanceCommand.refuseDatabases(among: call.arguments, call)
             let folder = try MaintenanceCommand.folder(call)
-            try MaintenanceCommand.run { try Backup.restore(call.arguments[0], to: folder) }
+            // While the backup is checked, nothing has to be removed: a signal ends the process.
+            lazy var signals = Signals()
+            try MaintenanceCommand.run {
+                try Backup.restore(call.arguments[0], to: folder) { !signals.stop(withinMilliseconds: 0) }
+            }
             try Output.line("\(folder): restored")
         })
 }

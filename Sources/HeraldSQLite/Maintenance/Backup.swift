@@ -105,7 +105,7 @@ package enum Backup {
         defer { sqlite3_backup_finish(copying) }
         var (copied, all, steps) = (0, 1, 0)
         while true {
-            guard progress(copied, all) else { throw cancelled }
+            guard progress(copied, all) else { throw cancelled("backup") }
             let started = Pace.now
             let code = sqlite3_backup_step(copying, pagesPerStep)
             if code == SQLITE_DONE { break }
@@ -136,8 +136,8 @@ package enum Backup {
                 + "server needs \(reserve) of them. Choose a folder on another disk.")
     }
 
-    private static var cancelled: MaintenanceError {
-        MaintenanceError(kind: .cancelled, description: "The backup was ended.")
+    private static func cancelled(_ work: String) -> MaintenanceError {
+        MaintenanceError(kind: .cancelled, description: "The \(work) was ended.")
     }
 
     /// Appends the length and the hash to a file.
@@ -150,7 +150,7 @@ package enum Backup {
             pace.rest(since: started)
             return progress(1, 1)
         }
-        guard let content = found else { throw cancelled }
+        guard let content = found else { throw cancelled("backup") }
         for number in [UInt64(size), content] {
             withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
         }
@@ -190,8 +190,10 @@ package enum Backup {
     }
 
     /// Copies the database of a backup into a folder, with which a server can then be started.
-    /// - Parameter folder: created if it is missing; must be empty.
-    package static func restore(_ path: String, to folder: String) throws {
+    /// - Parameters:
+    ///   - folder: created if it is missing; must be empty.
+    ///   - progress: called before each part is copied; returns `false` to cancel. Before the first one, nothing was written.
+    package static func restore(_ path: String, to folder: String, progress: () -> Bool = { true }) throws {
         let backup = try verified(path)
         let check = try DatabaseCheck.run(path)
         guard check.isGood else {
@@ -205,7 +207,9 @@ package enum Backup {
         }
         let target = try StoreFolder(folder)
         do {
-            try backup.file.copy(backup.size, to: target.newDatabase)
+            guard try backup.file.copy(backup.size, to: target.newDatabase, progress: progress) else {
+                throw cancelled("restore")
+            }
             try target.publishNewDatabase()
         } catch {
             target.remove(target.newDatabase)

@@ -107,16 +107,19 @@ final class PlainFile {
     }
 
     /// Copies the first `count` bytes into a new file, durably.
-    func copy(_ count: Int, to path: String) throws(StoreError) {
+    @discardableResult
+    func copy(_ count: Int, to path: String, progress: () -> Bool = { true }) throws(StoreError) -> Bool {
         let copy = try PlainFile(creating: path)
         var place = 0
         while place < count {
+            guard progress() else { return false }
             let part = try read(min(Self.partSize, count - place), at: place)
             if part.isEmpty { break }
             try copy.write(part, at: place)
             place += part.count
         }
         try copy.sync()
+        return true
     }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
