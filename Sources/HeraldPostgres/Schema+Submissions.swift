@@ -147,9 +147,14 @@ extension Schema {
         -- Takes it back: for one app, or for all.
         CREATE FUNCTION disallow(role text, app text DEFAULT NULL) RETURNS void LANGUAGE plpgsql
             SET search_path = pg_catalog, pg_temp AS $f$
+        DECLARE
+            chosen bigint := herald.app_key(disallow.app);
         BEGIN
+            IF disallow.app IS NOT NULL AND chosen IS NULL THEN
+                RAISE EXCEPTION 'there is no app %', disallow.app USING ERRCODE = '22023';
+            END IF;
             DELETE FROM herald.publishers p
-            WHERE p.role = disallow.role AND (disallow.app IS NULL OR p.app = herald.app_key(disallow.app));
+            WHERE p.role = disallow.role AND (disallow.app IS NULL OR p.app = chosen);
             IF NOT EXISTS (SELECT 1 FROM herald.publishers p WHERE p.role = disallow.role)
                 AND EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname::text = disallow.role)
             THEN

@@ -317,6 +317,7 @@ final class SQLPublishingTests {
         try sql("SELECT herald.allow('\(shop)', 'other')")
         #expect(run(as: shop, "SELECT herald.publish('a')") == nil, "the app is not named")
         #expect(run(as: shop, "SELECT herald.publish('a', app => 'other')") != nil)
+        #expect((try? sql("SELECT herald.disallow('\(shop)', 'othr')")) == nil, "there is no such app")
         try sql("SELECT herald.disallow('\(shop)', 'other')")
         #expect(run(as: shop, "SELECT herald.publish('a', app => 'other')") == nil)
         try sql("SELECT herald.disallow('\(shop)')")
