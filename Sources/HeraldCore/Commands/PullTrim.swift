@@ -116,6 +116,13 @@ final class MissedPulls: Sendable {
         }
     }
 
+    /// Ends the minute of every delegate.
+    func endMinutes() {
+        missed.withLock { missed in
+            for key in missed.keys { missed[key]?.announcedAt = .min / 2 }
+        }
+    }
+
     /// Delegates with counts whose minute is over.
     func due(at now: Int64) -> [DelegateKey] {
         missed.withLock { missed in

@@ -432,6 +432,7 @@ public final class Hub: Sendable {
     /// - Parameter grace: the time for attempts in flight, in nanoseconds.
     package func stop(grace: Int64) {
         refusePublications()
+        retention.stop()
         threads.stop(grace: grace)
     }
 }

@@ -91,8 +91,7 @@ final class RetentionTask: EventDelegate {
     func runWhenDue(isResponsible: Bool = true) {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
-        let unannounced = missedPulls.due(at: clock.monotonic())
-        if !unannounced.isEmpty { submit(unannounced.map { .init(delegate: $0, wanted: []) }, through: 0, .age) }
+        announceMissedPulls()
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
         let isDue = state.withLock { state in
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1
@@ -173,6 +172,17 @@ final class RetentionTask: EventDelegate {
     }
 
     // MARK: Pull delegates
+
+    /// Announces what still waits for its minute. Called before the writer ends.
+    func stop() {
+        missedPulls.endMinutes()
+        announceMissedPulls()
+    }
+
+    private func announceMissedPulls() {
+        let unannounced = missedPulls.due(at: clock.monotonic())
+        if !unannounced.isEmpty { submit(unannounced.map { .init(delegate: $0, wanted: []) }, through: 0, .age) }
+    }
 
     /// No loop has their lanes.
     private func trimPulls(_ ending: RetentionPlanner.Ending, _ reader: Result<any StoreReader, StoreError>) {

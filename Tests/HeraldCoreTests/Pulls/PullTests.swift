@@ -575,5 +575,10 @@ struct PullTests {
         #expect(notices?.count == 2)
         let last = String(decoding: notices?.last?.data ?? [], as: UTF8.self)
         #expect(last.contains(#""events_at_most":2,"total_at_most":7"#), "\(last)")
+        // A stop announces what waits within the minute.
+        try await trim(through: 8)
+        #expect(announcements.due(at: clock.now).isEmpty)
+        announcements.endMinutes()
+        #expect(announcements.due(at: clock.now) == [delegate.key])
     }
 }
