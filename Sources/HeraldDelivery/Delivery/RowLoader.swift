@@ -71,14 +71,12 @@ final class RowLoader {
     /// Ends deliveries that were only in the store.
     /// - Parameter last: the last event of the query. More may be to be ended since.
     private func end(_ rows: [WaitingDelivery], through last: LogPosition, of lane: Lane) {
+        let found = rows.count < lane.waiting.loadLimit ? last : rows.last?.event ?? last
         // What is in memory too has been made since, and ends by itself.
-        let isLast =
-            lane.waiting.stored?.ended == last
-            && (rows.count < lane.waiting.loadLimit || rows.allSatisfy { lane.rows[$0.event] != nil })
         let ended = rows.filter { lane.rows[$0.event] == nil && !lane.waiting.hasEnded($0.event) }
         // By now the delegate may have been resumed.
         let wasGone = lane.waiting.stored?.ended == .max
-        lane.waiting.ended(ended.map(\.event), isLast: isLast)
+        lane.waiting.ended(ended.map(\.event), through: found)
         for row in ended {
             let key = DeliveryKey(delegate: lane.key, event: row.event)
             if wasGone {

@@ -30,6 +30,8 @@ package struct StoredRows {
     var removed: Set<LogPosition> = []
     /// The rows of all events up to this one are to be ended.
     var ended: LogPosition?
+    /// The first event whose row may still have to be found for that. Those before it have ended, or stay in memory.
+    var endsFrom = LogPosition.min
     /// The load that is under way.
     var loading: StoredRowsQuery.Part?
     /// Its rows are not what is to be loaded any more.

@@ -80,7 +80,7 @@ extension WaitingDeliveries {
         guard let loading = stored, loading.loading == nil else { return nil }
         var load: StoredRowsQuery.Part?
         if let through = loading.ended {
-            load = .events(.min...through)
+            load = .events(loading.endsFrom...through)
         } else if let (subject, first) = firstWanted() {
             load = .subject(subject, from: first)
         } else if let horizon = loading.horizon {
@@ -191,11 +191,16 @@ extension WaitingDeliveries {
     }
 
     /// Records that rows that were found in the store have been ended.
-    /// - Parameter isLast: there are no others.
-    mutating func ended(_ events: [LogPosition], isLast: Bool) {
+    /// - Parameter last: there are no others up to this event.
+    mutating func ended(_ events: [LogPosition], through last: LogPosition) {
         stored?.removed.formUnion(events)
         stored?.count -= events.count
-        if isLast { stored?.ended = nil }
+        if let end = stored?.ended, last < end {
+            stored?.endsFrom = last + 1
+        } else {
+            stored?.ended = nil
+            stored?.endsFrom = .min
+        }
     }
 
     /// Records that the rows of these events may have been removed from the store.

@@ -207,9 +207,28 @@ struct TrimTests {
         bench.engine.receive(.rows(1, .events(LogPosition.min...10), []))
         #expect(lane.waiting.stored?.ended == 20)
         _ = bench.checkpoint()
-        #expect(lane.waiting.stored?.loading == .events(LogPosition.min...20))
-        bench.engine.receive(.rows(1, .events(LogPosition.min...20), []))
+        #expect(lane.waiting.stored?.loading == .events(11...20))
+        bench.engine.receive(.rows(1, .events(11...20), []))
         #expect(lane.waiting.stored?.ended == nil)
+    }
+
+    @Test("rows that are to be ended are found behind as many requested ones as one load has")
+    func storedRowsBehindRequested() throws {
+        let bench = try EngineBench(settled: 3_000, backlog: 3_000)
+        bench.set(WebhookDelegate(1), restored: .init(backlog: LaneBacklog(count: 2_600)))
+        let lane = try #require(bench.engine.lane(1))
+        bench.engine.receive(.trim(through: 3_000, gone: [], .size))
+        let last = LogPosition(lane.waiting.loadLimit)
+        let rows = (1...last).map {
+            WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 0, state: .retrying, isReplay: true)
+        }
+        for row in rows { bench.engine.receive(.redeliver(row)) }
+        _ = bench.checkpoint()
+        let first = StoredRowsQuery.Part.events(LogPosition.min...3_000)
+        #expect(lane.waiting.stored?.loading == first)
+        bench.engine.receive(.rows(1, first, rows))
+        _ = bench.checkpoint()
+        #expect(lane.waiting.stored?.loading == .events(last + 1...3_000))
     }
 
     @Test("a delegate that fails is not failing any more once nothing is left to send to it")
