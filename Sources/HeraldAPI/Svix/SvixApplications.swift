@@ -108,7 +108,7 @@ struct SvixApplicationInput {
             settings.name = text
             hasUID = true
         }
-        if uid == nil, !hasUID { settings.name = Self.slug(title ?? "") }
+        if uid == nil, !hasUID { settings.name = Self.name(of: title ?? "") }
         if let value = document["metadata"], value.kind != .object || value.count > 0 {
             reader.wrong("/metadata", "must be {}: an app of Herald has no metadata")
         }
@@ -169,11 +169,8 @@ struct SvixApplicationInput {
     }
 
     /// A name of an app that is made of the title, or another one if the title has too few of its characters.
-    private static func slug(_ text: String) -> String {
-        let characters = text.lowercased().map { character in
-            character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
-        }
-        let name = String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+    private static func name(of title: String) -> String {
+        let name = App.Settings.slug(title)
         return App.Settings.isName(name) ? name : "application"
     }
 }

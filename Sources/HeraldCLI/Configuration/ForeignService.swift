@@ -47,20 +47,13 @@ struct ForeignApp {
     /// second one has a part of its id.
     /// - Parameter taken: the names so far, and those that are ids of owners.
     func name(avoiding taken: inout Set<String>) -> String {
-        let ending = "-" + Self.slug(String(id.suffix(8)))
+        let ending = "-" + App.Settings.slug(String(id.suffix(8)))
         if let ownName { return ownName }
-        var name = Self.slug(uid ?? title)
+        var name = App.Settings.slug(uid ?? title)
         if name.isEmpty || name.hasPrefix("app_") || name == "default" { name = "imported" + ending }
         if taken.contains(name) { name = name.prefix(64 - ending.utf8.count) + ending }
         taken.insert(name)
         return name
-    }
-
-    private static func slug(_ text: String) -> String {
-        let characters = text.lowercased().map { character in
-            character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
-        }
-        return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
     }
 }
 

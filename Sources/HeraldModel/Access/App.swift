@@ -79,4 +79,12 @@ extension App.Settings {
     package static func isName(_ name: String) -> Bool {
         name.isPlainName(limit: 256) && !name.hasPrefix("app_") && !name.hasPrefix(".")
     }
+
+    /// The text in the characters of a name, 64 at most. It may be empty, or begin with `app_`.
+    package static func slug(_ text: String) -> String {
+        let characters = text.lowercased().map { character in
+            character.isASCII && (character.isLetter || character.isNumber || character == "_") ? character : "-"
+        }
+        return String(String(characters).split(separator: "-").joined(separator: "-").prefix(64))
+    }
 }
