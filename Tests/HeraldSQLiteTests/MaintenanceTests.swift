@@ -161,6 +161,10 @@ struct MaintenanceTests {
         _ = try Backup.make(of: path, to: backup)
         let restored = folder.path + "/restored"
         #expect(kind { try Backup.restore(backup, to: restored) { false } } == .cancelled)
+        #expect(!exists(restored))
+        // The file of the copy is there.
+        let found = kind { try Backup.restore(backup, to: restored) { !exists(restored) } }
+        #expect(found == .cancelled)
         #expect(try Files.names(in: restored).isEmpty)
         try Backup.restore(backup, to: restored)
         #expect(try content(restored) == content(path))

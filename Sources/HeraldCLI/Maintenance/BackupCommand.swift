@@ -42,10 +42,10 @@ extension Command {
             it, and with the master key that the backup was made under. Events that were delivered after the backup are not
             in it; those before it that it knows as undelivered are delivered again.
             It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
-            TERM and Ctrl-C end it with exit code 130, and the folder stays empty.
+            TERM and Ctrl-C end it, and the folder stays empty.
 
             \(MaintenanceCommand.exitCodes)
-            130: TERM or Ctrl-C ended it.
+            130: TERM or Ctrl-C ended the copy.
             """,
         arguments: [Argument(name: "FILE", help: "A backup.")], flags: [MaintenanceCommand.data],
         examples: ["herald restore monday.backup --data restored"],

@@ -192,7 +192,7 @@ package enum Backup {
     /// Copies the database of a backup into a folder, with which a server can then be started.
     /// - Parameters:
     ///   - folder: created if it is missing; must be empty.
-    ///   - progress: called before each part is copied; returns `false` to cancel. Before the first one, nothing was written.
+    ///   - progress: called before anything is made and before each part is copied; returns `false` to cancel.
     package static func restore(_ path: String, to folder: String, progress: () -> Bool = { true }) throws {
         let backup = try verified(path)
         let check = try DatabaseCheck.run(path)
@@ -205,6 +205,7 @@ package enum Backup {
                 kind: .output,
                 description: "\(folder) is not empty. Choose a folder that does not exist yet, or an empty one.")
         }
+        guard progress() else { throw cancelled("restore") }
         let target = try StoreFolder(folder)
         do {
             guard try backup.file.copy(backup.size, to: target.newDatabase, progress: progress) else {
