@@ -154,9 +154,9 @@ extension Schema {
                 RAISE EXCEPTION 'there is no app %', disallow.app USING ERRCODE = '22023';
             END IF;
             DELETE FROM herald.publishers p
-            WHERE p.role = disallow.role AND (disallow.app IS NULL OR p.app = chosen);
-            IF NOT EXISTS (SELECT 1 FROM herald.publishers p WHERE p.role = disallow.role)
-                AND EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname::text = disallow.role)
+            WHERE p.role = disallow.role COLLATE "C" AND (disallow.app IS NULL OR p.app = chosen);
+            IF NOT EXISTS (SELECT 1 FROM herald.publishers p WHERE p.role = disallow.role COLLATE "C")
+                AND EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname::text = disallow.role COLLATE "C")
             THEN
                 EXECUTE format('REVOKE EXECUTE ON FUNCTION herald.publish FROM %I', disallow.role);
                 EXECUTE format('REVOKE USAGE ON SCHEMA herald FROM %I', disallow.role);
