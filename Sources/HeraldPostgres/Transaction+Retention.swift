@@ -99,6 +99,21 @@ extension Transaction {
 
     func erase(_ all: [LogPosition], limit: Int) throws(StoreError) -> Erasure {
         let events = Array(all.prefix(limit))
+        func limited(_ statement: Statement) -> Request {
+            Request(statement) { parameters in
+                parameters.add(events) { $0 }
+                parameters.add(limit)
+            }
+        }
+        let results = try run([limited(Self.wipeAttempts), limited(Self.removeWaitingOfEvents)])
+        var erasure = Erasure()
+        erasure.attempts = results[0].changed
+        erasure.deliveries = results[1].changed
+        // The events are the last ones: without their subject, a request that is repeated after a crash does not find them.
+        guard erasure.attempts < limit, erasure.deliveries < limit else {
+            erasure.rest = all
+            return erasure
+        }
         let found = try run(Self.findEvents) { parameters in parameters.add(events) { $0 } }
             .map { row throws(StoreError) in try writer.reading.listed(row) }
         // The subject of a damaged event is unknown; it is never served or sent.
@@ -112,26 +127,13 @@ extension Transaction {
                     EventChecksum.of(event, at: 0, attributes: attributes))
             }
         }
-        func limited(_ statement: Statement) -> Request {
-            Request(statement) { parameters in
-                parameters.add(events) { $0 }
-                parameters.add(limit)
-            }
-        }
-        let wipe = limited(Self.wipeAttempts)
-        let remove = limited(Self.removeWaitingOfEvents)
-        let results = try run(overwriting + [wipe, remove])
-        var erasure = Erasure()
+        try record(overwriting)
         erasure.events = erased.count
-        erasure.attempts = results[erased.count].changed
-        erasure.deliveries = results[erased.count + 1].changed
         for logged in erased {
             let bytes = logged.event.storedBytes - logged.event.erased().storedBytes
             erasure.freed[AppBlock.number(of: logged.sequence), default: 0] += Int64(bytes)
         }
-        // What was erased is skipped by the next call.
-        let isComplete = erasure.attempts < limit && erasure.deliveries < limit
-        erasure.rest = Array(isComplete ? all.dropFirst(events.count) : all[...])
+        erasure.rest = Array(all.dropFirst(events.count))
         return erasure
     }
 

@@ -47,23 +47,22 @@ extension Writer {
         var erasure = Erasure()
         var rows = limit
         for (index, sequence) in events.enumerated() {
+            let attempts = try attempts.wipeThose(of: sequence, limit: rows)
+            let deliveries = try change(
+                .log(.removeWaitingOfRange), [.integer(sequence), .integer(sequence), .integer(Int64(rows))])
+            rows -= attempts + deliveries
+            erasure.attempts += attempts
+            erasure.deliveries += deliveries
+            // The event is the last one: without its subject, a request that is repeated after a crash does not find it.
+            guard rows > 0 else {
+                erasure.rest = Array(events[index...])
+                break
+            }
             if let bytes = try self.events.erase(sequence) {
                 erasure.events += 1
                 erasure.freed[AppBlock.number(of: sequence), default: 0] += bytes
             }
             rows -= 1
-            let attempts = try attempts.wipeThose(of: sequence, limit: max(1, rows))
-            rows -= attempts
-            let deliveries = try change(
-                .log(.removeWaitingOfRange), [.integer(sequence), .integer(sequence), .integer(Int64(max(1, rows)))])
-            rows -= deliveries
-            erasure.attempts += attempts
-            erasure.deliveries += deliveries
-            if rows <= 0 {
-                // The last one may have more.
-                erasure.rest = Array(events[index...])
-                break
-            }
         }
         return erasure
     }

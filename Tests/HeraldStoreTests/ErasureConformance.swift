@@ -86,6 +86,12 @@ struct ErasureConformance {
             for (block, bytes) in step.freed { sum.freed[block, default: 0] += bytes }
             rest = step.rest
             steps += 1
+            // After a crash, the request is repeated: it searches by subject.
+            let reader = try fixture.store.makeReader()
+            let found = try reader.sequences(about: "user:42", app: .default, after: 0, limit: 9)
+            for event in LogPosition(1)...5 where !found.contains(event) {
+                #expect(try reader.attempts(event: event) == [], "event \(event) is not found, and has attempts")
+            }
         }
         #expect((sum.events, sum.attempts) == (5, 12) && steps > 1)
         let left = try fixture.store.makeReader().events(after: 0, limit: 9, maxBytes: 9_999).events
