@@ -79,10 +79,15 @@ extension SQLiteStore {
 
     /// After a crash in here there is no `herald.db`, and the next start creates it again.
     static func create(_ folder: StoreFolder, cache: Int = Caches().writer) throws(StoreError) {
+        try prepare(folder, cache: cache)
+        try folder.publishNewDatabase()
+    }
+
+    /// Creates `herald.db.new`, with the tables.
+    static func prepare(_ folder: StoreFolder, cache: Int = Caches().writer) throws(StoreError) {
         for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(folder.newDatabase + suffix) }
         try folder.createPrivateFile(folder.newDatabase)
         try fill(folder.newDatabase, cache)
-        try folder.publishNewDatabase()
     }
 
     private static func fill(_ newDatabase: String, _ cache: Int) throws(StoreError) {

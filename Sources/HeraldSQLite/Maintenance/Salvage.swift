@@ -27,12 +27,13 @@ package enum Salvage {
         do {
             var report = DatabaseCheck.Report()
             try copyFiles(source, to: copy, wasInUse: lock.logWasInUse, &report)
-            try SQLiteStore.create(target)
-            try copyRows(copy, to: target.database, &report)
-            try target.sync()
+            try SQLiteStore.prepare(target)
+            try copyRows(copy, to: target.newDatabase, &report)
+            // Only now: after a crash, a server and `herald check` would take an empty database for what was salvaged.
+            try target.publishNewDatabase()
             return report
         } catch {
-            for suffix in ["", "-wal", "-shm"] { unlink(target.database + suffix) }
+            for suffix in ["", "-wal", "-shm"] { unlink(target.newDatabase + suffix) }
             if case StoreError.corrupt(_, let reason) = error {
                 throw MaintenanceError(
                     kind: .damage,
@@ -122,7 +123,8 @@ package enum Salvage {
                 + "UPDATE progress SET settled = min(settled, (SELECT ifnull(max(sequence), 0) FROM events));"
                 + "UPDATE replays SET cursor = min(cursor, (SELECT ifnull(max(sequence), 0) FROM events)),"
                 + " until = min(until, (SELECT ifnull(max(sequence), 0) FROM events)); COMMIT")
-        _ = try to.checkpoint(.truncate)
+        // Everything is in the one file that will be renamed.
+        guard try to.checkpoint(.truncate) else { throw StoreError.failed(reason: "the new database is in use") }
         try to.checkpointOnClose()
     }
 }
