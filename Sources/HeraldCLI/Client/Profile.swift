@@ -73,6 +73,8 @@ enum ProfileFile {
         mkdir(String(folder.dropLast("/herald".count)), 0o700)
         mkdir(folder, 0o700)
         let new = path + ".new-\(getpid())"
+        // In a container, an interrupted command may have had this process id.
+        unlink(new)
         let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw unwritable() }
         let isWritten = Output.write(json + [10], to: descriptor) && fsync(descriptor) == 0
