@@ -124,7 +124,11 @@ extension SQLiteStore {
                     try DeliveryKey(row)
                 }
         }
-        return decided
+        if lanes.isEmpty { return decided }
+        return try decided
+            + Statement(connection, decidedAhead).readableRows(in: "attempts", key: 0...1, damaged) {
+                row throws(StoreError) in try DeliveryKey(row)
+            }
     }
 
     private static let decidedTables = "attempts or waiting"
@@ -148,5 +152,14 @@ extension SQLiteStore {
         WHERE EXISTS (SELECT 1 FROM attempts
             WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
         OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
+        """
+
+    /// For lanes with a row: what was delivered beyond their position, as partial checkpoints of attempts record it
+    /// (`CheckpointBuilder`). Most of them have fewer attempts together. A replay may be far ahead of its lane, whose row would
+    /// then span all events in between.
+    static let decidedAhead = """
+        SELECT attempts.delegate, attempts.event FROM attempts CROSS JOIN lanes ON lanes.delegate = attempts.delegate
+        WHERE id > (SELECT max(id) FROM attempts) - \(AttemptHeads.round) AND attempts.event > lanes.position
+            AND status BETWEEN 200 AND 299 AND is_replay IS NULL
         """
 }

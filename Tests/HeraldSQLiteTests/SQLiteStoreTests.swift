@@ -411,10 +411,9 @@ struct SQLiteStoreTests {
         defer { store.close() }
         let connection = try #require(store.writer?.connection)
         let statements = [
-            SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
-            AttemptTable.removeThrough, AttemptHeads.later, AttemptList.ofDelegate, GapTable.span,
-            RetentionQueries.eventSizes,
-            RetentionQueries.attempts,
+            SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, SQLiteStore.decidedAhead,
+            AttemptTable.removeOld, AttemptTable.removeThrough, AttemptHeads.later, AttemptList.ofDelegate,
+            GapTable.span, RetentionQueries.eventSizes, RetentionQueries.attempts,
         ]
         let shared: [SharedStatement] = [
             .log(.removeWaitingOfRange), .log(.removeMarks), .log(.acceptedSince), .log(.lastKnown), .log(.about),

@@ -76,6 +76,19 @@ struct CheckpointConformance {
         #expect(Set(decided) == Set(expected.map { DeliveryKey(delegate: $0.0, event: $0.1) }))
     }
 
+    @Test("attempts that were written ahead of the position of their lane are decided", arguments: StoreKind.allCases)
+    func part(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
+        try fixture.write {
+            $0.settled = 3
+            $0.lanes = [LanePosition(delegate: 1, cursor: 1, position: 3)]
+        }
+        try fixture.write { $0.attempts = [attempt(1, 3), attempt(1, 5), attempt(1, 6, status: 500)] }
+        #expect(Set(try fixture.restart().decided) == Set([3, 5].map { DeliveryKey(delegate: 1, event: $0) }))
+    }
+
     @Test(
         "outcomes that were written ahead of the positions are decided for every reader",
         arguments: StoreKind.following)
