@@ -105,35 +105,29 @@ extension Transaction {
                 parameters.add(limit)
             }
         }
-        let results = try run([limited(Self.wipeAttempts), limited(Self.removeWaitingOfEvents)])
+        let find = Request(Self.findEvents) { parameters in parameters.add(events) { $0 } }
+        let results = try run([limited(Self.wipeAttempts), limited(Self.removeWaitingOfEvents), find])
         var erasure = Erasure()
         erasure.attempts = results[0].changed
         erasure.deliveries = results[1].changed
-        // The events are the last ones: without their subject, a request that is repeated after a crash does not find them.
-        guard erasure.attempts < limit, erasure.deliveries < limit else {
-            erasure.rest = all
-            return erasure
-        }
-        let found = try run(Self.findEvents) { parameters in parameters.add(events) { $0 } }
-            .map { row throws(StoreError) in try writer.reading.listed(row) }
+        let mayHaveMore = erasure.attempts >= limit || erasure.deliveries >= limit
         // The subject of a damaged event is unknown; it is never served or sent.
-        let erased = found.compactMap { $0 }.filter { !$0.event.isErased }
-        let overwriting = erased.map { logged in
-            let event = logged.event.erased()
-            let attributes = TextList.encode(event.attributes)
-            return Request(Self.overwriteEvent) { parameters in
+        let found = try results[2].map { row throws(StoreError) in try writer.reading.listed(row) }
+        for case let logged? in found {
+            let (old, new) = (logged.event, logged.event.erased(keepingSubject: mayHaveMore))
+            if old.isErased, old.subject == new.subject { continue }
+            let attributes = TextList.encode(new.attributes)
+            let overwrite = Request(Self.overwriteEvent) { parameters in
                 parameters.add(
-                    logged.sequence, event.subject, Array(event.data), attributes,
-                    EventChecksum.of(event, at: 0, attributes: attributes))
+                    logged.sequence, new.subject, Array(new.data), attributes,
+                    EventChecksum.of(new, at: 0, attributes: attributes))
             }
+            try record([overwrite])
+            if !old.isErased { erasure.events += 1 }
+            erasure.freed[AppBlock.number(of: logged.sequence), default: 0] += Int64(old.storedBytes - new.storedBytes)
         }
-        try record(overwriting)
-        erasure.events = erased.count
-        for logged in erased {
-            let bytes = logged.event.storedBytes - logged.event.erased().storedBytes
-            erasure.freed[AppBlock.number(of: logged.sequence), default: 0] += Int64(bytes)
-        }
-        erasure.rest = Array(all.dropFirst(events.count))
+        // What was erased is skipped by the next call.
+        erasure.rest = Array(mayHaveMore ? all[...] : all.dropFirst(events.count))
         return erasure
     }
 

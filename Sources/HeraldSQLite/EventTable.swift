@@ -81,19 +81,22 @@ struct EventTable {
         return last
     }
 
-    /// - Returns: the bytes that its content had; `nil` if there was no event to erase.
-    func erase(_ sequence: LogPosition) throws(StoreError) -> Int64? {
+    /// - Returns: the bytes that become free, and whether it had its content; `nil` if there was nothing to erase.
+    func erase(
+        _ sequence: LogPosition, keepingSubject: Bool
+    ) throws(StoreError) -> (bytes: Int64, hadContent: Bool)? {
         findBySequence.bind(1, sequence)
         let found = try findBySequence.row { row throws(StoreError) in try reading.listed(row)?.event }
         // The subject of a damaged event is unknown; it is never served or sent.
-        guard case let event?? = found, !event.isErased else { return nil }
-        let erased = event.erased()
+        guard case let event?? = found else { return nil }
+        let erased = event.erased(keepingSubject: keepingSubject)
+        if event.isErased, event.subject == erased.subject { return nil }
         let attributes = TextList.encode(erased.attributes)
         overwrite.bind(1, sequence)
         overwrite.bind(2, erased.subject)
         overwrite.bind(4, attributes)
         overwrite.bind(5, EventChecksum.of(erased, at: sequence, attributes: attributes))
         try overwrite.run(3, lent: erased.data)
-        return Int64(event.storedBytes - erased.storedBytes)
+        return (Int64(event.storedBytes - erased.storedBytes), !event.isErased)
     }
 }

@@ -45,25 +45,25 @@ extension Writer {
     func erase(_ events: [LogPosition], limit: Int) throws(StoreError) -> Erasure {
         mustCutLog = true
         var erasure = Erasure()
-        var rows = limit
-        for (index, sequence) in events.enumerated() {
+        var (rows, done) = (limit, 0)
+        while done < events.count, rows > 0 {
+            let sequence = events[done]
             let attempts = try attempts.wipeThose(of: sequence, limit: rows)
             let deliveries = try change(
                 .log(.removeWaitingOfRange), [.integer(sequence), .integer(sequence), .integer(Int64(rows))])
             rows -= attempts + deliveries
             erasure.attempts += attempts
             erasure.deliveries += deliveries
-            // The event is the last one: without its subject, a request that is repeated after a crash does not find it.
-            guard rows > 0 else {
-                erasure.rest = Array(events[index...])
-                break
+            let mayHaveMore = rows <= 0
+            if let erased = try self.events.erase(sequence, keepingSubject: mayHaveMore) {
+                if erased.hadContent { erasure.events += 1 }
+                erasure.freed[AppBlock.number(of: sequence), default: 0] += erased.bytes
             }
-            if let bytes = try self.events.erase(sequence) {
-                erasure.events += 1
-                erasure.freed[AppBlock.number(of: sequence), default: 0] += bytes
-            }
+            if mayHaveMore { break }
             rows -= 1
+            done += 1
         }
+        erasure.rest = Array(events.dropFirst(done))
         return erasure
     }
 

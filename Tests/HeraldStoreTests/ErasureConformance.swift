@@ -89,6 +89,8 @@ struct ErasureConformance {
             // After a crash, the request is repeated: it searches by subject.
             let reader = try fixture.store.makeReader()
             let found = try reader.sequences(about: "user:42", app: .default, after: 0, limit: 9)
+            let first = try reader.events(after: 0, limit: 1, maxBytes: 999).events
+            #expect(first.map(\.isErased) == [true], "from the first step on, it is sent no more")
             for event in LogPosition(1)...5 where !found.contains(event) {
                 #expect(try reader.attempts(event: event) == [], "event \(event) is not found, and has attempts")
             }

@@ -162,8 +162,7 @@ extension DeliveryWrite: RequestCommand {
             return .count(1)
         case .erase(let events):
             let erasure = try transaction.erase(events, limit: Self.rowsOfStep)
-            // Another process that receives one of them erases it again, and counts nothing: so only those that are erased.
-            let erased = Set(events.dropLast(erasure.rest.count))
+            let erased = Set(events.prefix(max(events.count - erasure.rest.count + 1, Self.rowsOfStep)))
             plan.erased.insert(erased, of: app)
             if !erased.isEmpty { plan.effects.append(.erased(erased, of: app)) }
             for (block, bytes) in erasure.freed { plan.freed[block, default: [:]][app, default: 0] += bytes }

@@ -110,10 +110,12 @@ public final class Event: Sendable {
     }
 
     /// The event without its content: what remains in the log after an erasure.
-    package func erased() -> Event {
+    /// - Parameter keepingSubject: while it has attempts that are not erased. A request that is repeated after a crash finds it
+    ///   by its subject.
+    package func erased(keepingSubject: Bool = false) -> Event {
         Event(
-            app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark, sourceDigest],
-            audience: audience, data: Array("null".utf8))
+            app: app, id: id, type: type, subject: keepingSubject ? subject : nil, time: time,
+            attributes: [Self.erasedMark, sourceDigest], audience: audience, data: Array("null".utf8))
     }
 
     /// The data: one JSON value in UTF-8, the publisher's bytes as received.
