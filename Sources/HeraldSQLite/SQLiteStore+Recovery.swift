@@ -156,10 +156,12 @@ extension SQLiteStore {
 
     /// For lanes with a row: what was delivered beyond their position, as partial checkpoints of attempts record it
     /// (`CheckpointBuilder`). Most of them have fewer attempts together. A replay may be far ahead of its lane, whose row would
-    /// then span all events in between.
+    /// then span all events in between. A lane that keeps an order sends all of them again: an event before them may have
+    /// exhausted its attempts without a row, and would arrive after them.
     static let decidedAhead = """
         SELECT attempts.delegate, attempts.event FROM attempts CROSS JOIN lanes ON lanes.delegate = attempts.delegate
         WHERE id > (SELECT max(id) FROM attempts) - \(AttemptHeads.round) AND attempts.event > lanes.position
             AND status BETWEEN 200 AND 299 AND is_replay IS NULL
+            AND EXISTS (SELECT 1 FROM delegates WHERE key = attempts.delegate AND ordering = 'none')
         """
 }

@@ -89,6 +89,21 @@ struct CheckpointConformance {
         #expect(Set(try fixture.restart().decided) == Set([3, 5].map { DeliveryKey(delegate: 1, event: $0) }))
     }
 
+    @Test("a lane that keeps an order sends what is ahead of its position again", arguments: [StoreKind.sqlite])
+    func partInOrder(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1) { $0.ordering = .strict }, WebhookDelegate(2) { $0.ordering = .subject })
+        try fixture.write {
+            $0.settled = 3
+            $0.lanes = (1...2).map { LanePosition(delegate: $0, cursor: 1, position: 3) }
+        }
+        try fixture.write {
+            $0.attempts = [attempt(1, 5, status: 500), attempt(1, 6), attempt(2, 6)]
+        }
+        #expect(try fixture.restart().decided == [], "5 was exhausted, and must not arrive after 6")
+    }
+
     @Test(
         "outcomes that were written ahead of the positions are decided for every reader",
         arguments: StoreKind.following)
