@@ -314,6 +314,21 @@ struct MaintenanceTests {
         #expect(try DatabaseCheck.run(salvaged).isGood)
     }
 
+    @Test("an event that gets the position of one that a salvage has lost does not count as delivered")
+    func lostEnd() throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("DELETE FROM events WHERE sequence > 5")
+        }
+        let salvaged = folder.path + "/salvaged"
+        _ = try Salvage.run(from: path, to: salvaged)
+        let store = try SQLiteStore(folder: salvaged)
+        defer { store.close() }
+        #expect(try store.found().decided.isEmpty)
+        #expect(try store.makeReader().attempts(event: 6).isEmpty)
+    }
+
     @Test("a salvage ends with the error of its target, such as a full disk", arguments: [false, true])
     func fullTarget(byPosition: Bool) throws {
         try makeDatabase()

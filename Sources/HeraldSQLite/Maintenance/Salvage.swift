@@ -110,6 +110,9 @@ package enum Salvage {
             "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
                 + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events)"
                 + " OR state NOT BETWEEN 1 AND 5;"
+                // The next events get the positions of lost ones, and would count as delivered. The rows are links of lists.
+                + "UPDATE attempts SET delegate = 0, event = 0"
+                + " WHERE event > (SELECT ifnull(max(sequence), 0) FROM events);"
                 // The log may end before the last block that was full.
                 + "DELETE FROM app_blocks WHERE block >= (SELECT ifnull(max(sequence), 0) + 1 FROM events) >> 10;"
                 + "DELETE FROM pending_counts; INSERT INTO pending_counts"
