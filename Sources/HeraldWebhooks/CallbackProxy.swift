@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// A proxy through which callbacks connect: `http://proxy.example:3128` (with CONNECT) or `socks5h://proxy.example:1080`. The
 /// text may contain a user and a password.
 package struct CallbackProxy: Equatable, Sendable {
@@ -5,7 +7,8 @@ package struct CallbackProxy: Equatable, Sendable {
     let url: String
 
     package static let form =
-        "a proxy: http://host:port or socks5h://host:port, with user:password@ before the host if it requires them"
+        "a proxy: http://host:port or socks5h://host:port, with user:password@ before the host if it requires them, "
+        + "percent-encoded"
 
     /// `nil` if the text is no proxy.
     package init?(_ text: String) {
@@ -15,8 +18,12 @@ package struct CallbackProxy: Equatable, Sendable {
         guard (1...2).contains(place.count), let last = place.last, last.contains(":"),
             text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }),
             place.count == 1 || !place[0].isEmpty,
+            // libcurl ends the host at these, also before the @. Its message, which attempts show, quotes what it can't read.
+            !authority.contains(where: { "/?#".contains($0) }),
+            // With a control character in the user or the password, libcurl connects without the proxy.
+            PercentEscapes.decode(Array(authority.utf8)).allSatisfy({ $0 >= 0x20 }),
             // `CallbackURL` alone defines what a valid host and port is.
-            !last.contains(where: { "/?#".contains($0) }), let server = try? CallbackURL("http://\(last)/"),
+            let server = try? CallbackURL("http://\(last)/"),
             last.hasSuffix(":\(server.port)")
         else { return nil }
         url = text

@@ -126,9 +126,11 @@ struct CallbackProxyTests {
         #expect(rules.proxy(of: "dlg_2", host: "x.example") == nil)
         for text in [
             "a.example:1", "https://a.example:1", "http://a.example", "socks5://a:1", "http://a:1/x", "http://a:0",
+            "http://u:p/w@a:1", "http://u:p?w@a:1", "socks5h://u:p#w@a:1", "http://u:p%00w@a:1", "http://u%0A:p@a:1",
         ] {
             #expect(CallbackProxy(text) == nil, "\(text)")
         }
+        #expect(CallbackProxy("http://u:p%2Fw%20x@a:1")?.url == "http://u:p%2Fw%20x@a:1")
         for text in ["a.example", "a.example=", "=direct", "a/b=direct", "a.example=https://b:1"] {
             #expect(ProxyRules.Override(text) == nil, "\(text)")
         }
