@@ -34,6 +34,8 @@ final class TokenSource {
     static func delegate(_ client: RecipeAuth.OAuth2Client, of delegate: WebhookDelegate) -> WebhookDelegate {
         var settings = WebhookSettings(url: client.tokenURL)
         settings.timeoutSeconds = delegate.settings.timeoutSeconds
+        // Any other format would add its content type to that of the request.
+        settings.format = .cloudeventsBinary
         return WebhookDelegate(
             app: delegate.app, key: delegate.key, id: delegate.id,
             state: .init(settings: settings, secrets: []), start: delegate.start, createdAt: delegate.createdAt,
