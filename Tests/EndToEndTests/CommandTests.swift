@@ -163,6 +163,15 @@ struct CommandTests {
         #expect(good.end == .exited(0) && good.text == "ok", "\(good.text)")
     }
 
+    @Test("health of this machine does not use the proxy of the environment, whatever the address")
+    func healthWithoutProxy() async throws {
+        let hosts = ["HERALD_ALLOWED_HOSTS": "localhost,127.0.0.1", "http_proxy": "http://127.0.0.1:9"]
+        let herald = try await HeraldProcess.start(environment: hosts)
+        let listen = "[::ffff:127.0.0.1]:\(herald.port)"
+        let good = try await Binary.run(["health", "--listen", listen], environment: hosts)
+        #expect(good.end == .exited(0) && good.text == "ok", "\(good.text)")
+    }
+
     @Test("health uses --server, or HERALD_SERVER if no local server is configured")
     func healthElsewhere() async throws {
         let herald = try await HeraldProcess.start()

@@ -99,6 +99,8 @@ enum HealthCheck {
             let isBare = name.contains(":") && !name.hasPrefix("[")
             request.headers.append(("Host", isBare ? "[\(name)]" : name))
         }
+        // A proxy of the environment does not reach this machine.
+        request.address = target.host
         request.timeoutMilliseconds = 1000 * timeoutSeconds
         request.sendsProxyHeader = settings.expectsHeader(from: target.host)
         return try HTTPClient(configuration).send(request)
