@@ -88,7 +88,7 @@ struct CallbackProxyTests {
         #expect(receiver.requestCount == 0)
     }
 
-    @Test("the operator excepts hosts and delegates; the password of a proxy is in no output")
+    @Test("the operator excepts hosts and delegates; the password of a proxy, or of a collector, is in no output")
     func overrides() async throws {
         let (proxy, other) = (try await Proxy(), try await Proxy())
         let receiver = try Receiver { _ in .status(204) }
@@ -111,6 +111,12 @@ struct CallbackProxyTests {
         let flag = try await ChildProcess.run(
             try Binary.path(), ["serve", "--callback-proxy", "http://user:pass-1@127.0.0.1:1"])
         #expect(flag.end == .exited(64) && flag.text.contains("HERALD_CALLBACK_PROXY") && !flag.text.contains("pass-1"))
+        let collector = try await ChildProcess.run(
+            try Binary.path(), ["config", "--otel-exporter-otlp-endpoint", "http://pass-1@127.0.0.1:1"])
+        #expect(collector.end == .exited(64) && !collector.text.contains("pass-1"), "\(collector.text)")
+        let token = ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://pass-1@127.0.0.1:1"]
+        let listed = try await ChildProcess.run(try Binary.path(), ["config"], environment: token)
+        #expect(listed.end == .exited(0) && !listed.text.contains("pass-1"), "\(listed.text)")
     }
 
     @Test("a delegate's exception wins over that of its host")

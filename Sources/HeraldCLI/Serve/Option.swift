@@ -105,14 +105,14 @@ extension Option {
             "Hosts that callback URLs must not name. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
-            proxies[0], "URL", "none: callbacks connect directly",
+            "callback-proxy", "URL", "none: callbacks connect directly",
             "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. With a password only in the environment or a file."
         ) { text, settings throws(Disallowed) in
             guard let proxy = CallbackProxy(text) else { throw Disallowed(allowed: CallbackProxy.form) }
             settings.callbackProxy = proxy
         },
         Option(
-            proxies[1], "LIST", "none",
+            "callback-proxy-overrides", "LIST", "none",
             "Hosts and delegates whose callbacks use another proxy, or none: hooks.internal=direct, dlg_...=http://other.example:3128, ..."
         ) { text, settings throws(Disallowed) in
             settings.callbackProxyOverrides = try list(text).map { entry throws(Disallowed) in
@@ -318,11 +318,14 @@ extension Option {
         },
     ]
 
-    /// The settings that name proxies, whose URLs may have passwords.
-    static let proxies = ["callback-proxy", "callback-proxy-overrides"]
+    /// The settings whose URLs may have a user and a password.
+    static let withUsers = [
+        "callback-proxy", "callback-proxy-overrides", "otel-exporter-otlp-endpoint",
+        "otel-exporter-otlp-traces-endpoint",
+    ]
 
     func hides(_ text: String) -> Bool {
-        isSecret || Self.holdsPassword(text) || Self.proxies.contains(name) && text.contains("@")
+        isSecret || Self.holdsPassword(text) || Self.withUsers.contains(name) && text.contains("@")
             || name == "store" && Self.mayHoldPassword(text)
     }
 

@@ -105,7 +105,7 @@ struct Settings {
         let names = Set(flags.map(\.option.name))
         try collect { settings throws(SettingsError) in try settings.checkPairs() }
         try collect { settings throws(SettingsError) in try settings.checkStore(names) }
-        try collect { settings throws(SettingsError) in try settings.checkProxies(names) }
+        try collect { settings throws(SettingsError) in try settings.checkUsers(names) }
         try collect { settings throws(SettingsError) in
             if settings.proxyProtocol, settings.trustedProxies.isEmpty { throw .noProxies }
         }
@@ -190,8 +190,8 @@ struct Settings {
         if flags.contains("store"), Option.holdsPassword(store) { throw .secret("--store", Option.variable("store")) }
     }
 
-    private func checkProxies(_ flags: Set<String>) throws(SettingsError) {
-        for name in Option.proxies where flags.contains(name) && given[name].map({ $0.text.contains("@") }) == true {
+    private func checkUsers(_ flags: Set<String>) throws(SettingsError) {
+        for name in Option.withUsers where flags.contains(name) && given[name].map({ $0.text.contains("@") }) == true {
             throw .secret("--\(name)", Option.variable(name))
         }
     }
