@@ -26,9 +26,10 @@ enum SpecialNetworks {
         four(100, 100, 100, 200),
         IPAddress(high: 0xFD00_0EC2 << 32, low: 0x254),
         IPAddress(high: 0xFD20_00CE << 32, low: 0x254),
-        // Tencent, Scaleway; Oracle, Alibaba, Akamai and Scaleway by IPv6.
+        // Tencent, Scaleway, Volcengine; Oracle, Alibaba, Akamai and Scaleway by IPv6.
         four(169, 254, 0, 23),
         four(169, 254, 42, 42),
+        four(100, 96, 0, 96),
         IPAddress(high: 0xFD00_00C1_0000_0000, low: 0xA9FE_A9FE),
         IPAddress(high: 0xFD00_0100_0000_0000, low: 0x0100_0200),
         IPAddress(high: 0xFD00_A9FE_A9FE_0000, low: 1),

@@ -124,7 +124,7 @@ import Testing
             "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "192.0.0.192", "100.100.100.200",
             "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "::ffff:169.254.169.254", "::ffff:169.254.170.2",
             "64:ff9b::169.254.170.23", "2002:a9fe:a9fe::", "169.254.0.23", "169.254.42.42", "fd00:c1::a9fe:a9fe",
-            "fd00:100::100:200", "fd00:a9fe:a9fe::1", "fd00:42::42",
+            "fd00:100::100:200", "fd00:a9fe:a9fe::1", "fd00:42::42", "100.96.0.96",
         ] {
             #expect(try verdict(wide, text) != .allowed, "\(text)")
             // Nor behind a name that may reach private addresses, nor one bit wider than itself.
