@@ -9,7 +9,7 @@ package struct HTTPRequest: Sendable {
     package var body: [UInt8]?
     /// For the whole exchange; 0 for no limit.
     package var timeoutMilliseconds = 120_000
-    /// An IP address to connect to, without a proxy; `nil` for that of the URL's host.
+    /// An IP address or a name to connect to, without a proxy; `nil` for the URL's host.
     package var address: String?
     /// Whether the connection begins with the header of the PROXY protocol, with the addresses of the connection itself.
     package var sendsProxyHeader = false
