@@ -166,6 +166,16 @@ struct SvixTests {
         #expect(try await herald.get(Self.root + "/app/new").status == 200)
     }
 
+    @Test("a message may have as many values as an event")
+    func values() async throws {
+        let herald = try await Self.start()
+        _ = try await herald.post(Self.root + "/app", #"{"name": "One", "uid": "one"}"#)
+        let numbers = [String](repeating: "1", count: 20_000).joined(separator: ",")
+        let sent = try await herald.post(
+            Self.root + "/app/one/msg", #"{"eventType": "a.b", "payload": {"numbers": [\#(numbers)]}}"#)
+        #expect(sent.status == 202, "\(sent.text.prefix(300))")
+    }
+
     @Test("an example is sent to one endpoint, and not stored")
     func example() async throws {
         let receiver = try Receiver()

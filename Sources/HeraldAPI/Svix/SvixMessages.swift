@@ -22,6 +22,8 @@ extension SvixEndpoints {
         "eventType", "eventId", "payload", "channels", "payloadRetentionPeriod", "tags", "application",
     ]
     private static let names = ["/type": "/eventType", "/id": "/eventId", "/data": "/payload"]
+    /// The limits of published events.
+    private static let limits = JSONLimits(values: PublicationLimits.maxValues)
 
     private func createMessage(_ call: Call) throws(Problem) {
         let (input, showsPayload) = try message(call)
@@ -44,7 +46,7 @@ extension SvixEndpoints {
     private func createMessageAndApplication(_ call: Call) throws(Problem) {
         let word = call.parameters[0]
         guard hub.committed.apps.find(word) == nil, call.principal.scopes.allow(.admin),
-            let described = try call.json()["application"], described.kind == .object
+            let described = try call.json(limits: Self.limits)["application"], described.kind == .object
         else { return try createMessage(acting(call)) }
         let settings = try SvixApplicationInput(described, uid: word).settings
         // A message that is refused creates no application.
@@ -66,7 +68,7 @@ extension SvixEndpoints {
     /// - Throws: 422 with all invalid fields.
     private func message(_ call: Call) throws(Problem) -> (input: PostInput, showsPayload: Bool) {
         let showsPayload = try call.query("with_content").showsContent()
-        let given = try call.json()
+        let given = try call.json(limits: Self.limits)
         var reader = FieldReader(given, fields: Self.fields)
         if given["payload"]?.kind != .object { reader.wrong("/payload", "is required: an object") }
         let channels = given["channels"].flatMap { SvixChannels.read($0, SvixChannels.ofMessage, &reader) }
@@ -95,7 +97,7 @@ extension SvixEndpoints {
                 object.member(own, value)
             }
         }
-        return try JSONDocument(reading: json.bytes)
+        return try JSONDocument(reading: json.bytes, limits: limits)
     }
 
     private func publish(_ input: PostInput, _ call: Call, _ showsPayload: Bool) throws(Problem) {
