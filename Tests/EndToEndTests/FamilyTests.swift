@@ -114,6 +114,26 @@ struct FamilyTests {
         )
     }
 
+    @Test("a state and a user have as many levels and values as any body")
+    func limits() async throws {
+        let herald = try await HeraldProcess.start()
+        /// The body has 64 levels and 10,000 values.
+        func nested(_ levels: Int, values: Int) -> String {
+            let inner = [String](repeating: "1", count: values - levels).joined(separator: ",")
+            return String(repeating: "[", count: levels) + inner + String(repeating: "]", count: levels)
+        }
+        let state = try await herald.send("PUT", "/v1/app-state", #"{"state": \#(nested(63, values: 9_999))}"#)
+        #expect(state.status == 200, "\(state.text.prefix(300))")
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": \#(nested(64, values: 64))}"#).status == 400)
+        #expect(
+            try await herald.send("PUT", "/v1/app-state", #"{"state": \#(nested(63, values: 10_000))}"#).status == 422)
+        let user = #"{"status": "logged_in", "user": {"id": 1, "x": \#(nested(62, values: 9_000))}}"#
+        let status = try await herald.send("PUT", "/v1/auth/1", user)
+        #expect(status.status == 200, "\(status.text.prefix(300))")
+        let previous = try await herald.send("PUT", "/v1/app-state", #"{"state": 1}"#)
+        #expect(previous.status == 200, "\(previous.text.prefix(300))")
+    }
+
     @Test("status and state survive a restart")
     func restart() async throws {
         let herald = try await HeraldProcess.start()

@@ -169,7 +169,10 @@ struct StateEndpoints: Sendable {
             $0.member("subject", ifPresent: subject)
             $0.object("data", data)
         }
-        let document = try JSONDocument(reading: json.bytes)
+        // Around what the client sent, the event has one level and some values more.
+        let document = try JSONDocument(
+            reading: json.bytes,
+            limits: JSONLimits(depth: JSONLimits.standard.depth + 1, values: PublicationLimits.maxValues))
         var errors: [FieldError] = []
         let context = EventInput.Context(call, hub, trace)
         let draft = EventInput.read(document.root, context, &errors)
