@@ -113,6 +113,20 @@ struct StreamTests {
         #expect(feed.data.compactMap { $0["id"]?.string } == [missed])
     }
 
+    @Test("an event whose id is the name of a position is not where a client resumes", arguments: ["now", "earliest"])
+    func idsLikeWords(word: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let first = try await herald.publish("a.b")
+        try await herald.publish("a.b", "\"id\": \"\(word)\"")
+        let port = herald.port
+        try await RawHTTP.onThread {
+            let client = try StreamClient(port: port, lastEventID: first)
+            #expect(try client.next()?.id == first)
+            let message = try #require(try client.next())
+            #expect(message.id == nil && message.json?["id"]?.string == word)
+        }
+    }
+
     @Test("invalid parameters are refused, and HEAD and OPTIONS work")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
