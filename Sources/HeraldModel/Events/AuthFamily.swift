@@ -54,8 +54,11 @@ package enum AuthFamily {
         }
         if userID == nil, type != loggedIn, errors.count == before {
             userID = subject.map(userID(ofSubject:))
-            if userID?.isEmpty != false {
-                errors.append(FieldError("/data/user/id", "is required when there is no subject that names the user"))
+            if userID.map({ (1...maxUserIDBytes).contains($0.utf8.count) }) != true {
+                errors.append(
+                    FieldError(
+                        "/data/user/id",
+                        "is required when there is no subject that names the user in 1 to \(maxUserIDBytes) bytes"))
             }
         }
         var isLoggedIn = type == loggedIn

@@ -108,6 +108,12 @@ struct EventInputTests {
     func logout() {
         #expect(pointers(#"{"type": "auth.logged_out"}"#) == ["/data/user/id"])
         #expect(pointers(#"{"type": "auth.logged_out", "subject": "user:"}"#) == ["/data/user/id"])
+        // An id of the user has as many bytes everywhere: no request could read the status of a longer one.
+        func long(_ bytes: Int) -> String {
+            #"{"type": "auth.logged_out", "subject": "\#(String(repeating: "u", count: bytes))"}"#
+        }
+        #expect(read(long(251)).errors.isEmpty)
+        #expect(pointers(long(252)) == ["/data/user/id"])
         for json in [
             #"{"type": "auth.logged_out", "subject": "user:42"}"#, #"{"type": "auth.logged_out", "subject": "42"}"#,
             #"{"type": "auth.logged_out", "data": {"user": {"id": 42}}}"#,
