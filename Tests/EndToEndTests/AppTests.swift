@@ -178,7 +178,9 @@ struct AppTests {
         let changed = try await herald.send("PATCH", "/v1/apps/shop", #"{"portal": {"title": null}}"#)
         #expect(changed.json["portal"]?["title"]?.isNull == true && changed.json["portal"]?["logo"]?.string == logo)
         for (member, value) in [
-            ("title", #""\u0007""#), ("title", #""""#), ("logo", #""https://shop.example/logo.png""#),
+            ("title", #""\u0007""#), ("title", #""""#),
+            // One character for a reader, and 65 for a limit.
+            ("title", "\"e\(String(repeating: "\u{301}", count: 64))\""), ("logo", #""https://shop.example/logo.png""#),
             ("logo", #""data:image/svg+xml;base64,PHN2Zz4=""#), ("logo", #""data:image/png;base64,AAAA""#),
             ("logo", "\"data:image/png;base64,iVBORw0K\(String(repeating: "A", count: 24_576))\""),
             ("color", #""blue""#), ("color", ##""#eeeeee""##), ("color", ##""#0b5ca""##), ("language", #""fr""#),

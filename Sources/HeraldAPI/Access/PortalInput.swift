@@ -65,7 +65,7 @@ package enum PortalInput {
 
     /// Why a title is refused; `nil` if it is valid.
     package static func title(_ text: String) -> String? {
-        (1...maxTitle).contains(text.count) && text.utf8.count <= 4 * maxTitle
+        (1...maxTitle).contains(text.unicodeScalars.count)
             && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
             ? nil : "must be 1 to \(maxTitle) characters without control characters"
     }
