@@ -63,6 +63,9 @@ struct FamilyTests {
         #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "dancing"}"#).errors == ["/status"])
         let wrong = try await herald.send("PUT", "/v1/auth/1", #"{"state": "logged_in"}"#)
         #expect(Set(wrong.errors) == ["/state", "/status"])
+        let tenant = try await herald.send("PUT", "/v1/auth/tenant%2F42", #"{"status": "logged_in"}"#)
+        #expect(tenant.status == 200 && tenant.string("user_id") == "tenant/42", "\(tenant.text)")
+        #expect(try await herald.get("/v1/auth/tenant%2F42").string("status") == "logged_in")
         #expect(
             try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
     }

@@ -13,7 +13,7 @@ final class Route: Sendable {
     let segments: [Segment]
     /// Whether the body may also be a CloudEvent.
     let takesCloudEvents: Bool
-    /// Whether a parameter may contain a slash, as `%2F`: for event ids.
+    /// Whether a parameter may contain a slash, as `%2F`: for ids of events and users.
     let takesSlashes: Bool
     /// Whether the response is a stream of Server-Sent Events.
     let isStream: Bool
@@ -119,7 +119,7 @@ struct RouteTable: Sendable {
     }
 
     private static let doubtful = Problem.malformedPath(
-        "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events alone.")
+        "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events and users alone.")
 
     /// The segments, as received and decoded once. A path that another decoder, before or after this one, could read
     /// differently is refused.

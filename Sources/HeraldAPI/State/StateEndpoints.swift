@@ -13,8 +13,8 @@ struct StateEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/auth/{user_id}", needs: .read, showAuth),
-            Route(.put, "/v1/auth/{user_id}", needs: .publish, setAuth),
+            Route(.get, "/v1/auth/{user_id}", needs: .read, takesSlashes: true, showAuth),
+            Route(.put, "/v1/auth/{user_id}", needs: .publish, takesSlashes: true, setAuth),
             Route(.get, "/v1/app-state", needs: .read, takesQuery: true, showAppState),
             Route(.put, "/v1/app-state", needs: .publish, takesQuery: true, setAppState),
         ]
