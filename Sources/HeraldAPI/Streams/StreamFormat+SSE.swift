@@ -12,7 +12,7 @@ extension StreamFormat<Event> {
             var json = JSONWriter(capacity: event.body.count + 128)
             json.object { $0.members(of: event) }
             // A client that reconnects with one of these words would begin elsewhere. It gets this event again instead.
-            let isWord = ["now", "earliest"].contains(event.id)
+            let isWord = event.id == "now" || event.id == "earliest"
             return ServerSentEvents.message(id: isWord ? nil : event.id, data: json.bytes)
         }
     }
