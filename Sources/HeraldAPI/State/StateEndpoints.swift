@@ -169,10 +169,11 @@ struct StateEndpoints: Sendable {
             $0.member("subject", ifPresent: subject)
             $0.object("data", data)
         }
-        // Around what the client sent, the event has one level and some values more.
-        let document = try JSONDocument(
-            reading: json.bytes,
-            limits: JSONLimits(depth: JSONLimits.standard.depth + 1, values: PublicationLimits.maxValues))
+        // Around what the client sent, the event has one level and a few values more.
+        var limits = JSONLimits.standard
+        limits.depth += 1
+        limits.values += 4
+        let document = try JSONDocument(reading: json.bytes, limits: limits)
         var errors: [FieldError] = []
         let context = EventInput.Context(call, hub, trace)
         let draft = EventInput.read(document.root, context, &errors)
