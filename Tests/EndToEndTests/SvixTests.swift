@@ -176,6 +176,17 @@ struct SvixTests {
         #expect(sent.status == 202, "\(sent.text.prefix(300))")
     }
 
+    @Test("an event of Herald whose id has a slash is read as a message")
+    func slash() async throws {
+        let herald = try await Self.start()
+        _ = try await herald.post(Self.root + "/app", #"{"name": "One", "uid": "one"}"#)
+        let sent = try await herald.post("/v1/events", #"{"id": "a/1", "type": "a.b"}"#, ["Herald-App": "one"])
+        #expect(sent.status == 202, "\(sent.text)")
+        let message = try await herald.get(Self.root + "/app/one/msg/a%2F1")
+        #expect(message.status == 200 && message.id == "a/1", "\(message.text)")
+        #expect(try await herald.get(Self.root + "/app/one%2Fx/msg/a%2F1").status == 404)
+    }
+
     @Test("an example is sent to one endpoint, and not stored")
     func example() async throws {
         let receiver = try Receiver()

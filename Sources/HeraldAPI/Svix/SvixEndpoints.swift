@@ -32,7 +32,7 @@ struct SvixEndpoints: Sendable {
         _ method: RequestMethod, _ path: String, _ scope: Scope?, takesQuery: Bool = false, _ handle: @escaping Handler
     ) -> Route {
         Route(
-            method, Self.root + path, needs: scope, takesQuery: takesQuery,
+            method, Self.root + path, needs: scope, takesQuery: takesQuery, takesSlashes: path.contains("{msg_id}"),
             errors: { $0.svixResponse(requestID: $1) }, handle)
     }
 
