@@ -91,7 +91,7 @@ private enum ListenCommand {
             try client.pages(["v1", "events"], query: call.query("type", "subject"), limit: count) { events += $0 }
         }
         try printer.print(events.reversed())
-        // An event may have the name of a position as its id: the log does not begin again after it.
+        // An event may have the name of a position as its id. After "earliest", the whole log would be printed again.
         let ids = (events + newest).map { $0.text("id") }
         let place = ids.first { $0 != "now" && $0 != "earliest" } ?? (ids.isEmpty ? "earliest" : "now")
         try follow(call, client, after: place) { event throws(CommandError) in try printer.print([event]) }
