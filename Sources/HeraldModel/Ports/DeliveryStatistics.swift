@@ -93,7 +93,8 @@ package struct LatencyHistogram: Equatable, Sendable {
         guard bucket >= 4 else { return Int64(bucket) }
         let exponent = Int(bucket) / 4 + 1
         let quarter = Int64(bucket) % 4
-        return ((4 + quarter + 1) << (exponent - 2)) - 1
+        // The last bucket ends at 2^63 - 1.
+        return ((4 + quarter + 1) << (exponent - 2)) &- 1
     }
 }
 

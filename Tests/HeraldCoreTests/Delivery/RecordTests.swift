@@ -157,6 +157,7 @@ struct RecordTests {
             #expect(LatencyHistogram.bucket(last) == bucket)
             #expect(LatencyHistogram.bucket(last + 1) == bucket + 1)
         }
+        #expect(LatencyHistogram.upperBound(LatencyHistogram.bucket(.max)) == .max)
         #expect(LatencyHistogram.bucket(-5) == 0)
         #expect(LatencyHistogram().percentile(0.5) == nil)
     }
