@@ -114,7 +114,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        Reader(database, heads, writer.rounds, columnSealer, damagedEvents, damagedRows, durable)
+        Reader(database, heads, writer.rounds, columnSealer, damagedEvents, damagedRows, durable, clock)
     }
 
     package var isShared: Bool { true }

@@ -15,13 +15,14 @@ final class Reader: StoreReader, SharedReader {
     private let damagedRows: DamagedRows
     /// Events after this are committed, but could still be lost: they are not visible yet.
     private let durable: DurableEnds
+    private let clock: DatabaseClock
     private var session: PostgresSession?
     /// The events with which `ends` has confirmed a claim, for the call of `events` that follows it.
     private var confirmed: EventBatch?
 
     init(
         _ database: Database, _ heads: AttemptHeads, _ rounds: AttemptRounds, _ sealer: ColumnSealer,
-        _ damaged: DamagedEvents, _ damagedRows: DamagedRows, _ durable: DurableEnds
+        _ damaged: DamagedEvents, _ damagedRows: DamagedRows, _ durable: DurableEnds, _ clock: DatabaseClock
     ) {
         self.database = database
         self.heads = heads
@@ -30,6 +31,7 @@ final class Reader: StoreReader, SharedReader {
         reading = EventReading(.combined, damaged)
         self.damagedRows = damagedRows
         self.durable = durable
+        self.clock = clock
     }
 
     private func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
@@ -272,6 +274,8 @@ extension Reader {
     ) throws(StoreError) -> [Value] { try run(Request(statement, values)).map(make) }
 
     func end() -> LogPosition { durable.position }
+
+    var wall: Int64 { clock.now() + clock.offset }
 }
 
 /// Reads deliveries.

@@ -130,6 +130,8 @@ extension SharedStatements {
 
 /// Reads the log.
 extension SharedReader {
+    package var wall: Int64 { Clock.system.wall() }
+
     package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         try position(.log(.lastBefore), [.integer(time)]) ?? 0
     }
@@ -148,7 +150,7 @@ extension SharedReader {
         }
         let window = AcceptanceWindow(
             before: try mark(.log(.markBefore)), later: try mark(.log(.markSince)), first: try firstEvent(),
-            head: try end(), now: Clock.system.wall())
+            head: try end(), now: wall)
         if window.isEmpty { return (window.after + 1, window.end) }
         func values(until end: LogPosition) -> [ColumnValue] {
             [window.after, end, window.low, window.high].map { .integer($0) }

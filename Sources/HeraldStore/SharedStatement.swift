@@ -131,4 +131,7 @@ package protocol SharedTransaction: SharedStatements {
 package protocol SharedReader: SharedStatements {
     /// The last event that is visible.
     func end() throws(StoreError) -> LogPosition
+
+    /// The time by the clock of the processes that append, in milliseconds since 1970 UTC.
+    var wall: Int64 { get }
 }

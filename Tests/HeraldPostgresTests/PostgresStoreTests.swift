@@ -363,6 +363,22 @@ struct DatabaseClockTests {
         #expect(distance() < 60_000)
     }
 
+    @Test("bounds when the newest events were accepted")
+    func newest() throws {
+        let database = try TestDatabase()
+        let machine = ManualClock()
+        let store = try PostgresStore(url: database.url, clock: machine.clock)
+        defer { store.close() }
+        // Until the next heartbeat, the clock is ahead of that of this process.
+        machine.advance(seconds: 7200)
+        let now = machine.clock.wall() + store.clockOffset
+        func named(_ time: Int64) -> String { ULIDGenerator.text("evt_", time: time, high: 1, low: 1) }
+        try store.append(named(now - 40_000), named(now - 20_000))
+        let reader = try store.makeReader()
+        #expect(try reader.sequence(since: now - 30_000) == 2)
+        #expect(try reader.lastEvent(through: now - 30_000) == 1)
+    }
+
     @Test("is corrected by as little as it must be wrong, and not while the machine's clock is set")
     func correction() {
         let clock = DatabaseClock(.system)
