@@ -8,6 +8,8 @@ struct StepPace {
     static let parts: Int64 = 10
     /// How long a request is followed by others, as far as is known.
     static let quiet: Int64 = 100_000_000
+    /// The longest pause after a step. The disk, the database or the whole process may have stood still during the step.
+    static let maxPause: Int64 = 10_000_000_000
 
     /// When the next step may begin.
     private(set) var next: Int64 = .min
@@ -18,6 +20,6 @@ struct StepPace {
     /// - Parameter time: from the begin of the transaction to the end of what had to follow it.
     mutating func wroteStep(_ time: Range<Int64>) {
         guard let lastRequest, time.lowerBound - lastRequest < Self.quiet else { return }
-        next = time.upperBound + (Self.parts - 1) * Int64(time.count)
+        next = time.upperBound + min(Self.maxPause, (Self.parts - 1) * Int64(time.count))
     }
 }

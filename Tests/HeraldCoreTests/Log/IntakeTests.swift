@@ -180,4 +180,13 @@ struct IntakeTests {
         pace.wroteStep(later..<later + 2_000_000)
         #expect(pace.next < later)
     }
+
+    @Test("a step during which the process stood still for an hour delays the next one by seconds")
+    func stoodStill() {
+        var pace = StepPace()
+        pace.wroteRequest(at: 0)
+        let end: Int64 = 3_600_000_000_000
+        pace.wroteStep(1..<end)
+        #expect(pace.next == end + StepPace.maxPause)
+    }
 }
