@@ -5,8 +5,8 @@ package struct AttemptSearch: Sendable {
     package static let isForFailures = "is only for failed attempts: leave out the outcome succeeded"
     /// Attempts of one read, where the store does not evaluate all conditions.
     private static let attemptsPerRead = 1_000
-    /// Attempts are in the order of their ends. One that began earlier than this before the wanted time is followed by
-    /// earlier ones only: no timeout is longer than a minute.
+    /// Attempts are in the order of their ends, or nearly. One that ended earlier than this before the wanted time is followed
+    /// by earlier ones only. Its begin means nothing: the attempt of a lease takes up to twelve hours.
     private static let slack: Int64 = 600_000
 
     package var query: AttemptQuery
@@ -36,7 +36,8 @@ package struct AttemptSearch: Sendable {
         for _ in 0..<(AttemptQuery.maxWork / Self.attemptsPerRead) {
             let read = try reader.attempts(part)
             for attempt in read {
-                if attempt.record.startedAt < (since ?? .min).saturating(minus: Self.slack) { return (found, nil) }
+                let end = attempt.record.startedAt + attempt.record.duration / 1_000
+                if end < (since ?? .min).saturating(minus: Self.slack) { return (found, nil) }
                 guard matches(attempt.record) else { continue }
                 if found.count == query.limit { return (found, found.last?.id) }
                 found.append(attempt)

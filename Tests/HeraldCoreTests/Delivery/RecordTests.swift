@@ -136,6 +136,31 @@ struct RecordTests {
         #expect(replay.isOver && replay.cursor == 7)
     }
 
+    // MARK: Attempts
+
+    @Test("a search by time also finds what ended before an attempt that has taken hours, such as that of a lease")
+    func attempts() throws {
+        let store = MemoryStore()
+        let hour: Int64 = 3_600_000
+        func record(from start: Int64, to end: Int64) -> AttemptRecord {
+            AttemptRecord(
+                delegate: 1, event: 1, number: 1, startedAt: start, duration: (end - start) * 1_000, status: 200,
+                failure: nil, detail: "", excerpt: [])
+        }
+        try store.transaction { (transaction) throws(StoreError) in
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = [
+                record(from: hour, to: hour + 1), record(from: 8 * hour, to: 8 * hour + 1),
+                record(from: 2 * hour, to: 9 * hour),
+            ]
+            try transaction.write(checkpoint)
+        }
+        var search = AttemptSearch(AttemptQuery(delegate: 1))
+        search.since = 8 * hour
+        let (found, next) = try search.page(store.makeReader())
+        #expect(found.map(\.record.startedAt) == [8 * hour] && next == nil)
+    }
+
     // MARK: Histograms
 
     @Test("a percentile is never below the true one, and at most a quarter above", arguments: [0.5, 0.9, 0.99, 1])
