@@ -96,7 +96,7 @@ public final class Hub: Sendable {
         let attemptRoom = AttemptRoom()
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, committed: committed, attemptRoom: attemptRoom,
-            health: health, clock: clock,
+            health: health, clock: clock, lastMark: recovery.lastMark,
             send: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
@@ -114,7 +114,7 @@ public final class Hub: Sendable {
             })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ids, clock: clock,
-            attempts: attemptRoom, health: health, tracer: tracer,
+            lastMark: recovery.lastMark, attempts: attemptRoom, health: health, tracer: tracer,
             hooks: .init(
                 changed: observer.apply,
                 followed: { [rates] in rates.follow($0.events) }, published: volumes.count, submitted: submissions.run,

@@ -58,7 +58,7 @@ final class RetentionTask: EventDelegate {
 
     init(
         _ retention: Retention, readers: ReaderPool, intake: Intake, committed: CommittedState,
-        attemptRoom: AttemptRoom, health: StorageHealth = StorageHealth(), clock: Clock,
+        attemptRoom: AttemptRoom, health: StorageHealth = StorageHealth(), clock: Clock, lastMark: LogMark? = nil,
         send: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
@@ -71,7 +71,7 @@ final class RetentionTask: EventDelegate {
         self.intake = intake
         self.committed = committed
         self.clock = clock
-        ages = AgeClock(clock)
+        ages = AgeClock(clock, lastMark: lastMark?.time)
         self.send = send
     }
 

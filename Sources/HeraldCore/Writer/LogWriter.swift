@@ -49,13 +49,14 @@ package final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        committed: CommittedState, ids: ULIDGenerator, clock: Clock, attempts: AttemptRoom = AttemptRoom(),
-        health: StorageHealth = StorageHealth(), tracer: (any Tracer)? = nil, hooks: Hooks
+        committed: CommittedState, ids: ULIDGenerator, clock: Clock, lastMark: LogMark? = nil,
+        attempts: AttemptRoom = AttemptRoom(), health: StorageHealth = StorageHealth(), tracer: (any Tracer)? = nil,
+        hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
         self.delegates = delegates
-        context = WriteContext(committed, ids: ids, clock: clock, intake: intake, tracer: tracer)
+        context = WriteContext(committed, ids: ids, clock: clock, lastMark: lastMark, intake: intake, tracer: tracer)
         self.attempts = attempts
         self.health = health
         self.hooks = hooks

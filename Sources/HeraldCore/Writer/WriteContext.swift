@@ -13,12 +13,13 @@ package final class WriteContext: Sendable {
     let tracer: (any Tracer)?
 
     init(
-        _ committed: CommittedState, ids: ULIDGenerator, clock: Clock, intake: Intake, tracer: (any Tracer)? = nil
+        _ committed: CommittedState, ids: ULIDGenerator, clock: Clock, lastMark: LogMark? = nil, intake: Intake,
+        tracer: (any Tracer)? = nil
     ) {
         self.committed = committed
         self.ids = ids
         self.clock = clock
-        ages = AgeClock(clock)
+        ages = AgeClock(clock, lastMark: lastMark?.time)
         self.intake = intake
         self.tracer = tracer
     }

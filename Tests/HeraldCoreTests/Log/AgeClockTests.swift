@@ -66,6 +66,31 @@ struct AgeClockTests {
         #expect(ages.now(forAge: day) == before - 8 * day + 105_000)
     }
 
+    @Test("long after the last mark, nothing becomes older in the first ten minutes after a start")
+    func longPause() {
+        let last = clock.wall()
+        step(40 * day)
+        let ages = AgeClock(clock, lastMark: last)
+        #expect(ages.now(forAge: day) == last)
+        monotonic.advance(seconds: 599)
+        #expect(ages.now(forAge: 0) == last)
+        monotonic.advance(seconds: 1)
+        #expect(ages.now(forAge: 0) == last + 40 * day + 600_000)
+    }
+
+    @Test("a clock that is synchronized after the start has made nothing older")
+    func synchronized() {
+        let last = clock.wall()
+        step(4_000 * day)
+        let ages = AgeClock(clock, lastMark: last)
+        #expect(ages.now(forAge: day) == last)
+        monotonic.advance(seconds: 30)
+        step(0)
+        #expect(ages.now(forAge: day) == last + 30_000)
+        monotonic.advance(seconds: 86_400)
+        #expect(ages.now(forAge: day) == last + 86_430_000)
+    }
+
     @Test("a clock that is set back delays no periodic task")
     func cadence() {
         let cadence = Cadence(1_000, clock)
