@@ -31,17 +31,17 @@ package struct DelegateStatistics {
         let present = now / slot * slot
         let slots =
             try reader.statistics(delegate.key, since: present - 287 * slot) + hub.currentStatistics(delegate.key)
-        hour = Self.sum(slots, delegate, since: present - 11 * slot)
-        day = Self.sum(slots, delegate, since: present - 287 * slot)
+        hour = Self.sum(slots, delegate, in: present - 11 * slot...present)
+        day = Self.sum(slots, delegate, in: present - 287 * slot...present)
         let hours = try Activity.slots(.hour, since: nil, until: nil, now: now)
         self.hours = try Activity(.delegate(delegate), .hour, hours, hub, reader).points
     }
 
-    private static func sum(
-        _ slots: [DeliveryStatistics], _ delegate: WebhookDelegate, since start: Int64
+    /// A wrong clock may have made slots of a time to come.
+    static func sum(
+        _ slots: [DeliveryStatistics], _ delegate: WebhookDelegate, in time: ClosedRange<Int64>
     ) -> DeliveryStatistics {
-        slots.filter { $0.start >= start }.reduce(into: DeliveryStatistics(delegate: delegate.key, start: start)) {
-            $0.add($1)
-        }
+        let sum = DeliveryStatistics(delegate: delegate.key, start: time.lowerBound)
+        return slots.filter { time.contains($0.start) }.reduce(into: sum) { $0.add($1) }
     }
 }

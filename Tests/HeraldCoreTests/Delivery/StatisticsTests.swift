@@ -52,6 +52,14 @@ struct StatisticsTests {
         #expect(Set(slots.map(\.start)).count == 2)
     }
 
+    @Test("slots of a time to come, which a wrong clock has made, count for no hour")
+    func future() {
+        let slot = DeliveryStatistics.slot
+        let starts: [Int64] = [slot, 2 * slot, 3 * slot]
+        let slots = starts.map { DeliveryStatistics(delegate: 1, start: $0, delivered: 1) }
+        #expect(DelegateStatistics.sum(slots, WebhookDelegate(1), in: slot...2 * slot).delivered == 2)
+    }
+
     @Test("a failed checkpoint keeps them, they stay visible, and they are not written twice")
     func refused() throws {
         let bench = try EngineBench()
