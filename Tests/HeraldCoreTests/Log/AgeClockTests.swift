@@ -91,6 +91,21 @@ struct AgeClockTests {
         #expect(ages.now(forAge: day) == last + 86_430_000)
     }
 
+    @Test("long after the last mark, the writer marks nothing when a hub starts")
+    func unmarked() async throws {
+        let store = RefusingStore()
+        let last = LogMark(sequence: 1, time: clock.wall())
+        try store.memory.transaction { (transaction) throws(StoreError) in
+            try transaction.append([Event(id: "before")])
+            try transaction.addMark(last)
+        }
+        step(40 * day)
+        let bench = try HubBench(store: store, clock: clock)
+        _ = try await bench.post("a.x")
+        #expect(store.memory.read { $0.marks } == [last])
+        await bench.stop()
+    }
+
     @Test("a clock that is set back delays no periodic task")
     func cadence() {
         let cadence = Cadence(1_000, clock)
