@@ -235,7 +235,11 @@ final class Intake: Sendable {
                 queue.refusals += 1
                 return (.busy, false)
             }
-            if let waiting, !waiting.ticket.wait(waiting.refuse) { return (.cancelled, false) }
+            // A command that has room can't be withdrawn from here on; a publication can, until the writer takes it.
+            let isTaken = if case .command = submission { hasRoom } else { false }
+            if let waiting, !(isTaken ? waiting.ticket.take() : waiting.ticket.wait(waiting.refuse)) {
+                return (.cancelled, false)
+            }
             if !hasRoom, let waiting {
                 queue.line.append(
                     .init(
@@ -243,7 +247,6 @@ final class Intake: Sendable {
                         refuse: waiting.refuse))
                 return (nil, false)
             }
-            if case .command = submission { _ = ticket?.take() }
             queue.count(submission, events: events, bytes: bytes)
             queue.isFilling = isFilling && (queue.isFilling || queue.isEmpty)
             queue.add(submission)

@@ -163,6 +163,22 @@ struct WaitingWritesTests {
         #expect(intake.depth.events == 0 && intake.depth.bytes == 0)
     }
 
+    @Test("a command that is withdrawn while it is submitted completes once")
+    func commandWithdrawn() throws {
+        let intake = try Intake(maxEvents: 10)
+        for _ in 1...2_000 {
+            let answers = Recorder<String>()
+            let ticket = WriteTicket()
+            let command = RegistryWrite(action: .remove(id: "dlg_1", ifVersion: nil)) { _ in answers.record("refused") }
+            let refusal = Thread.together(
+                name: "withdraw", { intake.withdraw(ticket) }, { intake.submit(command, ticket) }
+            ).own
+            if let refusal { command.refuse(refusal) }
+            let taken = try #require(intake.take(milliseconds: 0))
+            #expect(answers.items.count + taken.count == 1)
+        }
+    }
+
     @Test("withdrawn ones take no more memory than those that still wait")
     func memory() throws {
         let intake = try Intake(maxEvents: 1)
