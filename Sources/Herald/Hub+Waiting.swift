@@ -52,12 +52,13 @@ extension Hub {
         return outcome
     }
 
-    /// Settles or moves a pull delegate.
+    /// Settles or moves a pull delegate. Waits for room in the queue, also in a task that was cancelled: what a consumer has handled
+    /// can still be acknowledged.
     /// - Throws: `HubError`; nothing was changed then.
     func settle(_ id: String, _ action: PullWrite.Action) async throws(HubError) -> PullWrite.Outcome {
         _ = try webhook(id, of: .default, for: .pull)
         let result: WriteResult<PullWrite.Outcome> = await withCheckedContinuation { continuation in
-            submit(PullWrite(delegateID: id, action: action) { continuation.resume(returning: $0) })
+            submit(PullWrite(delegateID: id, action: action) { continuation.resume(returning: $0) }, WriteTicket())
         }
         let outcome = try result.outcome()
         if let error = outcome.error { throw error }

@@ -1,5 +1,6 @@
 import Foundation
 import Herald
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -87,6 +88,53 @@ struct PulledRunTests {
         let error = await #expect(throws: HubError.self) { _ = try await pulling.value }
         #expect(error?.problem == .stopping)
         #expect(try await hub.webhooks.runs(of: id).makeAsyncIterator().first() == nil)
+    }
+
+    /// Holds the writer at an event of the type `gate.closed` until it is opened.
+    private final class Gate: EventDelegate {
+        let reached = Recorder<String>()
+        private let semaphore: Semaphore
+
+        init() throws { semaphore = try Semaphore() }
+
+        func published(_ batch: EventBatch) {
+            guard batch.events.contains(where: { $0.type == "gate.closed" }) else { return }
+            reached.record("gate.closed")
+            semaphore.wait()
+        }
+
+        func open() { semaphore.signal() }
+    }
+
+    @Test("pulls and acknowledgements wait for their turn when too much waits for the disk")
+    func fullQueue() async throws {
+        let hub = try await makeHub()
+        let gate = try Gate()
+        hub.addDelegate(gate, description: "holds the writer")
+        let id = try await hub.webhooks.addPull(events: ["order.*"])
+        try await publish(hub, 1...2)
+        let first = try #require(try await hub.webhooks.pull(id, max: 1))
+        let held = Task { _ = try await hub.publish(NewEvent("gate.closed")) }
+        try await gate.reached.first(1)
+        let events = (1...1_000).map { _ in NewEvent("user.left") }
+        let filling = (1...21).map { _ in Task { _ = try await hub.publish(events) } }
+        try await eventually("the queue is full, and the rest waits for room") {
+            hub.metrics().waitingWrites > 0
+                && hub.metrics().waitingEvents + 1_000 * hub.metrics().waitingWrites >= 21_000
+        }
+        let line = hub.metrics().waitingWrites
+        let acknowledging = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await first.acknowledge()
+        }
+        let pulling = Task { try await hub.webhooks.pull(id) }
+        try await eventually("both wait too") { hub.metrics().waitingWrites == line + 2 }
+        gate.open()
+        #expect(try await acknowledging.value.acknowledged == 1)
+        #expect(try await pulling.value?.events.map(\.event.event.id) == ["order-2"])
+        for task in filling { try await task.value }
+        try await held.value
+        await hub.stop(grace: .zero)
     }
 
     @Test("what is not possible is an error that names it")

@@ -118,7 +118,7 @@ public struct PullSequence: AsyncSequence, Sendable {
 
         /// The next run; suspends until there is one.
         /// - Returns: `nil` when the task was cancelled or the hub has stopped.
-        /// - Throws: `HubError`, as ``Webhooks/pull(_:max:ackSeconds:wait:)``.
+        /// - Throws: `HubError`, as ``Webhooks/pull(_:max:ackSeconds:wait:)``, but `.busy`: it tries again.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
@@ -130,6 +130,8 @@ public struct PullSequence: AsyncSequence, Sendable {
                 } catch {
                     switch error {
                     case .stopping, .cancelled: return nil
+                    // Too many reads wait, or too many pulls compete.
+                    case .busy: try? await Task.sleep(for: .milliseconds(20))
                     default: throw error
                     }
                 }

@@ -40,6 +40,8 @@ package final class Pulls: EventDelegate, PullObserver {
         let seconds: Int
         /// A lease that is acknowledged before anything is handed out, in the same transaction if there are events.
         let acknowledges: String?
+        /// Whether its lease waits for room in the queue of writes; otherwise it fails with `.busy` if there is none.
+        let waitsForRoom: Bool
         /// Calls its closure with whether the client still waits, before a pull that has waited is served.
         let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
         let completion: @Sendable (Result<Run, Failure>) -> Void
@@ -49,7 +51,7 @@ package final class Pulls: EventDelegate, PullObserver {
         ///   - completion: called once on some thread; must not wait.
         package init(
             app: AppKey = .default, delegateID: String, limit: Int, ackSeconds: Int? = nil, seconds: Int,
-            acknowledges: String? = nil,
+            acknowledges: String? = nil, waitsForRoom: Bool = false,
             isAwaited: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(true) },
             completion: @escaping @Sendable (Result<Run, Failure>) -> Void
         ) {
@@ -59,6 +61,7 @@ package final class Pulls: EventDelegate, PullObserver {
             self.ackSeconds = ackSeconds
             self.seconds = seconds
             self.acknowledges = acknowledges
+            self.waitsForRoom = waitsForRoom
             self.isAwaited = isAwaited
             self.completion = completion
         }
@@ -220,7 +223,7 @@ package final class Pulls: EventDelegate, PullObserver {
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
             [weak self] result in self?.claimed(result, found, pull, delegate)
         }
-        hub.submit(write)
+        hub.submit(write, pull.request.waitsForRoom ? WriteTicket() : nil)
     }
 
     /// Acknowledges the lease of a pull that has found nothing to hand out, and searches again.
