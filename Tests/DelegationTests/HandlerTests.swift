@@ -161,4 +161,17 @@ struct HandlerTests {
         delegates.invokeDelegates { $0.hear("y") }
         #expect(record.lines == ["a x"])
     }
+
+    @Test("a delegate that is held weakly gets no token, and is not kept alive")
+    func weakDelegates() {
+        let delegates = MulticastDelegate<any Listener>()
+        weak var observed: Scribe?
+        do {
+            let scribe = Scribe("a", record)
+            observed = scribe
+            delegates.addDelegate(scribe)
+            #expect(delegates.register(scribe) == nil)
+        }
+        #expect(observed == nil && delegates.count == 0)
+    }
 }

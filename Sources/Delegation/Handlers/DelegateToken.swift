@@ -28,7 +28,8 @@ extension MulticastDelegate where Delegate: Sendable {
     /// - Returns: the registration; `nil` if the delegate is already a member.
     public func register(_ delegate: Delegate) -> DelegateToken? {
         let member = StrongMember(delegate)
-        return membership.add(member, identity(of: delegate)) ? DelegateToken(membership, member) : nil
+        let isAdded = membership.add(member, identity(of: delegate), replacesWeak: false)
+        return isAdded ? DelegateToken(membership, member) : nil
     }
 }
 

@@ -73,7 +73,7 @@ final class Membership: @unchecked Sendable {
 
     @usableFromInline var droppedCount: Int { withLock { dropped } }
 
-    /// Adds a member unless its identity has one; if that one is held weakly and this one strongly, it takes its place.
+    /// Adds a member unless its identity has one; if that one is held weakly and this one strongly, it may take its place.
     /// The caller keeps the object alive.
     ///
     /// - Parameters:
@@ -81,11 +81,12 @@ final class Membership: @unchecked Sendable {
     ///   - delivery: the changes that it is called for if it is busy.
     ///   - first: makes a message for this member alone, before all that is sent from now on; `nil` if there is none.
     ///     Called with the lock.
+    ///   - replacesWeak: whether it replaces one that is held weakly.
     /// - Returns: whether it was added.
     @usableFromInline @discardableResult
     func add(
         _ new: Member, _ identity: Identity, on actor: (any Actor)? = nil, _ delivery: StateDelivery = .every,
-        first: (() -> Message?)? = nil
+        first: (() -> Message?)? = nil, replacesWeak: Bool = true
     ) -> Bool {
         while true {
             var mustSweep = false
@@ -108,7 +109,7 @@ final class Membership: @unchecked Sendable {
                 return true
             }
             if existing.isAlive {
-                if existing is WeakMember && !(new is WeakMember) { replace(existing, by: new) }
+                if replacesWeak, existing is WeakMember && !(new is WeakMember) { replace(existing, by: new) }
                 return false
             }
             // Its delegate was released; the new object has its address, or an equal key.
