@@ -26,6 +26,9 @@ public struct EventState: Equatable, Sendable {
 public final class HubRegistration: Sendable {
     private let adapter: any TypedAdapter
     fileprivate init(_ adapter: any TypedAdapter) { self.adapter = adapter }
+
+    /// A call in progress keeps the adapter alive. Its delegate can be added again at once.
+    deinit { adapter.hub?.removeDelegate(adapter) }
 }
 
 extension Hub: DelegateSender {}
@@ -104,11 +107,12 @@ extension Hub {
 private protocol TypedAdapter: EventDelegate {
     /// The delegate; `nil` if it was released.
     var target: AnyObject? { get }
+    var hub: Hub? { get }
 }
 
 private final class AuthAdapter<User: Sendable>: TypedAdapter {
     private weak let delegate: (any AuthEventsDelegate<User> & Sendable)?
-    private weak let hub: Hub?
+    weak let hub: Hub?
     private let selection: EventSelection
     private let decode: @Sendable (EventUser) -> User?
 
@@ -144,7 +148,7 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
 
 private final class StateAdapter<State: Sendable>: TypedAdapter {
     private weak let delegate: (any StateDelegate<State> & Sendable)?
-    private weak let hub: Hub?
+    weak let hub: Hub?
     private let selection: EventSelection
     private let initial: State
     private let decode: @Sendable (EventState) -> State?

@@ -143,6 +143,36 @@ struct TypedDelegateTests {
         withExtendedLifetime((decoded, raw)) {}
     }
 
+    @Test("are added again while a call of their ended registration is in progress")
+    func again() async throws {
+        /// Holds the writer at each login.
+        final class Slow: AuthEventsDelegate, Sendable {
+            let reached = Recorder<String>()
+            let semaphore: Semaphore
+            init(_ semaphore: Semaphore) { self.semaphore = semaphore }
+            func userIsLoggedIn(user: EventUser, sender: any DelegateSender) {
+                reached.record(user.id)
+                semaphore.wait()
+            }
+            func userIsLoggedOut(user: EventUser?, sender: any DelegateSender) {}
+            func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?, sender: any DelegateSender) {}
+        }
+        let bench = try HubBench()
+        let slow = Slow(try Semaphore())
+        var registration = bench.hub.addDelegate(slow, description: "first")
+        async let posted: Void = post(bench, login("in-1", user: 1, plan: "pro"))
+        try await slow.reached.first(1)
+        registration = nil
+        registration = bench.hub.addDelegate(slow, description: "second")
+        #expect(registration != nil)
+        for _ in 1...2 { slow.semaphore.signal() }
+        try await posted
+        try await post(bench, login("in-2", user: 2, plan: "pro"))
+        #expect(slow.reached.items == ["1", "2"])
+        await bench.stop()
+        withExtendedLifetime(registration) {}
+    }
+
     @Test("are held weakly, called once, and only while the registration lives")
     func lifetime() async throws {
         let bench = try HubBench()
