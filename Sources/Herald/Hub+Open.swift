@@ -33,9 +33,9 @@ extension Hub {
         public var deniedNetworks: [String] = []
         /// How many bytes events may take that are published together, 1,024 to 16,777,216: like `--max-body` of the server.
         public var maxPublicationBytes = PublicationLimits.defaultBytes
-        /// The attribute `source` of events in a CloudEvents format: a URI reference.
+        /// The attribute `source` of events in a CloudEvents format: a URI reference of 1 to 256 printable characters.
         public var source = CurlSender.Configuration.defaultSource
-        /// A PEM file of CA certificates to trust in place of the system's.
+        /// A PEM file of CA certificates to trust in place of the system's. It must be readable when the hub is opened.
         public var certificateAuthorities: String?
         /// The key that encrypts secrets in the database: 32 bytes in base64. When it is set for the first time,
         /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
@@ -131,6 +131,12 @@ extension Hub.Options {
         if !byteRange.contains(maxPublicationBytes) {
             errors.append(
                 FieldError("/maxPublicationBytes", "must be \(byteRange.lowerBound) to \(byteRange.upperBound)"))
+        }
+        if !CurlSender.Configuration.isSource(source) {
+            errors.append(FieldError("/source", "must be a URI of 1 to 256 printable characters"))
+        }
+        if let certificateAuthorities, access(certificateAuthorities, R_OK) != 0 {
+            errors.append(FieldError("/certificateAuthorities", "must be a file that can be read"))
         }
         guard errors.isEmpty else { throw .invalid(errors) }
         configuration.publicationLimits.maxBytes = maxPublicationBytes

@@ -37,6 +37,11 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         package static let defaultSource = "/herald"
         package static let defaultOrigin = "herald"
 
+        /// Whether a text can be the `source`.
+        package static func isSource(_ text: String) -> Bool {
+            (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        }
+
         package init(version: String, addressGuard: AddressGuard) {
             self.version = version
             self.addressGuard = addressGuard

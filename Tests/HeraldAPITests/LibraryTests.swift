@@ -152,6 +152,13 @@ struct LibraryTests {
 
         let refused = await #expect(throws: HubError.self) { _ = try await makeHub { $0.maxPublicationBytes = 1 } }
         #expect(refused?.fields.map(\.pointer) == ["/maxPublicationBytes"])
+        let unusable = await #expect(throws: HubError.self) {
+            _ = try await makeHub {
+                $0.source = "shop\r\nx: y"
+                $0.certificateAuthorities = "/no/such/file.pem"
+            }
+        }
+        #expect(unusable?.fields.map(\.pointer) == ["/source", "/certificateAuthorities"])
     }
 
     @Test("the values of events that are published together are counted together")

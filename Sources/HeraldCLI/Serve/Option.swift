@@ -257,7 +257,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.backups.keep = try number(text, 1...1000) },
         Option("source", "URI", standard.source, "The CloudEvents source of events that have none.") {
             text, settings throws(Disallowed) in
-            guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            guard CurlSender.Configuration.isSource(text) else {
                 throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
             }
             settings.source = text
