@@ -71,6 +71,28 @@ struct FollowTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a sequence of attempts passes over those of which nothing is known any more")
+    func unknownAttempts() async throws {
+        let store = MemoryStore()
+        let now = Int64(Date().timeIntervalSince1970 * 1000)
+        _ = try store.transaction(.deciding) { (transaction) throws(StoreError) in
+            try transaction.setDelegate(WebhookDelegate(1))
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = (1...300).map { attempt(77, LogPosition($0), startedAt: now) }
+            checkpoint.attempts.append(attempt(1, 301, startedAt: now))
+            try transaction.write(checkpoint)
+        }
+        let hub = try Hub.inMemory(store: store)
+        let ids = Recorder<Int64?>()
+        let following = Task {
+            for try await attempt in hub.webhooks.followAttempts(after: 0) { ids.record(attempt.id) }
+        }
+        let found = try? await ids.first(1)
+        await hub.stop(grace: .zero)
+        try await following.value
+        #expect(found == [301])
+    }
+
     @Test("logins, logouts and states are published as values")
     func families() async throws {
         struct User: Codable, Equatable {

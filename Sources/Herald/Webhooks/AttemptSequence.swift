@@ -45,7 +45,7 @@ public struct AttemptSequence: AsyncSequence, Sendable {
                     return Webhook.Attempt(entry.attempt, webhookID: entry.delegateID, eventID: entry.eventID)
                 }
                 // Read the state first, so that no attempt is missed that is recorded during the read.
-                let state = signal.state
+                let (state, place) = (signal.state, last)
                 do throws(HubError) {
                     try await read()
                 } catch {
@@ -54,7 +54,8 @@ public struct AttemptSequence: AsyncSequence, Sendable {
                     default: throw error
                     }
                 }
-                guard page.isEmpty else { continue }
+                // A page without an attempt of a known app is passed over.
+                guard page.isEmpty, last == place else { continue }
                 // A wait would end at once, as long as the hub stops.
                 if state.hasEnded { return nil }
                 await signal.wait { $0.recordings > state.recordings }
