@@ -114,7 +114,8 @@ extension Webhooks {
     /// - Parameters:
     ///   - id: the id of the webhook.
     ///   - version: only this ``Webhook/version`` of it; `nil` for any.
-    ///   - change: computes the new settings from the current ones; called on the writer's thread, must not wait.
+    ///   - change: computes the new settings from the current ones; called on the writer's thread, perhaps again if a commit has to
+    ///     be repeated; must not wait.
     /// - Throws: `HubError.invalid`, `.notFound`, `.hasChanged`, `.urlTaken`, or that the hub can't write.
     @discardableResult
     public func update(
