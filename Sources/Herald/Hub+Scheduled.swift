@@ -5,13 +5,13 @@ import HeraldRuntime
 
 /// An event that is published later.
 public struct ScheduledEvent: Sendable {
-    /// The event, with its id.
+    /// The event, with its id. Its data is `null` if the database has damaged it: then it is not published.
     public let event: Event
     /// When it is published.
     public let date: Date
 
     init(_ pending: PendingEvent) {
-        event = pending.event
+        event = pending.event.isDamaged ? pending.event.withoutData : pending.event
         date = Date(milliseconds: pending.dueAt)
     }
 }

@@ -93,6 +93,19 @@ struct FollowTests {
         #expect(found == [301])
     }
 
+    @Test("a scheduled event that is damaged is listed without its data")
+    func damagedScheduled() async throws {
+        let store = MemoryStore()
+        let due = Int64(Date().timeIntervalSince1970 * 1000) + 3_600_000
+        _ = try store.transaction(.deciding) { (transaction) throws(StoreError) in
+            try transaction.addPending(Event("order.due", id: "order-1", data: "{}").damaged(), dueAt: due)
+        }
+        let hub = try Hub.inMemory(store: store)
+        let found = try await hub.scheduledEvents().elements.map(\.event)
+        #expect(found.map(\.id) == ["order-1"] && found.allSatisfy { $0.data.elementsEqual("null".utf8) })
+        await hub.stop(grace: .zero)
+    }
+
     @Test("logins, logouts and states are published as values")
     func families() async throws {
         struct User: Codable, Equatable {

@@ -119,15 +119,6 @@ extension Call {
     }
 }
 
-extension Event {
-    /// For a damaged event, whose data may not be JSON, and for clients that may not read it.
-    fileprivate var withoutData: Event {
-        Event(
-            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes,
-            data: Array("null".utf8))
-    }
-}
-
 extension JSONObjectWriter {
     mutating func members(of pending: PendingEvent, showsData: Bool = true) {
         let event = pending.event

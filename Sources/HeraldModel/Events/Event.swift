@@ -109,6 +109,13 @@ public final class Event: Sendable {
             attributes: [Self.damagedMark], data: Array(data))
     }
 
+    /// For a damaged event, whose data may not be JSON, and for clients that may not read it.
+    package var withoutData: Event {
+        Event(
+            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes,
+            data: Array("null".utf8))
+    }
+
     /// The event without its content: what remains in the log after an erasure.
     /// - Parameter keepingSubject: while it has attempts that are not erased. A request that is repeated after a crash finds it
     ///   by its subject.
