@@ -2,8 +2,8 @@ public import Delegation
 import HeraldJSON
 public import HeraldModel
 
-/// A user in an event of the family `auth`.
-public struct EventUser: Sendable {
+/// A user in an event of the family `auth`. An `AuthEvents` compares users by their ids.
+public struct EventUser: Identifiable, Sendable {
     /// The id of the user in the app.
     public let id: String
     /// The JSON object `user` of the event's data, as posted; `nil` if there was none.

@@ -143,6 +143,20 @@ struct TypedDelegateTests {
         withExtendedLifetime((decoded, raw)) {}
     }
 
+    @Test("an AuthEvents keeps the user who is logged in when another one logs out")
+    func session() async throws {
+        let bench = try HubBench()
+        let events = AuthEvents<EventUser>()
+        let registration = bench.hub.addDelegate(events, description: "session")
+        try await post(
+            bench, login("in-1", user: 1, plan: "pro"), login("in-2", user: 2, plan: "pro"), logout("out-1", user: 1))
+        #expect(events.currentUser?.id == "2")
+        try await post(bench, logout("out-2", user: 2))
+        #expect(events.currentUser == nil)
+        await bench.stop()
+        withExtendedLifetime(registration) {}
+    }
+
     @Test("are added again while a call of their ended registration is in progress")
     func again() async throws {
         /// Holds the writer at each login.
