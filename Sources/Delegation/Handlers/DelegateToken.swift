@@ -38,8 +38,8 @@ extension Membership {
     ///
     /// - Parameters:
     ///   - actor: where it is called; `nil` for the thread of each caller.
-    ///   - delivery: see ``add(_:_:on:_:first:)``.
-    ///   - first: see ``add(_:_:on:_:first:)``.
+    ///   - delivery: see ``add(_:_:on:_:first:replacesWeak:)``.
+    ///   - first: see ``add(_:_:on:_:first:replacesWeak:)``.
     @inlinable
     func token<Delegate>(
         for new: Delegate, on actor: (any Actor)? = nil, _ delivery: StateDelivery = .every,

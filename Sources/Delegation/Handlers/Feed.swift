@@ -14,7 +14,7 @@ extension Membership {
     ///
     /// - Parameters:
     ///   - delegate: creates the delegate.
-    ///   - first: see ``add(_:_:on:_:first:)``.
+    ///   - first: see ``add(_:_:on:_:first:replacesWeak:)``.
     func stream<Element: Sendable, Delegate>(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy,
         delegate: (Feed<Element>) -> Delegate, first: (() -> Message?)? = nil

@@ -119,7 +119,7 @@ extension Membership {
     ///
     /// - Parameters:
     ///   - isolation: where it is called: the actor of the calling code, or `nil`.
-    ///   - first: see ``add(_:_:on:_:first:)``.
+    ///   - first: see ``add(_:_:on:_:first:replacesWeak:)``.
     func add<Delegate>(
         _ delegate: Delegate, _ holding: DelegateHolding, on isolation: isolated (any Actor)?,
         _ delivery: StateDelivery = .every, first: (() -> Message?)? = nil
