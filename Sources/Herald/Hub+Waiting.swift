@@ -52,8 +52,18 @@ extension Hub {
         return outcome
     }
 
-    /// Settles or moves a pull delegate. Waits for room in the queue, also in a task that was cancelled: what a consumer has handled
-    /// can still be acknowledged.
+    /// Moves a pull delegate, or takes one of its leases back. Waits for room in the queue.
+    /// - Throws: `HubError`; nothing was changed then.
+    func manage(pull id: String, _ action: PullWrite.Action) async throws(HubError) {
+        _ = try webhook(id, of: .default, for: .pull)
+        let result: WriteResult<PullWrite.Outcome> = await withTicket { ticket, completion in
+            submit(PullWrite(delegateID: id, action: action, completion: completion), ticket)
+        }
+        if let error = try result.outcome().error { throw error }
+    }
+
+    /// Settles a run. Waits for room in the queue, also in a task that was cancelled: what a consumer has handled can still be
+    /// acknowledged.
     /// - Throws: `HubError`; nothing was changed then.
     func settle(_ id: String, _ action: PullWrite.Action) async throws(HubError) -> PullWrite.Outcome {
         _ = try webhook(id, of: .default, for: .pull)

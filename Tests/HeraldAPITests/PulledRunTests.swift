@@ -122,6 +122,12 @@ struct PulledRunTests {
             hub.metrics().waitingWrites > 0
                 && hub.metrics().waitingEvents + 1_000 * hub.metrics().waitingWrites >= 21_000
         }
+        let others = hub.metrics().waitingWrites
+        let ending = Task { try await hub.webhooks.endLease(first.id, of: id) }
+        try await eventually("the end of the lease waits too") { hub.metrics().waitingWrites == others + 1 }
+        ending.cancel()
+        let error = await #expect(throws: HubError.self) { try await ending.value }
+        #expect(error?.problem == .cancelled)
         let line = hub.metrics().waitingWrites
         let acknowledging = Task {
             withUnsafeCurrentTask { $0?.cancel() }

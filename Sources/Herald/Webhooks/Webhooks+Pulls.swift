@@ -95,7 +95,7 @@ extension Webhooks {
         let position = try await hub.reading { [hub] reader in
             try point.input.first(in: reader, app: .default, head: hub.head, pointer: "/to") - 1
         }
-        _ = try await hub.settle(id, .seek(to: position))
+        try await hub.manage(pull: id, .seek(to: position))
     }
 
     /// The leases of a pull delegate that have not ended, the first one to end first.
@@ -116,6 +116,6 @@ extension Webhooks {
     /// Takes a lease back: its events are handed out again at once, without an attempt.
     /// - Throws: `HubError.leaseEnded`, `.notFound`, `.wrongKind`, or that the hub can't write.
     public func endLease(_ lease: String, of id: Webhook.ID) async throws(HubError) {
-        _ = try await hub.settle(id, .release(lease: lease))
+        try await hub.manage(pull: id, .release(lease: lease))
     }
 }
