@@ -31,7 +31,7 @@ struct DashboardEndpoints: Sendable {
 struct DashboardFile: Sendable {
     let name: String
     let bytes: [UInt8]
-    private let tag: String
+    private let digest: [UInt8]
 
     private init(_ name: String) { self.init(name, EmbeddedFile.bytes(name)) }
 
@@ -39,7 +39,7 @@ struct DashboardFile: Sendable {
     init(_ name: String, _ bytes: [UInt8]) {
         self.name = name
         self.bytes = bytes
-        tag = "\"" + SHA256.hash(bytes).prefix(9).map { String($0, radix: 36) }.joined() + "\""
+        digest = SHA256.hash(bytes)
     }
 
     static let page = DashboardFile("index.html")
@@ -74,8 +74,11 @@ struct DashboardFile: Sendable {
 
     /// The file, or 304 if the client has it.
     func response(ifNoneMatch known: String?, for portal: Portal? = nil) -> Response {
+        let policy = Self.policy(for: portal)
+        // Safari keeps the policy of the response that it has when it gets 304: another policy is another version.
+        let tag = Call.tag(of: digest + Array(policy.utf8))
         var headers: [Response.Field] = [
-            .init("ETag", tag), .init("Content-Security-Policy", Self.policy(for: portal)),
+            .init("ETag", tag), .init("Content-Security-Policy", policy),
             .init("Referrer-Policy", "no-referrer"),
             .init("Cross-Origin-Opener-Policy", "same-origin"),
             .init("Cross-Origin-Resource-Policy", "same-origin"),

@@ -154,11 +154,16 @@ struct EventEndpoints: Sendable {
 extension Call {
     /// Sends a resource whose version is its content.
     func send(etaggedByContent body: [UInt8]) {
-        let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
+        let tag = Self.tag(of: body)
         if let known = request.head.value(of: "If-None-Match"), Self.names(known, tag) {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body)
+    }
+
+    /// The `ETag` of what its bytes alone decide.
+    static func tag(of bytes: [UInt8]) -> String {
+        "\"" + SHA256.hash(bytes).prefix(9).map { String($0, radix: 36) }.joined() + "\""
     }
 }
 
