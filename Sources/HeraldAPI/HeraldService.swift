@@ -238,7 +238,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 try checkContentCoding(head)
                 try checkContentType(head, route)
             }
-            if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
+            if let accept = head.list(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)
             }
             return AdmittedCall(self, route, parameters, principal)
@@ -247,7 +247,7 @@ package final class HeraldService: RequestHandler, CallServices {
 
     /// Bodies are not decoded: a small one could become a large one.
     private func checkContentCoding(_ head: RequestHead) throws(Problem) {
-        guard let coding = head.value(of: "Content-Encoding"), !coding.isEmpty, coding.lowercased() != "identity" else {
+        guard let coding = head.list(of: "Content-Encoding"), !coding.isEmpty, coding.lowercased() != "identity" else {
             return
         }
         throw .unsupportedCoding(coding)
@@ -281,9 +281,11 @@ package final class HeraldService: RequestHandler, CallServices {
         // A loop's thread reads it, for some routes without a key.
         let acceptable = accept.split(separator: ",").prefix(Self.maxRanges).contains { range in
             let parts = range.lowercased().filter { $0 != " " }.split(separator: ";")
-            guard let type = parts.first, !parts.dropFirst().contains(where: { $0 == "q=0" || $0 == "q=0.0" }) else {
-                return false
+            // `q=0`, `q=0.0` to `q=0.000`: not acceptable.
+            let isRefused = parts.dropFirst().contains { part in
+                part.hasPrefix("q=0") && part.dropFirst(3).allSatisfy { $0 == "." || $0 == "0" }
             }
+            guard let type = parts.first, !isRefused else { return false }
             return offered.contains(String(type))
         }
         if !acceptable { throw .notAcceptable(route.isStream ? "text/event-stream" : "application/json") }

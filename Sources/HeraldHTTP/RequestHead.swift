@@ -59,6 +59,16 @@ package final class RequestHead: Sendable {
     func allBytes(of name: StaticString) -> [ArraySlice<UInt8>] {
         raw.values(of: name).map { raw.bytes[$0] }
     }
+    /// The values of all fields with this name as one list with commas (RFC 9110, 5.3); `nil` without one.
+    package func list(of name: StaticString) -> String? {
+        guard var place = raw.value(of: name) else { return nil }
+        var list = String(decoding: raw.bytes[place], as: UTF8.self)
+        while let next = raw.value(of: name, after: place.upperBound) {
+            list += "," + String(decoding: raw.bytes[next], as: UTF8.self)
+            place = next
+        }
+        return list
+    }
     package func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
     /// Invalid UTF-8 is replaced.
     package func value(of name: StaticString) -> String? {

@@ -152,7 +152,7 @@ struct ConventionTests {
     @Test("an Accept header without JSON gets 406, and a body that is not declared as JSON 415")
     func negotiation() async throws {
         let herald = try await HeraldProcess.start()
-        for accept in ["text/html", "application/json;q=0", "image/*"] {
+        for accept in ["text/html", "application/json;q=0", "application/json; q=0.000", "image/*"] {
             let answer = try await herald.get("/v1/events", ["Accept": accept])
             #expect(answer.status == 406, "\(accept)")
             #expect(answer.problem == "not-acceptable")
@@ -160,6 +160,9 @@ struct ConventionTests {
         for accept in ["*/*", "text/html, application/*;q=0.1", "application/json; charset=utf-8"] {
             #expect(try await herald.get("/v1/events", ["Accept": accept]).status == 200, "\(accept)")
         }
+        let lines = "Accept: text/html\r\nAccept: application/json;q=0.01\r\n"
+        let request = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n"
+        #expect(try await herald.sendRaw(request).status == 200, "several lines are one list")
         for type in ["text/plain", "application/x-www-form-urlencoded", ""] {
             let answer = try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Type": type])
             #expect(answer.status == 415, "\(type)")

@@ -93,6 +93,6 @@ struct DashboardFile: Sendable {
 extension Call {
     func send(_ file: DashboardFile, for portal: Portal? = nil) {
         // Browsers revalidate each time, so that all files are of the same version after an update.
-        send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match"), for: portal), caching: "no-cache")
+        send(file.response(ifNoneMatch: request.head.list(of: "If-None-Match"), for: portal), caching: "no-cache")
     }
 }

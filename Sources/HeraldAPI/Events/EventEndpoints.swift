@@ -155,7 +155,7 @@ extension Call {
     /// Sends a resource whose version is its content.
     func send(etaggedByContent body: [UInt8]) {
         let tag = Self.tag(of: body)
-        if let known = request.head.value(of: "If-None-Match"), Self.names(known, tag) {
+        if let known = request.head.list(of: "If-None-Match"), Self.names(known, tag) {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body)

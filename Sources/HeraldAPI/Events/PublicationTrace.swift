@@ -48,7 +48,7 @@ extension EventInput.Context {
         let head = call.request.head
         let parent = head.value(of: "traceparent")
         var attributes = TraceParent.attributes(
-            parent, state: parent == nil ? nil : head.value(of: "tracestate"))
+            parent, state: parent == nil ? nil : head.list(of: "tracestate"))
         if attributes.isEmpty, let trace { attributes = [trace.attribute] }
         self.init(app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes)
     }

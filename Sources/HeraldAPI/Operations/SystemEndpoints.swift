@@ -63,7 +63,7 @@ struct SystemEndpoints: Sendable {
         let principal = call.principal
         let isReader = call.app == .default && principal.identity != .portalLink
         guard isReader || principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
-        let format = MetricsPage.Format(accept: call.request.head.value(of: "Accept"))
+        let format = MetricsPage.Format(accept: call.request.head.list(of: "Accept"))
         @Sendable func send(_ reader: (any StoreReader)?) {
             call.send(
                 Response(

@@ -126,7 +126,7 @@ final class Call: Sendable {
     /// A resource with its `ETag`; 304 if the client has it.
     func send(etag: String, _ body: (inout JSONObjectWriter) -> Void) {
         let quoted = "\"\(etag)\""
-        if let known = request.head.value(of: "If-None-Match"), Self.names(known, quoted) {
+        if let known = request.head.list(of: "If-None-Match"), Self.names(known, quoted) {
             return send(Response(status: 304, headers: [.init("ETag", quoted)]))
         }
         send([.init("ETag", quoted)], body)
@@ -215,8 +215,8 @@ final class Call: Sendable {
     /// - Parameter absent: the version of a resource that does not exist.
     func versions(absent: String) -> Set<String>? {
         let head = request.head
-        guard let text = head.value(of: "If-Match"), text != "*" else {
-            return head.value(of: "If-None-Match") == "*" ? [absent] : nil
+        guard let text = head.list(of: "If-Match"), text != "*" else {
+            return head.list(of: "If-None-Match") == "*" ? [absent] : nil
         }
         // A weak tag matches nothing.
         return Set(

@@ -5,10 +5,7 @@ enum Preference {
     /// Seconds to wait, at most `maxWait`; `nil` without a valid preference. Unknown and malformed preferences are
     /// ignored.
     static func wait(_ head: RequestHead) -> Int? {
-        // The usual case: no header.
-        guard head.has("Prefer") else { return nil }
-        // Several headers are one list.
-        return wait(head.fields.filter { $0.name == "prefer" }.map(\.value).joined(separator: ","))
+        head.list(of: "Prefer").flatMap { wait($0) }
     }
 
     /// - Parameter value: the value of the header.

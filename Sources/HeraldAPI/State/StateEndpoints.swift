@@ -93,7 +93,7 @@ struct StateEndpoints: Sendable {
     private func showAppState(_ call: Call) throws(Problem) {
         let query = try call.query("wait", "if_none_match")
         // As in the header, or without the quotation marks. A header with several tags can't be waited for.
-        let header = call.request.head.value(of: "If-None-Match").flatMap { $0.contains(",") ? nil : $0 }
+        let header = call.request.head.list(of: "If-None-Match").flatMap { $0.contains(",") ? nil : $0 }
         let known = (query["if_none_match"] ?? header).map { text in
             let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
             return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
