@@ -116,6 +116,8 @@ struct TLSTests {
             _ = try await asked.ended()
             #expect(asked.lines.contains("Strict-Transport-Security: max-age=60\r"), "\(path): \(asked.text)")
         }
+        let unread = try await curl(fixture, "-D", "-", "-d", "body", "/refused")
+        #expect(unread.contains("Strict-Transport-Security: max-age=60"), "\(unread)")
         let client = try await listen(fixture)
         try await eventually("the head") { client.lines.contains("< Strict-Transport-Security: max-age=60\r") }
         client.signal(SIGKILL)

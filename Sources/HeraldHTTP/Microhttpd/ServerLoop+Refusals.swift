@@ -40,6 +40,8 @@ extension ServerLoop {
     /// - Returns: `true`, which is the callback's result.
     @discardableResult
     func leave(_ connection: ClientConnection, _ response: Response, isToHead: Bool = false) -> Bool {
+        var response = response
+        if let strictTransport { response.headers.append(.init("Strict-Transport-Security", strictTransport)) }
         let isWithheld = withholds(response, from: connection)
         if !isWithheld { counters.countAnswer(response.status) }
         var bytes = isWithheld ? [] : response.bytes(wall: wall, hasBody: !isToHead)
