@@ -33,7 +33,7 @@ final class DelegateCalls {
 
     /// - Parameters:
     ///   - event: `nil` for one of the type `herald.test`.
-    ///   - answer: called once; with `nil` if the delegate does not exist or too many requests are open.
+    ///   - answer: called once; with `nil` if the delegate does not exist, too many requests are open, or Herald stops.
     func test(_ lane: Lane?, _ event: Event?, _ answer: @escaping (CallbackOutcome?) -> Void) {
         guard let lane, starter.mayCall else { return answer(nil) }
         if let event {

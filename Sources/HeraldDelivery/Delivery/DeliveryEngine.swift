@@ -167,7 +167,9 @@ final class DeliveryEngine {
         timers.readClock()
         switch callback.purpose {
         case .delivery(let origin): settler.finished(callback, origin, outcome)
-        case .test(let answer): answer(outcome)
+        case .test(let answer):
+            // Without room for the request, or at a stop, there is no outcome that says something about the receiver.
+            if case .failed(.stopped, _) = outcome.verdict { answer(nil) } else { answer(outcome) }
         case .verification(let challenge, let url): calls.verified(callback.lane, challenge, url, outcome)
         }
     }

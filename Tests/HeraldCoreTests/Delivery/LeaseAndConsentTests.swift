@@ -271,6 +271,18 @@ struct LeaseAndConsentTests {
         #expect(world.arrivals(key) == ["e1"])
     }
 
+    @Test("a test call that there was no room for has no outcome")
+    func testCallWithoutRoom() throws {
+        let world = try World()
+        world.answer = { _ in CallbackOutcome(verdict: .failed(.stopped, detail: "no memory"), duration: 0) }
+        let key = world.register()
+        let delegate = try #require(world.delegate(key))
+        let answers = Recorder<Bool>()
+        world.process.loops[0].engine.receive(.test(delegate) { answers.record($0 == nil) })
+        world.settle()
+        #expect(answers.items == [true])
+    }
+
     @Test("a test call of an unknown delegate, or after the stop, returns at once")
     func noTestCall() throws {
         let bench = try EngineBench()
