@@ -52,6 +52,8 @@ private struct Unique: OptionSet {
     static let authorization = Unique(rawValue: 8)
     static let contentType = Unique(rawValue: 16)
     static let idempotencyKey = Unique(rawValue: 32)
+    /// A proxy that names the app of its clients may add its field behind one of a client.
+    static let app = Unique(rawValue: 64)
 
     /// The rule that a second field of this name breaks.
     var repetition: RequestFailure.Rule {
@@ -61,6 +63,7 @@ private struct Unique: OptionSet {
         case .transferEncoding: .repeatedTransferEncoding
         case .authorization: .repeatedAuthorization
         case .contentType: .repeatedContentType
+        case .app: .repeatedApp
         default: .repeatedIdempotencyKey
         }
     }
@@ -111,6 +114,7 @@ extension HeadRules {
     private static func unique(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Unique? {
         switch name.count {
         case 4: RawHead.holds(bytes, name, "host") ? .host : nil
+        case 10: RawHead.holds(bytes, name, "herald-app") ? .app : nil
         case 12: RawHead.holds(bytes, name, "content-type") ? .contentType : nil
         case 13: RawHead.holds(bytes, name, "authorization") ? .authorization : nil
         case 14: RawHead.holds(bytes, name, "content-length") ? .contentLength : nil

@@ -44,6 +44,7 @@ package enum RequestFailure: Error, Sendable, Hashable {
         case repeatedAuthorization = "the header Authorization is repeated"
         case repeatedContentType = "the header Content-Type is repeated"
         case repeatedIdempotencyKey = "the header Idempotency-Key is repeated"
+        case repeatedApp = "the header Herald-App is repeated"
         case host = "Host is missing or malformed"
         case contentLength = "Content-Length is not a number"
         case lengthAndEncoding = "Content-Length and Transfer-Encoding exclude each other"

@@ -123,6 +123,7 @@ struct HeadRulesTests {
             ([("Authorization", "a"), ("Authorization", "a")], .malformed(.repeatedAuthorization)),
             ([("Content-Type", "a"), ("Content-Type", "a")], .malformed(.repeatedContentType)),
             ([("Idempotency-Key", "a"), ("Idempotency-Key", "a")], .malformed(.repeatedIdempotencyKey)),
+            ([("Herald-App", "a"), ("herald-app", "b")], .malformed(.repeatedApp)),
             (
                 [("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")],
                 .malformed(.repeatedTransferEncoding)

@@ -113,6 +113,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("two authorizations", get("Authorization: a\r\nAuthorization: b\r\n")),
         .refused("two content types", get("Content-Type: a\r\ncontent-type: b\r\n")),
         .refused("two idempotency keys", get("Idempotency-Key: a\r\nIdempotency-Key: a\r\n")),
+        .refused("two apps", get("Herald-App: a\r\nHerald-App: b\r\n")),
         .refused("unknown expectation", post("Expect: tea\r\nContent-Length: 3\r\n", "abc"), 417),
         .served("tab and UTF-8 in a value", get("X: a\tü\r\n")),
         .served("the same ordinary field twice", get("X: a\r\nX: b\r\n")),
