@@ -371,6 +371,7 @@ struct ConventionTests {
             try await herald.send("PUT", path, body, headers).status
         }
         let type = "/v1/event-types/a"
+        #expect(try await put(type, "{}", ["If-Match": "*"]) == 412)
         #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 201)
         #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 412)
         #expect(try await put(type, "{}", ["If-Match": #""7", "1""#]) == 200)

@@ -81,12 +81,13 @@ struct EventTypeEndpoints: Sendable {
     private func write(
         _ call: Call, _ type: String, _ action: EventTypeWrite.Action, unchecked: [SchemaError.Problem] = []
     ) throws(Problem) {
-        hub.submit(
-            EventTypeWrite(
-                app: call.app, type: type, ifVersion: call.versions(), action: action, provenance: call.provenance
-            ) { result in
-                call.send(result) { answer(to: call, type, $0, unchecked) }
-            })
+        var write = EventTypeWrite(
+            app: call.app, type: type, ifVersion: call.versions(), action: action, provenance: call.provenance
+        ) { result in
+            call.send(result) { answer(to: call, type, $0, unchecked) }
+        }
+        write.mustExist = call.request.head.list(of: "If-Match") == "*"
+        hub.submit(write)
     }
 
     private func answer(

@@ -39,6 +39,8 @@ package struct EventTypeWrite: Sendable {
     package let type: String
     /// Only these versions, 0 for a type without a description; `nil` for any.
     package let ifVersion: Set<Int64>?
+    /// Only a type that has a description, of any version.
+    package var mustExist = false
     package let action: Action
     package let provenance: Provenance?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
@@ -114,6 +116,7 @@ extension EventTypeWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let current = context.committed.catalogue.summary(app, type)
         if let ifVersion, !ifVersion.contains(current?.version ?? 0) { return .versionMismatch }
+        if mustExist, current == nil { return .versionMismatch }
         switch action {
         case .remove:
             guard current != nil else { return .notFound }
