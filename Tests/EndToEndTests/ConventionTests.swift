@@ -372,6 +372,7 @@ struct ConventionTests {
         }
         let type = "/v1/event-types/a"
         #expect(try await put(type, "{}", ["If-Match": "*"]) == 412)
+        #expect(try await herald.send("DELETE", type, nil, ["If-Match": "*"]).status == 404)
         #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 201)
         #expect(try await put(type, "{}", ["If-None-Match": "*"]) == 412)
         #expect(try await put(type, "{}", ["If-Match": #""7", "1""#]) == 200)

@@ -39,7 +39,7 @@ package struct EventTypeWrite: Sendable {
     package let type: String
     /// Only these versions, 0 for a type without a description; `nil` for any.
     package let ifVersion: Set<Int64>?
-    /// Only a type that has a description, of any version.
+    /// Sets only a type that has a description, of any version. A removal finds nothing without one.
     package var mustExist = false
     package let action: Action
     package let provenance: Provenance?
@@ -116,7 +116,6 @@ extension EventTypeWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let current = context.committed.catalogue.summary(app, type)
         if let ifVersion, !ifVersion.contains(current?.version ?? 0) { return .versionMismatch }
-        if mustExist, current == nil { return .versionMismatch }
         switch action {
         case .remove:
             guard current != nil else { return .notFound }
@@ -126,6 +125,7 @@ extension EventTypeWrite: RequestCommand {
             return .removed
         case .set(let description):
             guard context.committed.apps[app] != nil else { return .notFound }
+            if mustExist, current == nil { return .versionMismatch }
             if current == nil, context.committed.catalogue.count(of: app) >= Self.maxTypes { return .tooMany }
             let now = context.clock.wall()
             let record = EventTypeRecord(
