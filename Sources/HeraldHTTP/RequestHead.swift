@@ -48,7 +48,9 @@ package final class RequestHead: Sendable {
     var acceptsOnlyEventStream: Bool {
         guard let value = raw.value(of: "Accept") else { return false }
         let bytes = raw.bytes
+        // Several lines are one list, which is another value.
         return HeadRules.spells(bytes.span, value, "text/event-stream")
+            && raw.value(of: "Accept", after: value.upperBound) == nil
     }
 
     /// The value of the first field with this name, in any case.

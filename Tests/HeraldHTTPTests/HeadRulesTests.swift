@@ -69,6 +69,8 @@ struct HeadRulesTests {
         #expect(try accepts("text/event-stream") && accepts("Text/Event-Stream"))
         #expect(try !accepts("text/event-stream, application/problem+json") && !accepts("*/*"))
         #expect(try !Self.verdict().acceptsOnlyEventStream)
+        let lines = [("Accept", "text/event-stream"), ("Accept", "application/problem+json")]
+        #expect(try !Self.verdict(fields: lines).acceptsOnlyEventStream)
     }
 
     @Test("all known methods are recognized", arguments: RequestMethod.allCases)
