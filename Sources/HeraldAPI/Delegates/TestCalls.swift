@@ -21,9 +21,9 @@ struct TestCalls: Sendable {
                 hub.test(delegate, event) { outcome in
                     defer { withExtendedLifetime(wait) {} }
                     if let outcome { return call.send(response(outcome)) }
-                    // It was deleted, or too many test calls are waiting.
+                    // It was deleted, there is no room for the call, or a stop has broken it off.
                     let isThere = hub.committed.registry.delegate(call.app, id: delegate.id) != nil
-                    call.send(isThere ? .tooManyCalls : .noDelegate(delegate.id))
+                    call.send(isThere ? .noOutcome(isStopping: hub.isStopping) : .noDelegate(delegate.id))
                 }
             })
     }

@@ -300,6 +300,13 @@ extension Problem {
     static let tooManyCalls = unavailable(
         .busy, "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 
+    static func noOutcome(isStopping: Bool) -> Problem {
+        unavailable(
+            isStopping ? .stopping : .busy,
+            "There was no room for the call, or it was broken off: it is not known whether the receiver got it. Try again in "
+                + "a second.")
+    }
+
     /// A problem that the hub itself has: its name and title are the same in the library.
     init(_ name: ProblemName, status: Int, detail: String, items: [Item] = [], headers: [Response.Field] = []) {
         self.init(
