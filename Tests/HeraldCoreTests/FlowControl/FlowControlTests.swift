@@ -175,6 +175,44 @@ struct FlowControlTests {
         #expect(change == .opened)
     }
 
+    @Test("a receiver that requests more than five minutes is not available", arguments: [(300, false), (301, true)])
+    func longestPause(seconds: Int, isOutage: Bool) {
+        var flow = FlowControl()
+        for time in 0...4 { fail(&flow, limits(), at: Int64(time) * second, .answered(429, retryAfter: seconds)) }
+        #expect(flow.breaker.isOpen == isOutage)
+    }
+
+    @Test("a success ends a row of rejections, and one that began after a pause ends the row of pauses")
+    func pausesEnd() {
+        var flow = FlowControl()
+        var now: Int64 = 1
+        func reject(_ count: Int) {
+            for _ in 0..<count {
+                fail(&flow, limits(), at: now, .answered(429, retryAfter: 10))
+                now += 1
+            }
+        }
+        reject(9)
+        for _ in 1...2 {
+            succeed(&flow, limits(), at: now)
+            now += 1
+            reject(9)
+            #expect(flow.mayStart(open: 0, limits(), now: now))
+            reject(1)
+            #expect(!flow.mayStart(open: 0, limits(), now: now))
+            now += 10 * second
+        }
+        succeed(&flow, limits(), at: now)
+        let late = flow.started(limits(), now: now)
+        now += 1
+        reject(10)
+        _ = flow.succeeded(late, limits(), now: now)
+        now += 10 * second
+        #expect(flow.mayStart(open: 0, limits(), now: now))
+        reject(1)
+        #expect(!flow.mayStart(open: 0, limits(), now: now), "the pause before it was too short")
+    }
+
     @Test("a suspect receiver gets one request at a time, ten a second")
     func suspect() {
         var flow = FlowControl()
