@@ -121,18 +121,22 @@ struct StateConformance {
                 createdAt: 5,
                 expiresAt: expiresAt, lastUsedAt: lastUsedAt)
         }
+        let worker = APIKey(
+            app: user2, id: "key_e", name: "", scopes: [.consume], digest: [1], createdAt: 6, requestsPerSecond: 7,
+            delegate: "dlg_1")
         try fixture.transaction { (transaction) throws(StoreError) in
             for id in ["key_a", "key_b", "key_c"] { try transaction.setKey(key(id)) }
         }
         try fixture.transaction { (transaction) throws(StoreError) in
             try transaction.setKey(key("key_b", expiresAt: 9, lastUsedAt: 8))
             try transaction.setKey(key("key_d", app: user2))
+            try transaction.setKey(worker)
             try transaction.removeKey("key_a")
             try transaction.removeKey("key_unknown")
         }
         #expect(
             try fixture.restart().keys == [
-                key("key_b", expiresAt: 9, lastUsedAt: 8), key("key_c"), key("key_d", app: user2),
+                key("key_b", expiresAt: 9, lastUsedAt: 8), key("key_c"), key("key_d", app: user2), worker,
             ])
     }
 
@@ -143,7 +147,8 @@ struct StateConformance {
             App(
                 key: AppKey(rawValue: key), id: "app_\(key)",
                 settings: App.Settings(
-                    name: name, maxDelegates: maxDelegates, eventsPerSecond: maxDelegates,
+                    name: name, maxDelegates: maxDelegates, eventsPerSecond: maxDelegates.map { $0 + 1 },
+                    maxStoredBytes: maxDelegates.map { Int64($0) << 40 },
                     portal: maxDelegates == nil
                         ? Portal()
                         : Portal(
