@@ -45,6 +45,28 @@ struct CheckpointConformance {
         #expect(recovery.lanes == [LanePosition(delegate: 3, cursor: 9, position: 9)])
     }
 
+    @Test(
+        "a row says whether it was requested, whether by name, and whether it is handed out alone",
+        arguments: StoreKind.allCases)
+    func forms(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        var rows: [WaitingDelivery] = []
+        for (isReplay, isNamed) in [(false, false), (true, false), (true, true)] {
+            for isAlone in [false, true] {
+                var row = WaitingDelivery(
+                    delegate: 1, event: LogPosition(rows.count + 1), attempts: 1, dueAt: 900, state: .retrying,
+                    isReplay: isReplay, isNamed: isNamed)
+                row.isAlone = isAlone
+                rows.append(row)
+            }
+        }
+        try fixture.append((1...rows.count).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
+        try fixture.write { $0.waiting = rows }
+        let found = try fixture.restart().waiting.sorted { $0.event < $1.event }
+        #expect(found == rows)
+    }
+
     @Test("recovery returns what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
     func decided(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
