@@ -295,6 +295,23 @@ struct PullTests {
         #expect(bench.store.memory.read { $0.waiting.isEmpty })
     }
 
+    @Test("a lease ends after twelve hours, however often it is extended")
+    func longestLease() async throws {
+        let delegate = try await register()
+        try await post(1)
+        let lease = try #require(try await pull(delegate).lease)
+        clock.advance(seconds: 30)
+        let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 50_000))
+        guard case .extended(let extended) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(extended.expiresAt == lease.createdAt + 43_200_000)
+        clock.advance(seconds: 43_170)
+        let late = try await write(delegate, .acknowledge(lease: lease.id, failed: []))
+        #expect(late.error?.problem == .leaseEnded)
+    }
+
     @Test("after the end of a lease, a pull that does not wait gets what is there")
     func afterExpiry() async throws {
         let delegate = try await register()
