@@ -130,6 +130,27 @@ struct LaneTests {
         #expect(world.arrivals(key).count == 2)
     }
 
+    @Test("a clock that was set back between two starts postpones a retry by two days at most")
+    func clockSetBack() throws {
+        let (memory, clock) = (MemoryStore(), ManualClock())
+        try memory.transaction { (transaction) throws(StoreError) in
+            try transaction.setDelegate(WebhookDelegate(1) { $0.retrySchedule = [60] })
+            try transaction.append(Event("a.x", id: "e"))
+            var checkpoint = Checkpoint()
+            checkpoint.settled = 1
+            checkpoint.waiting = [
+                WaitingDelivery(
+                    delegate: 1, event: 1, attempts: 1, dueAt: clock.wall + 365 * 86_400_000, state: .retrying)
+            ]
+            try transaction.write(checkpoint)
+        }
+        let world = try World(memory: memory, clock: clock)
+        world.advance(seconds: 172_799)
+        #expect(world.arrivals(1).isEmpty)
+        world.advance(seconds: 2)
+        #expect(world.arrivals(1) == ["e"])
+    }
+
     @Test("deliveries that are requested again and again while the lane is paused are queued once")
     func requestedAgain() {
         let lane = Lane(WebhookDelegate(1, status: .paused), next: nil, position: 0)
