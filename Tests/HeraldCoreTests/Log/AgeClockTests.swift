@@ -131,6 +131,26 @@ struct AgeClockTests {
         await bench.stop()
     }
 
+    @Test("the response to an idempotency key is remembered for 24 hours")
+    func answersOfOneDay() async throws {
+        let bench = try HubBench(clock: monotonic.clock)
+        let idempotency = Idempotency<[PublishedEvent]>(key: "k", fingerprint: [1]) { _ in
+            StoredAnswer(fingerprint: [1], status: 202, headers: [], body: [])
+        }
+        func publish(_ id: String) async {
+            let draft = EventDraft(event: Event("a.x", id: id), mayExist: false)
+            _ = await bench.publish([draft], idempotency: idempotency)
+        }
+        await publish("first")
+        monotonic.advance(seconds: 86_399)
+        await publish("repeated")
+        #expect(bench.hub.head == 1)
+        monotonic.advance(seconds: 1)
+        await publish("second")
+        #expect(bench.hub.head == 2)
+        await bench.stop()
+    }
+
     @Test("a step removes no event that is younger than the retention, and no delegate whose lease has time left")
     func retention() throws {
         let store = MemoryStore()
