@@ -37,19 +37,6 @@ struct EtiquetteTests {
         }
     }
 
-    @Test("a delivery with Retry-After waits, and other deliveries continue")
-    func waits() async throws {
-        let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(429, headers: [("retry-after", "3600")]) }
-        defer { receiver.close() }
-        _ = try await herald.register(receiver.url(), #""retry_schedule": [1]"#)
-        let first = try await herald.publish()
-        _ = try await herald.deliveries(of: first, "retrying")
-        let second = try await herald.publish()
-        _ = try await herald.deliveries(of: second, "retrying")
-        #expect(receiver.requests.count == 2)
-    }
-
     @Test(
         "400, 413 and 415 are ordinary failures; so is a redirect, with a hint",
         arguments: [400, 413, 415, 302])

@@ -160,20 +160,6 @@ struct FairnessTests {
         }
     }
 
-    @Test("no more requests are open than the sender accepts, whatever the lanes allow")
-    func globalCap() throws {
-        let bench = try crowd(40)
-        for key: DelegateKey in 200...260 { bench.set(WebhookDelegate(key, start: 100_000)) }
-        bench.publish(50)
-        for _ in 0..<50 {
-            bench.turn()
-            #expect(bench.open.count <= 40)
-            bench.finish(bench.open.randomElement()?.delegate)
-            bench.answerReads()
-            bench.clock.advance(nanoseconds: Slots.youngAge)
-        }
-    }
-
     @Test("lanes that occupy all slots do not keep them: waiting lanes are next")
     func slowReceivers() throws {
         let bench = try EngineBench(capacity: 8)
