@@ -370,6 +370,35 @@ struct SvixTests {
         #expect(await receiver.requests(1).count == 1)
     }
 
+    @Test("a key that reads changes nothing and sees no secret, one that publishes does nothing else; apps need admin")
+    func scopes() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await Self.scene(receiver)
+        let (reader, publisher) = (
+            try await herald.makeKey("read", in: "one"), try await herald.makeKey("publish", in: "one")
+        )
+        let manager = try await herald.makeKey("manage", in: "one")
+        var refused = 0
+        for (method, template) in try Self.operations() where !template.contains("health") {
+            let body = ["POST", "PUT", "PATCH"].contains(method) ? Self.body(template) : nil
+            let publishes = method == "POST" && template.hasSuffix("/{app_id}/msg")
+            let ofOperator =
+                template.hasSuffix("/app") || template.hasSuffix("/app/{app_id}") && method != "GET"
+                || template.hasSuffix("/secret") || template.contains("/app-portal-access/")
+            for (key, isAllowed) in [
+                (reader, method == "GET" && !ofOperator), (publisher, publishes),
+                (manager, !publishes && !ofOperator),
+            ] where !isAllowed {
+                let answer = try await herald.send(method, Self.path(template), body, key.headers)
+                // What Herald lacks, it lacks for every key.
+                #expect([403, 501].contains(answer.status), "\(method) \(template): \(answer.status) \(answer.text)")
+                if answer.status == 403 { refused += 1 }
+            }
+        }
+        #expect(refused > 60)
+    }
+
     @Test("hostile input is refused in Svix's form, by every operation")
     func hostile() async throws {
         let receiver = try Receiver()
