@@ -217,6 +217,23 @@ struct RetentionPlannerTests {
         #expect(write.attemptsThrough == 53 && write.events.isEmpty)
     }
 
+    @Test("attempts and statistics that are too old are removed, every ten seconds")
+    func attemptsByAge() throws {
+        try fill(settled: 100)
+        var retention = Retention()
+        (retention.events, retention.attempts, retention.bytes, retention.attemptBytes) = (nil, 5_000, nil, nil)
+        var planner = RetentionPlanner(retention)
+        let start = 3 * DeliveryStatistics.lifetime
+        let first = try next(&planner, now: start).write
+        #expect(first?.attemptsBefore == start - 5_000)
+        #expect(first?.statisticsBefore == start - DeliveryStatistics.lifetime)
+        #expect(first?.events == [] && first?.attemptsThrough == 0)
+        let soon = try next(&planner, now: start + 9_999).write
+        #expect(soon?.attemptsBefore ?? 0 == 0 && soon?.statisticsBefore ?? 0 == 0)
+        let second = try next(&planner, now: start + 10_000).write
+        #expect(second?.attemptsBefore == start + 5_000)
+    }
+
     @Test(
         "ranges that overlap become one",
         arguments: [
