@@ -100,7 +100,9 @@ struct ClientPublishTests {
             switch times.next() {
             case 1: return .status(503, headers: [("Retry-After", "1")])
             case 2: return .status(429, headers: [("Retry-After", "0")])
-            default: return .status(202, body: #"{"data": []}"#)
+            default:
+                let entries = Array(repeating: "{}", count: request.text.split(separator: "{").count - 1)
+                return .status(202, body: #"{"data": [\#(entries.joined(separator: ","))]}"#)
             }
         }
         let result = try await Client.run(
@@ -114,6 +116,18 @@ struct ClientPublishTests {
             ["publish", "--ndjson", "--server", receiver.url()], input: #"{"type": "a", "id": "1"}"# + "\n")
         #expect(more.text == "1 event is on disk.")
         #expect(receiver.requests.last?.header("Idempotency-Key") == nil)
+    }
+
+    @Test(
+        "a success that says nothing about the events publishes none",
+        arguments: ["", "<html></html>", "{}", #"{"data": []}"#])
+    func otherServer(_ body: String) async throws {
+        let server = try Receiver { _ in .status(200, body: body) }
+        defer { server.close() }
+        let result = try await Client.run(
+            ["publish", "--ndjson", "--server", server.url()], input: #"{"type": "a"}"# + "\n")
+        #expect(result.end == .exited(69) && result.text.contains("is not a Herald server"), "\(result.text)")
+        #expect(result.lines.last == "Stopped. 0 events are on disk.", "\(result.text)")
     }
 
     @Test("invalid arguments are refused before anything is sent")

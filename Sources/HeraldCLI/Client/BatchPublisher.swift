@@ -101,14 +101,16 @@ struct BatchPublisher {
             return try post(events[middle...])
         }
         guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.number)) }
+        let json = try client.document(answer.body)
+        guard let data = json["data"], data.count == events.count else {
+            throw client.notHerald("its response has not one entry for each event")
+        }
         published += events.count
         lastLine = events.last?.number
         showProgress()
-        if let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
-            for event in data.elements {
-                if isJSON { try Output.line(json: event.bytes) }
-                if event["duplicate"]?.bool == true { duplicates += 1 }
-            }
+        for event in data.elements {
+            if isJSON { try Output.line(json: event.bytes) }
+            if event["duplicate"]?.bool == true { duplicates += 1 }
         }
     }
 
