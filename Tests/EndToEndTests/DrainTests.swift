@@ -261,6 +261,18 @@ final class DrainTests {
         #expect(try sql("SELECT count(*) FROM outbox") == "2")
     }
 
+    @Test("what another server refuses stays in the outbox")
+    func otherServer() async throws {
+        let proxy = try Receiver { _ in .status(400, body: "<html></html>") }
+        defer { proxy.close() }
+        try _ = sql(Self.table, "INSERT INTO outbox (type, data) VALUES ('a', '1'), ('a', '2')")
+        let folder = TemporaryFolder()
+        let run = try await Client.run(
+            ["drain", url, "--table", "outbox", "--refused", folder.path + "/refused", "--once"], server: proxy.url())
+        #expect(run.end == .exited(1) && run.text.contains("is not a Herald server"), "\(run.text)")
+        #expect(try sql("SELECT count(*) FROM outbox") == "2")
+    }
+
     @Test("publishes the rows of an SQLite database, while programs write to it, and when it is killed")
     func sqlite() async throws {
         let herald = try await HeraldProcess.start()

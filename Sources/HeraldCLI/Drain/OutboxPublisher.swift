@@ -65,6 +65,8 @@ struct OutboxPublisher {
                 maxCount = PublicationLimits.maxEvents
             case 413 where batch.count > 1 && maxBytes > Self.leastBytes:
                 maxBytes = max(Self.leastBytes, body.count / 2)
+            // What another server refuses says nothing about the events.
+            case _ where problem.name == nil && [400, 422].contains(answer.status): throw problem.error
             case 400, 413, 422:
                 let found = Self.refused(problem, batch)
                 if found.isEmpty, batch.count > 1 {
