@@ -5,6 +5,10 @@ import HeraldRuntime
 @main
 struct HeraldCommand {
     static func main() {
+        // A file or a connection with the number of a closed output would get what is printed. Used the wrong way, these fail.
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+        }
         // Before any secret is read: keys come from files and from the environment.
         ProcessMemory.hide()
         let arguments = Array(CommandLine.arguments.dropFirst())

@@ -54,6 +54,16 @@ struct ClientErrorTests {
         #expect(drain.text.contains("There is no file /nonexistent/app.db."), "\(drain.text)")
     }
 
+    @Test("with a closed output, no connection takes its place")
+    func closedOutput() async throws {
+        let server = try Receiver { _ in .status(200, body: #"{"data": [{"id": "evt_1"}], "next_cursor": null}"#) }
+        defer { server.close() }
+        let run = try await ChildProcess.run(
+            "sh", ["-c", #"exec "$0" "$@" >&-"#, try Binary.path(), "events", "list", "--server", server.url()],
+            environment: ["XDG_CONFIG_HOME": "/nonexistent"])
+        #expect(run.end == .exited(74) && run.text.contains("Bad file descriptor"), "\(run.text)")
+    }
+
     @Test("numbers that no server of Herald has are shown, and end no command")
     func numbers() async throws {
         let most = Int64.max
