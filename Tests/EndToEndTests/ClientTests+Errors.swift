@@ -64,6 +64,14 @@ struct ClientErrorTests {
         #expect(run.end == .exited(74) && run.text.contains("Bad file descriptor"), "\(run.text)")
     }
 
+    @Test("an explanation controls no terminal")
+    func explanation() async throws {
+        let server = try Receiver { _ in .status(200, body: #"{"matches": false, "reason": "\u001b[2Jno\u009b"}"#) }
+        defer { server.close() }
+        let run = try await Client.run(["delegates", "explain", "dlg_1", "evt_1"], server: server.url())
+        #expect(run.text == #"does not match: \u{1b}[2Jno\u{9b}"#, "\(run.text)")
+    }
+
     @Test("numbers that no server of Herald has are shown, and end no command")
     func numbers() async throws {
         let most = Int64.max

@@ -319,7 +319,7 @@ enum DelegateCommands {
         let json = answer.json
         let words = json["matches"]?.bool == true ? "matches" : "does not match"
         let details = [json.text("clause"), json.text("reason")].filter { !$0.isEmpty }
-        try Output.line(([words] + details).joined(separator: ": "))
+        try Output.line(([words] + details).joined(separator: ": ").printable())
     }
 
     static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {

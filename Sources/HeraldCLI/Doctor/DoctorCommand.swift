@@ -27,7 +27,7 @@ extension Command {
             doctor.run(url: call["url"])
             let report = doctor.report
             if call.has("json") {
-                try Output.write(report.json + [10])
+                try Output.line(json: report.json)
             } else {
                 for finding in report.findings {
                     for line in finding.lines { try Output.line(line.printable()) }
