@@ -70,6 +70,8 @@ struct ClientProfileTests {
         #expect(try await Self.run(home, "logout", "--profile", "two").text == "Removed the profile \"two\".")
         let unknown = try await Self.run(home, "events", "list", "--profile", "three")
         #expect(unknown.end == .exited(64) && unknown.text.contains("herald login --profile three"), "\(unknown.text)")
+        let description = try await Self.run(home, "openapi", "--profile", "three")
+        #expect(description.end == .exited(64), "\(description.text)")
         for name in ["", "a b", "../x", String(repeating: "n", count: 65)] {
             let refused = try await Self.run(home, "login", "--profile=\(name)")
             #expect(refused.end == .exited(64), "\(refused.text)")
@@ -91,6 +93,8 @@ struct ClientProfileTests {
         #expect(link.end == .exited(0) && link.text.hasPrefix(server + "/") && link.text.contains("#"), "\(link.text)")
         let plain = try await Self.run(home, "open", variables: ["HERALD_SERVER": server])
         #expect(plain.end == .exited(0) && plain.text == server + "/", "\(plain.text)")
+        let json = try await Self.run(home, "open", "--json", variables: ["HERALD_SERVER": server])
+        #expect(try json.document().text("url") == server + "/", "\(json.text)")
     }
 
     @Test("trigger publishes the example of a type, and says what is missing without one")

@@ -70,7 +70,11 @@ private enum LoginCommand {
         let client = try APIClient(call)
         let session = try client.send("GET", ["v1", "session"]).json
         let isAdmin = session["scopes"]?.elements.contains { $0.isString("admin") } == true
-        guard client.hasKey, isAdmin else { return try Output.line(client.server + "/") }
+        guard client.hasKey, isAdmin else {
+            let url = client.server + "/"
+            guard call.has("json") else { return try Output.line(url) }
+            return try Output.line(json: JSONWriter.document { $0.member("url", url) })
+        }
         try link.print(client, app: client.app ?? session.text("app"))
     }
 

@@ -6,14 +6,14 @@ extension Command {
     static let openapi = Command(
         name: "openapi", summary: "print the description of the HTTP API (OpenAPI 3.0)",
         details: """
-            That of the server which --server or HERALD_SERVER names; where neither does, that of this version, without a
-            server.
+            That of the server which --server, --profile or HERALD_SERVER names; where none does, that of this version, without
+            a server.
             """,
         flags: [Flag("yaml", nil, "In YAML, with comments. Default: JSON.")] + Flags.connection,
         examples: ["herald openapi > openapi.json", "herald openapi --yaml --server https://herald.example.com"],
         action: .run { call throws(CommandError) in
             let isYAML = call.has("yaml")
-            guard APIClient.namedServer(call) != nil else {
+            guard APIClient.namedServer(call) != nil || call.has(Flags.profile.name) else {
                 return try Output.write(isYAML ? APIDescription.yaml : APIDescription.json)
             }
             let client = try APIClient(call)
