@@ -75,7 +75,7 @@ package struct ProxyRules: Sendable {
     }
 
     /// The first exception that names the delegate wins, then the first one that names its host.
-    func proxy(of delegate: String, host: String) -> CallbackProxy? {
+    package func proxy(of delegate: String, host: String) -> CallbackProxy? {
         let named = overrides.first { if case .delegate(delegate) = $0.subject { true } else { false } }
         let found =
             named

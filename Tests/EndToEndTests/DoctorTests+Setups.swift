@@ -92,6 +92,7 @@ struct DoctorSetupTests {
         let place = ["--data", folder.path + "/a/b/data"]
         try await follow(try await advice(on: "folder", "failure", place))
         try await expectOK("folder", place)
+        try await expectOK("folder", ["--data", folder.path + "/new/"])
     }
 
     @Test("the data folder is a file")
@@ -240,6 +241,15 @@ struct DoctorSetupTests {
         try await expectOK("guard", ["--url", receiver.url()] + flags, key)
         try await expectOK("response", ["--url", receiver.url()] + flags, key)
         #expect(receiver.requests.last?.method == "OPTIONS")
+    }
+
+    @Test("callbacks go through a proxy: what the proxy reaches is no fault of the delegate")
+    func proxy() async throws {
+        // Nothing listens on this port.
+        let more = ["--callback-proxy", "http://127.0.0.1:9", "--url", "http://127.0.0.1:9/"]
+        #expect(try await advice(on: "connection", "warning", more).contains("herald delegates test"))
+        let direct = ["--callback-proxy-overrides", "127.0.0.1=direct"]
+        _ = try await advice(on: "connection", "failure", more + direct)
     }
 
     @Test("the delegate's port is closed, or what listens there is no HTTP server")

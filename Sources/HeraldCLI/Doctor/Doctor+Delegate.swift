@@ -65,6 +65,13 @@ extension Doctor {
         }
         guard !allowed.isEmpty else { return }
         ok("guard", "callbacks may reach \(allowed.map(\.description).joined(separator: ", "))")
+        let proxies = ProxyRules(settings.callbackProxy, overrides: settings.callbackProxyOverrides)
+        // A proxy may reach what this machine does not.
+        guard proxies.proxy(of: "", host: url.host) == nil else {
+            return warn(
+                "connection", "callbacks to \(url.host) connect through a proxy, which this command does not use",
+                "start the server, and call the delegate: herald delegates test ID")
+        }
         request(url, allowed)
     }
 

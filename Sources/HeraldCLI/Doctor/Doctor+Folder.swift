@@ -40,7 +40,8 @@ extension Doctor {
     }
 
     private mutating func checkMissing(_ path: String, _ code: Int32) {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = String(path.reversed().drop { $0 == "/" }.reversed())
+        let folder = name.lastIndex(of: "/").map { $0 == name.startIndex ? "/" : String(name[..<$0]) } ?? "."
         guard code == ENOENT else {
             return fail(
                 "folder", "\(path): \(String(cString: strerror(code)))",

@@ -10,7 +10,8 @@ extension Command {
             After a crash, SQLite makes the index of its log again, herald.db-shm.
 
             With --url it also checks the URL of a delegate: its name and addresses, whether callbacks may reach them, the
-            connection, TLS, and the response to a request with the method OPTIONS, which publishes nothing.
+            connection, TLS, and the response to a request with the method OPTIONS, which publishes nothing. Where callbacks go
+            through a proxy, it says so, and makes no connection.
 
             Exit codes: 0 all is well; 1 warnings; 2 failures; 64 the command line is wrong.
             """,
