@@ -64,6 +64,11 @@ struct ClientListTests {
         #expect(try await client.run("delegates", "show", short, "--json").document().text("id") == delegate)
         let shown = try await client.run("events", "show", "evt_…\(event.suffix(6))", "--json")
         #expect(try shown.document().text("id") == event)
+        let filtered = try await client.run(
+            "deliveries", "list", "--delegate", short, "--event", "evt_…\(event.suffix(6))", "--json")
+        #expect(try filtered.document().text("event") == event, "\(filtered.text)")
+        let explained = try await client.run("delegates", "explain", short, "evt_…\(event.suffix(6))")
+        #expect(explained.end == .exited(0) && explained.text.hasPrefix("matches"), "\(explained.text)")
         let none = try await client.run("delegates", "show", "dlg_…000000")
         #expect(none.end == .exited(64) && none.text.contains("--output wide"), "\(none.text)")
     }

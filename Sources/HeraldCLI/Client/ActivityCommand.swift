@@ -24,8 +24,8 @@ private enum ActivityCommand {
         if byType, let other = ["type", "delegate", "all-apps"].first(where: call.has) {
             throw CommandError("--types and --\(other) can't be combined.")
         }
-        let query =
-            call.query("interval", "since", "until", "type", "delegate")
+        let query: [(String, String?)] =
+            try call.query("interval", "since", "until", "type") + call.resources()
             + [("apps", call.has("all-apps") ? "all" : nil), ("limit", byType ? "200" : nil)]
         let answer = try APIClient(call).send("GET", ["v1", "stats"] + (byType ? ["types"] : []), query: query)
         if call.has("json") { return try Output.line(json: answer.body) }

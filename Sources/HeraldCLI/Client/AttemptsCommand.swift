@@ -27,9 +27,7 @@ private enum AttemptsCommand {
         let printer = LivePrinter<JSONValue>(
             call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
             row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })
-        let delegate = try call["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, call) }
-        let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
-        let filters = [("delegate", delegate), ("event", event), ("outcome", call["outcome"])]
+        let filters = try call.resources() + call.query("outcome")
         var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])
         try live.run { attempt throws(CommandError) in try printer.print([attempt]) }
     }

@@ -266,10 +266,9 @@ enum DelegateCommands {
     }
 
     static func attempts(_ call: Invocation) throws(CommandError) {
-        let event = try call["event"].map { text throws(CommandError) in try ShortID.event(text, call) }
         try Listing.print(
             call, path(call, "attempts"),
-            query: call.query("outcome", "error", "since", "until") + [("event", event)],
+            query: call.resources() + call.query("outcome", "error", "since", "until"),
             none: "No attempts.", AttemptRow.table(.id("EVENT"))
         ) { AttemptRow.cells($0, about: $0.text("event")) }
     }
@@ -310,11 +309,12 @@ enum DelegateCommands {
     /// The event of a preview or of a test call.
     private static func sample(_ call: Invocation) throws(CommandError) -> [(String, String?)] {
         if call.has("event"), call.has("type") { throw CommandError("--event and --type can't be combined.") }
-        return call.query("event", "type")
+        return try call.resources() + call.query("type")
     }
 
     static func explain(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("GET", path(call, "explain"), query: [("event", call.arguments[1])])
+        let event = try ShortID.event(call.arguments[1], call)
+        let answer = try APIClient(call).send("GET", path(call, "explain"), query: [("event", event)])
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
         let words = json["matches"]?.bool == true ? "matches" : "does not match"

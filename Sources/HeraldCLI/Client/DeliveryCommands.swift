@@ -144,18 +144,18 @@ private enum DeliveryCommands {
         _ take: (APIClient.Answer) throws(CommandError) -> Void
     ) throws(CommandError) {
         let client = try APIClient(call)
+        let query = try filters(call) + more
         var cursor: String?
         repeat {
-            let answer = try client.send(
-                method, ["v1", "deliveries", path], query: filters(call) + more + [("cursor", cursor)])
+            let answer = try client.send(method, ["v1", "deliveries", path], query: query + [("cursor", cursor)])
             try take(answer)
             let next = answer.json["next_cursor"]?.string
             cursor = next == cursor ? nil : next
         } while cursor != nil
     }
 
-    private static func filters(_ call: Invocation) -> [(String, String?)] {
-        [("state", call["state"] ?? call["status"])]
-            + call.query("delegate", "event", "type", "subject", "error", "since", "until", "failed-since")
+    private static func filters(_ call: Invocation) throws(CommandError) -> [(String, String?)] {
+        try [("state", call["state"] ?? call["status"])] + call.resources()
+            + call.query("type", "subject", "error", "since", "until", "failed-since")
     }
 }

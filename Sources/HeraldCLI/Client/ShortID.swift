@@ -31,3 +31,12 @@ enum ShortID {
             "\(what)\(among) has the id \(text). `herald \(list) list --output wide` has whole ids.".printable())
     }
 }
+
+extension Invocation {
+    /// The parameters of a request from the flags `--delegate` and `--event`, as far as the command has them.
+    func resources() throws(CommandError) -> [(String, String?)] {
+        let delegate = try self["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, self) }
+        let event = try self["event"].map { text throws(CommandError) in try ShortID.event(text, self) }
+        return [("delegate", delegate), ("event", event)]
+    }
+}
