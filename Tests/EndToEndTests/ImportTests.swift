@@ -93,6 +93,18 @@ struct ImportTests {
         #expect(verified.text == "verified", "\(verified.text)")
     }
 
+    @Test("a page in place of a response is not that of a server of Herald")
+    func page() async throws {
+        let server = try Receiver { _ in .status(200, body: "<html></html>") }
+        defer { server.close() }
+        let folder = TemporaryFolder()
+        let token = try folder.write("token\n", to: "token")
+        let run = try await Client.run(
+            ["import", "svix", "--from", server.url(""), "--token-file", token], server: "http://127.0.0.1:9")
+        #expect(run.end == .exited(69) && run.text.contains("Svix's server"), "\(run.text)")
+        #expect(!run.text.contains("Herald"), "\(run.text)")
+    }
+
     @Test("an import ends when the server is busy, and says that it may be repeated with the exit code")
     func busy() async throws {
         let (svix, busy) = (try await Foreign("svix", "4", "3"), try await Foreign("busy"))

@@ -91,7 +91,9 @@ struct ForeignServer {
         let path = ["api", "v1"] + path
         let response = try client.ask("GET", path, query: query)
         switch response.status {
-        case 200: return try client.document(response.body).root
+        case 200:
+            guard let document = try? client.document(response.body) else { throw wrong("its response is not JSON") }
+            return document.root
         case 401, 403: throw wrong("it refuses the token of --token-file")
         case 404: return nil
         case 429, 500...:
