@@ -64,6 +64,15 @@ struct ClientErrorTests {
         #expect(run.end == .exited(74) && run.text.contains("Bad file descriptor"), "\(run.text)")
     }
 
+    @Test("a redirect is named, and not followed")
+    func redirect() async throws {
+        let server = try Receiver { _ in .status(301, headers: [("location", "https://herald.example/v1/events")]) }
+        defer { server.close() }
+        let run = try await Client.run(["events", "list"], server: server.url())
+        #expect(run.end == .exited(1) && server.requestCount == 1, "\(run.text)")
+        #expect(run.text.contains("redirects to https://herald.example/v1/events."), "\(run.text)")
+    }
+
     @Test("an explanation controls no terminal")
     func explanation() async throws {
         let server = try Receiver { _ in .status(200, body: #"{"matches": false, "reason": "\u001b[2Jno\u009b"}"#) }

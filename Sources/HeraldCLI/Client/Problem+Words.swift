@@ -5,6 +5,8 @@ import HeraldModel
 extension Problem {
     var words: String {
         switch name {
+        case nil where location != nil:
+            "\(server) redirects to \(location ?? ""). Commands follow no redirects: name that server with --server."
         case nil:
             "\(server) failed, or is not a Herald server: it responded with status \(status)."
         case "validation" where !errors.isEmpty: validation

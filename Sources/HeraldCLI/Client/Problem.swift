@@ -12,6 +12,8 @@ struct Problem {
     var errors: [(place: String, detail: String)]
     /// Seconds.
     let retryAfter: Int?
+    /// Where a redirect leads.
+    let location: String?
     let server: String
     let hasKey: Bool
     let command: Command?
@@ -22,6 +24,7 @@ struct Problem {
         hasKey = client.hasKey
         command = client.command
         retryAfter = answer.header("retry-after").flatMap { Int($0) }
+        location = (300..<400).contains(answer.status) ? answer.header("location") : nil
         let isProblem = answer.header("content-type")?.hasPrefix("application/problem+json") == true
         let json = isProblem ? try? JSONDocument(parsing: answer.body) : nil
         name = json?["type"]?.string?.split(separator: "/").last.map(String.init)
