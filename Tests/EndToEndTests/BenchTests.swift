@@ -79,6 +79,16 @@ struct BenchTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
+    @Test("Ctrl-C ends it while the server does not respond to the first request")
+    func interruptionBefore() async throws {
+        let server = try Receiver { _ in .hang }
+        defer { server.close() }
+        let child = try ChildProcess(try Binary.path(), ["bench", "--server", server.url()])
+        _ = await server.requests(1)
+        child.signal(2)
+        #expect(try await child.ended() == .killed(signal: 2))
+    }
+
     @Test("impossible measurements are refused before anything is published")
     func mistakes() async throws {
         let herald = try await HeraldProcess.start()

@@ -47,10 +47,10 @@ private enum BenchCommand {
             connections: try call.number("connections", 1...512) ?? 16, rate: rate.map(Double.init),
             seconds: try call.number("seconds", 1...3600) ?? 10,
             event: BenchEvent(type: type, subject: subject, size: size))
-        // Must be created before any thread.
-        let signals = Signals()
         let client = try APIClient(call)
         try check(client, plan, call)
+        // Must be created before any thread. Until here, Ctrl-C ends the process.
+        let signals = Signals()
         let delegate: BenchDelegate? =
             call.has("deliver")
             ? try BenchDelegate(client, type: type, subject: subject, seconds: plan.seconds) : nil
