@@ -37,6 +37,9 @@ struct ClientTerminalTests {
         #expect(!lines.contains { $0.contains("per second") })
         let typescript = String(decoding: try Files.read(folder.path + "/typescript"), as: UTF8.self)
         #expect(typescript.contains("\r1000 events, ") && typescript.contains(" per second"))
+        let dumb = try await Screen("script -qec 'TERM=dumb \(command)' \(folder.path)/dumb")
+        _ = try await dumb.final()
+        #expect(!String(decoding: try Files.read(folder.path + "/dumb"), as: UTF8.self).contains("1000 events, "))
     }
 
     @Test("Ctrl-C instead of a hidden key leaves the terminal with its echo")

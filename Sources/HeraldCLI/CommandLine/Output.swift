@@ -5,7 +5,10 @@ enum Output {
     static let isTerminal = isatty(1) == 1
 
     /// See https://no-color.org.
-    static let usesColor = isTerminal && (text(of: "NO_COLOR") ?? "").isEmpty && text(of: "TERM") != "dumb"
+    static let usesColor = isTerminal && (text(of: "NO_COLOR") ?? "").isEmpty && !isDumb
+
+    /// Whether the terminal understands no control sequences.
+    static let isDumb = text(of: "TERM") == "dumb"
 
     /// The number of columns; `nil` if it is not a terminal.
     static var width: Int? {

@@ -2,7 +2,7 @@ import Glibc
 
 /// One line on the terminal, which shows how far a command is. Elsewhere it is not shown.
 struct ProgressLine {
-    private static let isShown = isatty(2) == 1
+    private static let isShown = isatty(2) == 1 && !Output.isDumb
     private var text = ""
 
     mutating func show(_ new: @autoclosure () -> String) {
