@@ -54,7 +54,7 @@ struct ClientErrorTests {
         #expect(drain.text.contains("There is no file /nonexistent/app.db."), "\(drain.text)")
     }
 
-    @Test("with a closed output, no connection takes its place")
+    @Test("a closed output is an error, and no connection gets its number")
     func closedOutput() async throws {
         let server = try Receiver { _ in .status(200, body: #"{"data": [{"id": "evt_1"}], "next_cursor": null}"#) }
         defer { server.close() }

@@ -93,7 +93,7 @@ struct ImportTests {
         #expect(verified.text == "verified", "\(verified.text)")
     }
 
-    @Test("a page in place of a response is not that of a server of Herald")
+    @Test("a page that is no JSON is not called that of a server of Herald")
     func page() async throws {
         let server = try Receiver { _ in .status(200, body: "<html></html>") }
         defer { server.close() }
