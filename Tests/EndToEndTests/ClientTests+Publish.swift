@@ -100,9 +100,7 @@ struct ClientPublishTests {
             switch times.next() {
             case 1: return .status(503, headers: [("Retry-After", "1")])
             case 2: return .status(429, headers: [("Retry-After", "0")])
-            default:
-                let entries = Array(repeating: "{}", count: request.text.split(separator: "{").count - 1)
-                return .status(202, body: #"{"data": [\#(entries.joined(separator: ","))]}"#)
+            default: return Self.accepted(request)
             }
         }
         let result = try await Client.run(
@@ -116,6 +114,36 @@ struct ClientPublishTests {
             ["publish", "--ndjson", "--server", receiver.url()], input: #"{"type": "a", "id": "1"}"# + "\n")
         #expect(more.text == "1 event is on disk.")
         #expect(receiver.requests.last?.header("Idempotency-Key") == nil)
+    }
+
+    private static func accepted(_ request: ReceivedRequest) -> ReceiverReply {
+        let entries = Array(repeating: "{}", count: request.text.split(separator: "{").count - 1)
+        return .status(202, body: #"{"data": [\#(entries.joined(separator: ","))]}"#)
+    }
+
+    @Test("a batch whose response is lost is repeated with its key")
+    func lostResponse() async throws {
+        let times = Counter()
+        // libcurl repeats a request by itself on a connection that was kept.
+        let server = try Receiver { (2...3).contains(times.next()) ? .close : Self.accepted($0) }
+        defer { server.close() }
+        let input = (1...1500).map { #"{"type": "n", "data": \#($0)}"# + "\n" }.joined()
+        let result = try await Client.run(["publish", "--ndjson", "--server", server.url()], input: input)
+        #expect(result.end == .exited(0) && result.text == "1500 events are on disk.", "\(result.text)")
+        let repeated = server.requests.dropFirst().prefix(3)
+        #expect(Set(repeated.map(\.text)).count == 1 && Set(repeated.map { $0.header("Idempotency-Key") }).count == 1)
+    }
+
+    @Test("without a response to the first batch, its state is called unknown")
+    func noResponse() async throws {
+        let server = try Receiver { _ in .close }
+        defer { server.close() }
+        let result = try await Client.run(
+            ["publish", "--ndjson", "--server", server.url()], input: #"{"type": "a"}"# + "\n")
+        #expect(result.end == .exited(69), "\(result.text)")
+        #expect(
+            result.lines.last == "Stopped. 0 events are on disk. Whether the next ones are, too, is not known.",
+            "\(result.text)")
     }
 
     @Test(

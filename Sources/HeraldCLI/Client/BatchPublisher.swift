@@ -7,7 +7,7 @@ import HeraldRuntime
 /// Posts the lines of standard input in batches: of the maximum size if input is waiting, and at once if it arrives
 /// slowly.
 struct BatchPublisher {
-    /// How often in a row a busy server is tried again, and the longest pause.
+    /// How often in a row a busy or lost server is tried again, and the longest pause.
     private static let maxTries = 20
     private static let maxPauseSeconds = 60
 
@@ -26,6 +26,8 @@ struct BatchPublisher {
     /// The number of published events that were stored before.
     private var duplicates = 0
     private var lastLine: Int?
+    /// The last batch was sent, and no response came.
+    private var isUnknown = false
     private var progress = ProgressLine()
     private let startedAt = Clock.system.monotonic()
     private var shownAt = Int64.min
@@ -50,8 +52,10 @@ struct BatchPublisher {
             progress.end()
             guard !error.description.isEmpty else { throw error }
             let last = lastLine.map { ", the last of them that of line \($0)" } ?? ""
+            let rest = isUnknown ? " Whether the next ones are, too, is not known." : ""
             throw CommandError(
-                "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).", exitCode: error.exitCode)
+                "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).\(rest)",
+                exitCode: error.exitCode)
         }
         progress.end()
         if !isJSON {
@@ -123,18 +127,29 @@ struct BatchPublisher {
         progress.show("\(count) events, \(Int(Double(count) / seconds)) per second")
     }
 
-    /// Repeats the request while the server is busy. It may not be known whether the request was carried out: events without
-    /// an id would be published again, if it had no key. (The server stores the response to a key, for nothing if all have ids.)
+    /// Repeats the request while the server is busy, or was lost. It may not be known whether the request was carried out: events
+    /// without an id would be published again, if it had no key. (The server stores the response to a key, for nothing if all have
+    /// ids.)
     private mutating func ask(_ body: [UInt8], needsKey: Bool) throws(CommandError) -> HTTPResponse {
         let key: [(name: String, value: String)] =
             needsKey ? [("Idempotency-Key", ids.next("batch_", time: Clock.system.wall()))] : []
+        let request = client.request("POST", ["v1", "events"], body: body, headers: key)
         var tries = 1
         while true {
-            let answer = try client.ask("POST", ["v1", "events"], body: body, headers: key)
-            let problem = Problem(answer, to: client)
-            guard problem.isTemporary, tries < Self.maxTries else { return answer }
+            var pause = 1
+            do throws(HTTPClientError) {
+                let answer = try client.perform(request)
+                isUnknown = false
+                let problem = Problem(answer, to: client)
+                guard problem.isTemporary, tries < Self.maxTries else { return answer }
+                pause = problem.retryAfter ?? 1
+            } catch {
+                if case .failed = error { isUnknown = true }
+                // At the begin, it is more likely that the address is wrong.
+                guard published > 0, tries < Self.maxTries else { throw client.unreachable(error) }
+            }
             tries += 1
-            sleep(UInt32(min(max(problem.retryAfter ?? 1, 1), Self.maxPauseSeconds)))
+            sleep(UInt32(min(max(pause, 1), Self.maxPauseSeconds)))
         }
     }
 

@@ -6,8 +6,9 @@ extension Command {
         name: "publish", summary: "publish an event, or many from standard input",
         details: """
             Returns when the event is on disk. With --ndjson, standard input has one event per line, in the format of the API:
-            {"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}. They are published in batches. The command
-            ends at a batch that is refused, and reports how many events are on disk.
+            {"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}. They are published in batches. A batch is
+            repeated while the server is busy, or is lost after an earlier one. The command ends at a batch that is refused, and
+            reports how many events are on disk.
             """,
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.", isOptional: true)],
         flags: [
