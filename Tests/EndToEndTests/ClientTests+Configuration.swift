@@ -39,6 +39,21 @@ struct ClientConfigurationTests {
         #expect(!file.contains("whsec_"))
     }
 
+    @Test("what a server can have can be applied: a long file, and a schema that is nested as deep as one may be")
+    func limits() async throws {
+        let (source, target) = (Client(try await HeraldProcess.start()), Client(try await HeraldProcess.start()))
+        let nested = String(repeating: "[", count: 62) + String(repeating: "]", count: 62)
+        let set = try await source.run("event-types", "set", "a.b", "--example", nested)
+        #expect(set.end == .exited(0), "\(set.text)")
+        let exported = try await source.run("export").text
+        let folder = TemporaryFolder()
+        let file = try folder.write(exported + String(repeating: " ", count: 17 << 20), to: "herald.json")
+        let applied = try await target.run("apply", file)
+        #expect(applied.lines == ["Created the event type a.b.", "Unchanged: 0."], "\(applied.text.prefix(1_000))")
+        let empty = try await target.run("apply", "-")
+        #expect(empty.end == .exited(65) && empty.text.contains("The standard input is not JSON"), "\(empty.text)")
+    }
+
     @Test("only what differs is changed, and what the file does not name stays")
     func changes() async throws {
         let client = Client(try await HeraldProcess.start())

@@ -8,16 +8,19 @@ enum Input {
 
     /// The bytes of `@FILE`, of the standard input for `-`, or of the text itself.
     static func bytes(_ text: String) throws(CommandError) -> [UInt8] {
-        if text == "-" { return try read(0, "The standard input") }
-        guard text.hasPrefix("@") else { return Array(text.utf8) }
-        return try file(String(text.dropFirst()))
+        guard text == "-" || text.hasPrefix("@") else { return Array(text.utf8) }
+        return try text == "-" ? standard() : file(String(text.dropFirst()))
     }
 
-    static func file(_ path: String) throws(CommandError) -> [UInt8] {
+    static func standard(atMost most: Int = maxBytes) throws(CommandError) -> [UInt8] {
+        try read(0, "The standard input", most)
+    }
+
+    static func file(_ path: String, atMost most: Int = maxBytes) throws(CommandError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
         defer { close(descriptor) }
-        return try read(descriptor, path)
+        return try read(descriptor, path, most)
     }
 
     /// The JSON value of the flag, validated here so that an error has its position.
@@ -29,13 +32,13 @@ enum Input {
 
     static func document(_ bytes: [UInt8], _ name: String, maxValues: Int) throws(CommandError) -> JSONDocument {
         do throws(JSONError) {
-            return try JSONDocument(parsing: bytes, limits: JSONLimits(values: maxValues))
+            return try JSONDocument(parsing: bytes, limits: JSONLimits(depth: 80, values: maxValues))
         } catch {
             throw CommandError("\(name) is not JSON: \(error).", exitCode: ExitCode.data)
         }
     }
 
-    private static func read(_ descriptor: Int32, _ name: String) throws(CommandError) -> [UInt8] {
+    private static func read(_ descriptor: Int32, _ name: String, _ most: Int) throws(CommandError) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -44,8 +47,8 @@ enum Input {
             guard count >= 0 else { throw unreadable(name) }
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]
-            guard bytes.count <= maxBytes else {
-                throw CommandError("\(name) is longer than \(maxBytes >> 20) MiB.", exitCode: ExitCode.data)
+            guard bytes.count <= most else {
+                throw CommandError("\(name) is longer than \(most >> 20) MiB.", exitCode: ExitCode.data)
             }
         }
     }
