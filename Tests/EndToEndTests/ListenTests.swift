@@ -135,6 +135,17 @@ struct ListenTests {
         empty.signal(9)
     }
 
+    @Test("a gap within the stream is not called an unknown beginning")
+    func gap() async throws {
+        let stream = "event: ready\nid: a\ndata: {}\n\nevent: reset\ndata: {}\n\n"
+        let server = try Receiver { _ in .status(200, headers: [("content-type", "text/event-stream")], body: stream) }
+        defer { server.close() }
+        let child = try ChildProcess(try Binary.path(), ["listen", "--server", server.url()])
+        try await eventually("that is said") { child.text.contains("The next ones were removed") }
+        #expect(!child.text.contains("The log does not have"), "\(child.text)")
+        child.signal(9)
+    }
+
     @Test("when its output is closed it ends silently with exit code 0", .timeLimit(.minutes(20)))
     func closedPipe() async throws {
         let herald = try await HeraldProcess.start()

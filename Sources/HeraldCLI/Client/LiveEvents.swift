@@ -133,9 +133,13 @@ struct LiveEvents {
             announceListening()
             let (what, one) = log == .events ? ("Events", "the event") : ("Attempts", "the attempt")
             let list = log == .events ? "; `herald events list` lists those that are left" : ""
-            Output.message(
-                "\(what) may be missing. The log does not have \((place ?? one).printable()), to go on after: it never "
-                    + "was there, or is too old. New \(log.rawValue) follow\(list).\n")
+            // Within a stream, it has no position.
+            let cause: String =
+                message.id == nil
+                ? "The next ones were removed before they could be sent. The oldest that is left follows."
+                : "The log does not have \((place ?? one).printable()), to go on after: it never "
+                    + "was there, or is too old. New \(log.rawValue) follow\(list)."
+            Output.message("\(what) may be missing. \(cause)\n")
         default: break
         }
         place = message.id ?? place
