@@ -5,6 +5,13 @@ import Testing
 
 @Suite("The HTTP client of the command line", .timeLimit(.minutes(20)))
 struct HTTPClientTests {
+    @Test("it waits longer than a server of Herald takes to say that a request took too long")
+    func deadline() {
+        let server = HTTPServerConfiguration(host: "", port: 0, maxBodyBytes: 0)
+        let seconds = server.requestDeadlineSeconds + server.answerDeadlineSeconds
+        #expect(HTTPRequest("GET", "").timeoutMilliseconds > 1_000 * seconds)
+    }
+
     /// libcurl from 7.84 to 8.0 extends a header that it has freed if the handle is used again.
     @Test("a response that begins with a folded header line has no effect on the requests after it")
     func foldedFirstLine() async throws {

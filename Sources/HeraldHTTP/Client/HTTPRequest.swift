@@ -7,8 +7,8 @@ package struct HTTPRequest: Sendable {
     package var headers: [(name: String, value: String)]
     /// `nil` for no body.
     package var body: [UInt8]?
-    /// For the whole exchange; 0 for no limit.
-    package var timeoutMilliseconds = 120_000
+    /// For the whole exchange; 0 for no limit. Longer than a server of Herald takes, whose response then says more.
+    package var timeoutMilliseconds = 150_000
     /// An IP address or a name to connect to, without a proxy; `nil` for the URL's host.
     package var address: String?
     /// Whether the connection begins with the header of the PROXY protocol, with the addresses of the connection itself.
