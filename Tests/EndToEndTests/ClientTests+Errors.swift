@@ -16,6 +16,13 @@ struct ClientErrorTests {
         }
     }
 
+    @Test("an empty server, such as a variable without a value, is named as that")
+    func emptyServer() async throws {
+        let refused = try await Client.run(["events", "list"], server: "")
+        #expect(refused.end == .exited(64), "\(refused.text)")
+        #expect(refused.text.contains("The server is \"\", but must be a URL"), "\(refused.text)")
+    }
+
     @Test("without exhausted deliveries, the counts name the flag for the others")
     func counts() async throws {
         let herald = try await HeraldProcess.start()

@@ -59,7 +59,7 @@ final class APIClient {
     init(server: String, key: String? = nil, app: String? = nil, tls: ClientTLS) throws(CommandError) {
         let url = server.contains("://") ? server : "http://" + server
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
-            !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
+            !server.isEmpty, !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
         else {
             throw CommandError("The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
         }
