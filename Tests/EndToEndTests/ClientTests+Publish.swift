@@ -134,6 +134,23 @@ struct ClientPublishTests {
         #expect(Set(repeated.map(\.text)).count == 1 && Set(repeated.map { $0.header("Idempotency-Key") }).count == 1)
     }
 
+    @Test("a batch whose response is lost, and which is refused when it is repeated, is called unknown")
+    func lostResponseAndRefusal() async throws {
+        let times = Counter()
+        let server = try Receiver { request in
+            switch times.next() {
+            case 1: return Self.accepted(request)
+            case 2, 3: return .close
+            default: return .status(401)
+            }
+        }
+        defer { server.close() }
+        let input = String(repeating: #"{"type": "n"}"# + "\n", count: 1500)
+        let result = try await Client.run(["publish", "--ndjson", "--server", server.url()], input: input)
+        #expect(result.end == .exited(1), "\(result.text)")
+        #expect(result.lines.last?.hasSuffix("Whether the next ones are, too, is not known.") == true, "\(result.text)")
+    }
+
     @Test("without a response to the first batch, its state is called unknown")
     func noResponse() async throws {
         let server = try Receiver { _ in .close }

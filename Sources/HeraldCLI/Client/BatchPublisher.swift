@@ -26,7 +26,8 @@ struct BatchPublisher {
     /// The number of published events that were stored before.
     private var duplicates = 0
     private var lastLine: Int?
-    /// The last batch was sent, and no response came.
+    /// The response to a batch was lost, and no later one said that its events are on disk. A later refusal does not
+    /// say whether the first request was carried out.
     private var isUnknown = false
     private var progress = ProgressLine()
     private let startedAt = Clock.system.monotonic()
@@ -109,6 +110,7 @@ struct BatchPublisher {
         guard let data = json["data"], data.count == events.count else {
             throw client.notHerald("its response has not one entry for each event")
         }
+        isUnknown = false
         published += events.count
         lastLine = events.last?.number
         showProgress()
@@ -139,7 +141,6 @@ struct BatchPublisher {
             var pause = 1
             do throws(HTTPClientError) {
                 let answer = try client.perform(request)
-                isUnknown = false
                 let problem = Problem(answer, to: client)
                 guard problem.isTemporary, tries < Self.maxTries else { return answer }
                 pause = problem.retryAfter ?? 1
