@@ -5,22 +5,21 @@ import HeraldJSON
 enum Input {
     /// The largest body that a server can be configured to accept.
     static let maxBytes = 16 << 20
+    /// Enough for a configuration with thousands of apps, each with a logo.
+    private static let maxFileBytes = 256 << 20
 
     /// The bytes of `@FILE`, of the standard input for `-`, or of the text itself.
     static func bytes(_ text: String) throws(CommandError) -> [UInt8] {
-        guard text == "-" || text.hasPrefix("@") else { return Array(text.utf8) }
-        return try text == "-" ? standard() : file(String(text.dropFirst()))
+        if text == "-" { return try read(0, "The standard input") }
+        guard text.hasPrefix("@") else { return Array(text.utf8) }
+        return try file(String(text.dropFirst()))
     }
 
-    static func standard(atMost most: Int = maxBytes) throws(CommandError) -> [UInt8] {
-        try read(0, "The standard input", most)
-    }
-
-    static func file(_ path: String, atMost most: Int = maxBytes) throws(CommandError) -> [UInt8] {
+    static func file(_ path: String) throws(CommandError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
         defer { close(descriptor) }
-        return try read(descriptor, path, most)
+        return try read(descriptor, path)
     }
 
     /// The JSON value of the flag, validated here so that an error has its position.
@@ -38,7 +37,7 @@ enum Input {
         }
     }
 
-    private static func read(_ descriptor: Int32, _ name: String, _ most: Int) throws(CommandError) -> [UInt8] {
+    private static func read(_ descriptor: Int32, _ name: String) throws(CommandError) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -47,8 +46,8 @@ enum Input {
             guard count >= 0 else { throw unreadable(name) }
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]
-            guard bytes.count <= most else {
-                throw CommandError("\(name) is longer than \(most >> 20) MiB.", exitCode: ExitCode.data)
+            guard bytes.count <= maxFileBytes else {
+                throw CommandError("\(name) is longer than \(maxFileBytes >> 20) MiB.", exitCode: ExitCode.data)
             }
         }
     }

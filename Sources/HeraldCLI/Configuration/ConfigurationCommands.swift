@@ -36,9 +36,6 @@ extension Command {
 }
 
 private enum ConfigurationCommands {
-    /// The longest file: thousands of apps, each with a logo.
-    private static let maxBytes = 256 << 20
-
     static func export(_ call: Invocation) throws(CommandError) {
         let client = try APIClient(call)
         let managesApps = try canManageApps(client)
@@ -62,9 +59,8 @@ private enum ConfigurationCommands {
 
     static func apply(_ call: Invocation) throws(CommandError) {
         let path = call.arguments[0]
-        let most = Self.maxBytes
-        let bytes = try path == "-" ? Input.standard(atMost: most) : Input.file(path, atMost: most)
-        let document = try Input.document(bytes, path == "-" ? "The standard input" : path, maxValues: most / 16)
+        let bytes = try Input.bytes(path == "-" ? path : "@" + path)
+        let document = try Input.document(bytes, path == "-" ? "The standard input" : path, maxValues: 20_000_000)
         let names = ConfigurationKind.all.map(\.name)
         let unknown = document.root.members.first { !names.contains($0.key) }
         guard document.root.kind == .object, unknown == nil else {

@@ -87,7 +87,7 @@ private enum ReceiverCommand {
     private static func replies(_ settings: ReceiverSettings) throws(CommandError) -> ScriptedReplies {
         var json: [UInt8]?
         do throws(CommandError) {
-            json = try settings.scriptFile.map { path throws(CommandError) in try Input.file(path) }
+            json = try settings.scriptFile.map(Input.file)
         } catch {
             throw CommandError(error.description)
         }
