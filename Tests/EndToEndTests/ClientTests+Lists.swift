@@ -73,6 +73,20 @@ struct ClientListTests {
         #expect(none.end == .exited(64) && none.text.contains("--output wide"), "\(none.text)")
     }
 
+    @Test("the ids of narrow tables are completed in the bodies of requests, too")
+    func shortIDsInBodies() async throws {
+        let list = #"{"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}], "next_cursor": null}"#
+        let server = try Receiver { _ in .status(200, body: list) }
+        defer { server.close() }
+        for (arguments, id) in [
+            (["keys", "create", "W", "--scope", "consume", "--delegate", "dlg_…000001", "--json"], "dlg_01000001"),
+            (["delegates", "seek", "dlg_01000001", "--to", "evt_…000002", "--json"], "evt_01000002"),
+        ] {
+            let run = try await Client.run(arguments, server: server.url())
+            #expect(server.requests.last?.text.contains("\"\(id)\"") == true, "\(run.text)")
+        }
+    }
+
     @Test("a client certificate is shown to a server that requires one; half of it is refused")
     func clientCertificate() async throws {
         let (authority, clients) = (try CertificateAuthority(), try CertificateAuthority())

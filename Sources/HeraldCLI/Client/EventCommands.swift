@@ -118,7 +118,7 @@ private enum EventCommands {
     }
 
     static func redeliver(_ call: Invocation) throws(CommandError) {
-        let delegate = try call["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, call) }
+        let delegate = try call.delegate()
         let body = JSONWriter.document { $0.member("delegate", ifPresent: delegate) }
         let id = try ShortID.event(call.arguments[0], call)
         try Listing.report(call, "POST", ["v1", "events", id, "redeliver"], body: body) {

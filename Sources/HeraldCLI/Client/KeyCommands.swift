@@ -48,10 +48,11 @@ extension Command {
 private enum KeyCommands {
     static func create(_ call: Invocation) throws(CommandError) {
         let limit = try call.number("requests-per-second", 1...1_000_000)
+        let delegate = try call.delegate()
         let body = JSONWriter.document { key in
             key.member("name", call.arguments[0])
             key.member("scopes", call.list("scope") ?? [])
-            key.member("delegate", ifPresent: call["delegate"])
+            key.member("delegate", ifPresent: delegate)
             key.member("expires_at", ifPresent: call["expires-at"])
             key.member("requests_per_second", ifPresent: limit)
         }

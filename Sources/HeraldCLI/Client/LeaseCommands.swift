@@ -40,9 +40,10 @@ private enum LeaseCommands {
     }
 
     static func seek(_ call: Invocation) throws(CommandError) {
-        guard let position = call["to"] else {
+        guard let to = call["to"] else {
             throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
         }
+        let position = try ShortID.event(to, call)
         let path = try DelegateCommands.path(call, "seek")
         try Confirmation.ask(call, isNamed: true) {
             "Move the position of \(path[2]) to \(position), and end its leases?"

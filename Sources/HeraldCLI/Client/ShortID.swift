@@ -33,10 +33,14 @@ enum ShortID {
 }
 
 extension Invocation {
+    /// The whole id of `--delegate`.
+    func delegate() throws(CommandError) -> String? {
+        try self["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, self) }
+    }
+
     /// The parameters of a request from the flags `--delegate` and `--event`, as far as the command has them.
     func resources() throws(CommandError) -> [(String, String?)] {
-        let delegate = try self["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, self) }
         let event = try self["event"].map { text throws(CommandError) in try ShortID.event(text, self) }
-        return [("delegate", delegate), ("event", event)]
+        return [("delegate", try delegate()), ("event", event)]
     }
 }
