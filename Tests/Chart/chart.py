@@ -130,6 +130,7 @@ def check_volume(objects):
     stateful = one(objects, "StatefulSet")["spec"]
     services = {each["metadata"]["name"]: each["spec"].get("clusterIP") for each in objects if each["kind"] == "Service"}
     expect("volume: one pod, whose service has no address", (1, "None"), (stateful["replicas"], services.get(stateful["serviceName"])))
+    expect("volume: a pod that does not get ready is replaced by a corrected one", "Parallel", stateful.get("podManagementPolicy"))
     claim = stateful["volumeClaimTemplates"][0]["spec"]
     expect("volume: the volume", {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}, claim)
     folder = variables(objects)["HERALD_DATA"]
