@@ -87,6 +87,7 @@ struct QuickStartTests {
         let services = try #require(try await Repository.yaml(path)["services"])
         let own = services.members.filter { $0.value["image"]?.string == "herald" }
         #expect(own.count == 2)
+        #expect(own.filter { $0.value["build"] != nil }.count == 1, "two builds at once of one image fail")
         for (name, service) in own {
             #expect(service["read_only"]?.bool == true, "\(name)")
             #expect(service["cap_drop"]?.elements.map(\.string) == ["ALL"], "\(name)")
