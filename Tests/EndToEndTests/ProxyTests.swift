@@ -101,17 +101,7 @@ struct ProxyTests {
             .replacing("server herald-1:8080", with: "server 127.0.0.1:\(herald.port)")
             .replacing(#/ +server herald-2:8080.*\n/#, with: "")
             .replacing("listen 80;", with: "listen 127.0.0.1:\(port);")
-        let text = """
-            daemon off; pid nginx.pid; error_log stderr;
-            events {}
-            http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d;
-            scgi_temp_path e;
-            \(settings)
-            }
-            """
-        try text.write(toFile: folder.path + "/nginx.conf", atomically: true, encoding: .utf8)
-        let proxy = try ChildProcess(
-            "/usr/sbin/nginx", ["-p", folder.path, "-c", folder.path + "/nginx.conf", "-e", "stderr"])
+        let proxy = try Self.startNginx(settings, in: folder)
         defer { proxy.signal(SIGTERM) }
         let request =
             "GET /v1/audit HTTP/1.1\r\n\(Self.head)Authorization: Bearer wrong\r\nX-Forwarded-For: 192.0.2.1\r\n"
@@ -128,11 +118,54 @@ struct ProxyTests {
         #expect(!herald.process.lines.contains { $0.contains("192.0.2.") })
     }
 
+    @Test(
+        "nginx with the settings of operators.md removes the path of the public URL, and nothing else",
+        .enabled(if: ChildProcess.exists("/usr/sbin/nginx")))
+    func publicPath() async throws {
+        let herald = try await HeraldProcess.start(["--public-url", "http://herald.example/herald"])
+        let folder = TemporaryFolder()
+        let port = try unusedPort()
+        let page = try Self.file("Documentation/guide/operators.md")
+        let block = try #require(page.firstMatch(of: #/```nginx\n([\s\S]+?)(location [\s\S]+?)```/#))
+        let settings = """
+            upstream herald { server 127.0.0.1:\(herald.port); }
+            \(block.1)
+            server { listen 127.0.0.1:\(port);
+            \(block.2)
+            }
+            """
+        let proxy = try Self.startNginx(settings, in: folder)
+        defer { proxy.signal(SIGTERM) }
+        let response: RawHTTPResponse = try await eventually("nginx listens") {
+            guard let client = try? RawHTTPClient(port: port) else { return nil }
+            client.send("GET /herald/v1/auth/a%2Fb HTTP/1.1\r\n\(Self.head)\r\n")
+            return try client.readResponse()
+        }
+        #expect(response.status == 200, "\(proxy.text)")
+    }
+
+    private static func startNginx(_ settings: String, in folder: TemporaryFolder) throws -> ChildProcess {
+        let text = """
+            daemon off; pid nginx.pid; error_log stderr;
+            events {}
+            http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d;
+            scgi_temp_path e;
+            \(settings)
+            }
+            """
+        let path = folder.path + "/nginx.conf"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return try ChildProcess("/usr/sbin/nginx", ["-p", folder.path, "-c", path, "-e", "stderr"])
+    }
+
+    private static func file(_ path: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
     /// The settings of nginx in `deploy/compose.yaml`, as Compose reads them.
     private static func balancer() throws -> String {
-        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../deploy/compose.yaml")
-        let lines = try String(contentsOf: path, encoding: .utf8)
-            .split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = try file("deploy/compose.yaml").split(separator: "\n", omittingEmptySubsequences: false)
         let configs = try #require(lines.firstIndex(of: "configs:"))
         let start = try #require(lines[configs...].firstIndex(of: "  balancer:"))
         let content = lines[(start + 2)...].prefix { $0.hasPrefix("      ") }
