@@ -20,7 +20,7 @@ extension Option {
     {
         text, traces throws(Disallowed) in traces.headers = try pairs(text, areHeaders: true)
     }
-        + forBoth("timeout", "MILLISECONDS", "10000", "The time for one export, 1 to 600000.") {
+        + forBoth("timeout", "MILLISECONDS", "10000", "Milliseconds for one export, 1 to 600000.") {
             text, traces throws(Disallowed) in traces.timeoutMilliseconds = try number(text, 1...600_000)
         }
         + forBoth(

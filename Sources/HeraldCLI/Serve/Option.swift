@@ -217,12 +217,12 @@ extension Option {
             }
             settings.memory = Int(bytes)
         },
-        Option("max-body", "BYTES", String(standard.maxBody), "The largest request body, 1024 to 16777216.") {
+        Option("max-body", "BYTES", String(standard.maxBody), "The largest request body, 1024 to 16777216 bytes.") {
             text, settings throws(Disallowed) in settings.maxBody = try number(text, PublicationLimits.byteRange)
         },
         Option(
             "grace", "SECONDS", String(standard.graceSeconds),
-            "Time for open callbacks to end after TERM or INT, 0 to 600."
+            "Seconds for open callbacks to end after TERM or INT, 0 to 600."
         ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
         Option(
             "retention", "DURATION", describe(duration: standard.retention.events),
