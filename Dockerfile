@@ -48,6 +48,7 @@ VOLUME /data
 EXPOSE 8080
 # `herald serve` drains on TERM, within HERALD_GRACE (30 s): give `docker stop` more time than that.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["herald", "health"]
+# An upgrade may migrate a large database for up to an hour.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=1h --retries=3 CMD ["herald", "health"]
 ENTRYPOINT ["herald"]
 CMD ["serve"]

@@ -115,12 +115,13 @@ struct DatabaseTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("a server that restarts waits for its database, and can be stopped")
+    @Test("a server that restarts waits for its database, alive and not ready, and can be stopped")
     func waiting() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()
         try server.goAway()
-        let command = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url]
+        let port = try unusedPort()
+        let command = ["serve", "--listen", "127.0.0.1:\(port)", "--log-format", "json", "--store", url]
         let again = ["_HERALD_NEWEST_PRIMARY": ""]
         func wait() async throws -> ChildProcess {
             let process = try ChildProcess(try Binary.path(), command, environment: again)
@@ -128,6 +129,14 @@ struct DatabaseTests {
             return process
         }
         let stopped = try await wait()
+        let statuses = try await RawHTTP.onThread {
+            try ["/healthz", "/readyz"].map { path in
+                let client = try RawHTTPClient(port: port)
+                client.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return try client.readResponse()?.status
+            }
+        }
+        #expect(statuses == [200, 503])
         stopped.signal(SIGTERM)
         #expect(try await stopped.ended() == .exited(0))
         let process = try await wait()

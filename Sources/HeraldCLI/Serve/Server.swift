@@ -89,7 +89,7 @@ struct Server {
         var configuration = Self.hubConfiguration(settings, memory)
         descriptors = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
-        let startup = StartupHandler(origins: OriginRules(settings.corsOrigins))
+        let startup = StartupHandler(origins: OriginRules(settings.corsOrigins), hasRun: Restart.hasHappened)
         var listening = Self.httpConfiguration(settings, descriptors, memory, log)
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: startup)

@@ -8,8 +8,13 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
     private let isOpen = Atomic(false)
     private var service: HeraldService?
     private let origins: OriginRules
+    private let hasRun: Bool
 
-    init(origins: OriginRules) { self.origins = origins }
+    /// - Parameter hasRun: whether this process has served before, and may have to wait for its database.
+    init(origins: OriginRules, hasRun: Bool) {
+        self.origins = origins
+        self.hasRun = hasRun
+    }
 
     /// Must be called once.
     func open(_ service: HeraldService) {
@@ -20,7 +25,13 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
     private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
 
     func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
-        opened?.authorize(head, from: peer) ?? .refused(starting(for: head.value(of: "Origin")))
+        if let opened { return opened.authorize(head, from: peer) }
+        // A supervisor that restarts what is not alive must not end a server that only waits.
+        if hasRun, head.path == "/healthz" {
+            let json = [Response.Field("Content-Type", "application/json")]
+            return .refused(Response(status: 200, headers: json, body: Array(#"{"status":"ok"}"#.utf8)))
+        }
+        return .refused(starting(for: head.value(of: "Origin")))
     }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
