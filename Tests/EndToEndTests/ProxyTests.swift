@@ -91,7 +91,7 @@ struct ProxyTests {
 
     @Test(
         "nginx with the settings of deploy/compose.yaml names its clients, whatever they name themselves",
-        .enabled(if: ChildProcess.exists("/usr/sbin/nginx")))
+        .enabled(if: Files.exists("/usr/sbin/nginx")))
     func nginx() async throws {
         let herald = try await HeraldProcess.start(
             ["--trusted-proxies", "127.0.0.1"], adminKey: MadeKey.admin.text)
@@ -104,8 +104,8 @@ struct ProxyTests {
         let proxy = try Self.startNginx(settings, in: folder)
         defer { proxy.signal(SIGTERM) }
         let request =
-            "GET /v1/audit HTTP/1.1\r\n\(Self.head)Authorization: Bearer wrong\r\nX-Forwarded-For: 192.0.2.1\r\n"
-            + "Forwarded: for=192.0.2.2\r\n\r\n"
+            "GET /v1/audit HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n"
+            + "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.2\r\n\r\n"
         let status: Int = try await eventually("nginx listens") {
             guard let client = try? RawHTTPClient(port: port, source: 9) else { return nil }
             client.send(request)
@@ -120,7 +120,7 @@ struct ProxyTests {
 
     @Test(
         "nginx with the settings of operators.md removes the path of the public URL, and nothing else",
-        .enabled(if: ChildProcess.exists("/usr/sbin/nginx")))
+        .enabled(if: Files.exists("/usr/sbin/nginx")))
     func publicPath() async throws {
         let herald = try await HeraldProcess.start(["--public-url", "http://herald.example/herald"])
         let folder = TemporaryFolder()
