@@ -17,13 +17,9 @@ package struct Router {
 
     package mutating func insert(_ lane: Int, _ patterns: [EventPattern]) {
         forget()
-        if patterns.contains(.any) {
-            any.append(lane)
-            return
-        }
-        for pattern in Set(patterns) {
+        for pattern in Self.routes(patterns) {
             switch pattern {
-            case .any: break
+            case .any: any.append(lane)
             case .exact(let type): exact[type, default: LaneList()].append(lane)
             case .prefix(let prefix): prefixes[prefix, default: LaneList()].append(lane)
             }
@@ -33,17 +29,19 @@ package struct Router {
     /// - Parameter patterns: the patterns that the lane was inserted with.
     package mutating func remove(_ lane: Int, _ patterns: [EventPattern]) {
         forget()
-        if patterns.contains(.any) {
-            any.remove(lane)
-            return
-        }
-        for pattern in Set(patterns) {
+        for pattern in Self.routes(patterns) {
             switch pattern {
-            case .any: break
+            case .any: any.remove(lane)
             case .exact(let type): Self.remove(lane, from: &exact, type)
             case .prefix(let prefix): Self.remove(lane, from: &prefixes, prefix)
             }
         }
+    }
+
+    /// The patterns that find a lane. Beside `*` only those of service events are needed, which it does not match.
+    private static func routes(_ patterns: [EventPattern]) -> Set<EventPattern> {
+        let all = Set(patterns)
+        return all.contains(.any) ? all.filter { $0 == .any || ServiceFamily.isOne($0.text) } : all
     }
 
     /// The lanes to offer an event of this type to: those that take all types (but not service events, which must be

@@ -46,19 +46,20 @@ struct PartsTests {
     @Test("the router agrees with the patterns")
     func routerAgrees() {
         var random = SeededRandom(seed: 7)
-        let types = ["a", "a.b", "a.b.c", "b", "b.a", "ab.c"]
-        let patterns = ["*", "a.*", "a.b.*", "a", "a.b", "b.*", "b.a", "ab.*"].map { EventPattern($0)! }
+        let types = ["a", "a.b", "a.b.c", "b", "b.a", "ab.c", "herald.delegate.gone", "herald.delivery.dropped"]
+        let patterns = ["*", "a.*", "a.b.*", "a", "a.b", "b.*", "b.a", "ab.*", "herald.*", "herald.delegate.gone"]
+            .map { EventPattern($0)! }
         var router = Router()
         var lanes: [Int: [EventPattern]] = [:]
         for step in 0..<500 {
             let lane = random.number(0...20)
             if let old = lanes.removeValue(forKey: lane) { router.remove(lane, old) }
             if step % 3 != 0 {
-                let chosen = (0..<random.number(1...3)).map { _ in patterns[random.number(0...7)] }
+                let chosen = (0..<random.number(1...3)).map { _ in patterns[random.number(0...9)] }
                 lanes[lane] = chosen
                 router.insert(lane, chosen)
             }
-            let type = types[random.number(0...5)]
+            let type = types[random.number(0...7)]
             let found = router.lanes(for: type)
             let expected = lanes.filter { $0.value.contains { $0.matches(type) } }.keys.sorted()
             #expect((found.any + found.named).sorted() == expected)
