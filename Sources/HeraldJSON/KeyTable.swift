@@ -25,6 +25,15 @@ struct KeyTable {
         return UInt32(truncatingIfNeeded: fold(state) &>> 16)
     }
 
+    /// The part of the hash that a ``Node`` has.
+    /// - Parameter key: nothing is read behind it.
+    func nodeHash(of key: UnsafeBufferPointer<UInt8>) -> UInt16 {
+        let padded = Array(key) + [UInt8](repeating: 0, count: Tape.padding)
+        return padded.withUnsafeBufferPointer { bytes in
+            UInt16(truncatingIfNeeded: bytes.baseAddress.map { hash($0, count: key.count) } ?? 0)
+        }
+    }
+
     @inline(__always)
     private func fold(_ value: UInt64) -> UInt64 {
         let (high, low) = value.multipliedFullWidth(by: factor)

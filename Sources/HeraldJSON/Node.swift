@@ -14,6 +14,8 @@ struct Node {
 
     var kind: JSONKind
     var flags: Flags
+    /// A part of the key's hash. Only the keys of members have one.
+    var keyHash: UInt16
     /// The range of the key between its quotes. Empty for elements and the outermost value.
     var keyStart: UInt32
     var keyCount: UInt32

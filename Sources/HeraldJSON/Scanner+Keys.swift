@@ -14,6 +14,7 @@ extension Scanner {
             guard keyEnd &- keyStart <= limits.keyBytes else { throw keyTooLong() }
             hash = keyTable.hash(bytes + keyStart, count: keyEnd &- keyStart)
         }
+        keyHash = UInt16(truncatingIfNeeded: hash)
         // Its value becomes the next node. Every earlier key has its node already, so there is space for the entry too.
         guard nodeCount < nodeLimit else { throw failure(.tooManyValues(limit: limits.values), at: keyStart - 1) }
         keys[keyCount] = KeyEntry(hash: hash, node: UInt32(truncatingIfNeeded: nodeCount))

@@ -21,6 +21,7 @@ struct Scanner {
     var keyStart = 0
     var keyEnd = 0
     var keyEscaped = false
+    var keyHash: UInt16 = 0
 
     /// The whole text: one value surrounded by white space.
     mutating func scan() throws(JSONError) {
@@ -120,7 +121,7 @@ extension Scanner {
     private mutating func append(_ kind: JSONKind, _ flags: Node.Flags, from start: Int) throws(JSONError) {
         guard nodeCount < nodeLimit else { throw failure(.tooManyValues(limit: limits.values), at: start) }
         nodes[nodeCount] = Node(
-            kind: kind, flags: keyEscaped ? flags.union(.keyEscaped) : flags,
+            kind: kind, flags: keyEscaped ? flags.union(.keyEscaped) : flags, keyHash: keyHash,
             keyStart: UInt32(truncatingIfNeeded: keyStart), keyCount: UInt32(truncatingIfNeeded: keyEnd &- keyStart),
             start: UInt32(truncatingIfNeeded: start), end: UInt32(truncatingIfNeeded: at),
             next: UInt32(truncatingIfNeeded: nodeCount &+ 1), count: 0)

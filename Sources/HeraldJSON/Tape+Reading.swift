@@ -42,12 +42,18 @@ extension Tape {
 
     /// The child of the object with this key.
     func child(of parent: Int, key: UnsafeBufferPointer<UInt8>) -> Int? {
+        // Of the keys with escapes, only those that are probably equal are resolved.
+        var hash: UInt16?
         var index = parent + 1
         let end = Int(nodes[parent].next)
         while index < end {
             let node = nodes[index]
             if node.flags.contains(.keyEscaped) {
-                if withUTF8(node.keyRange, escaped: true, { areEqual($0, key) }) { return index }
+                let wanted = hash ?? KeyTable().nodeHash(of: key)
+                hash = wanted
+                if wanted == node.keyHash, withUTF8(node.keyRange, escaped: true, { areEqual($0, key) }) {
+                    return index
+                }
             } else if Int(node.keyCount) == key.count, areEqual(text(node.keyRange), key) {
                 return index
             }

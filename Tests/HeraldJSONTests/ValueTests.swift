@@ -36,6 +36,17 @@ struct ValueTests {
         #expect(document["a\n"]?.withUTF8 { $0.count } == 19)
     }
 
+    @Test("keys of every length are found, however they are written", arguments: [1, 7, 8, 9, 16, 17, 255])
+    func keysWithEscapes(count: Int) throws {
+        let key = String(repeating: "b", count: count)
+        let document = try JSONDocument(parsing: #"{"\#(key)c":1,"\u0062\#(key.dropFirst())":2,"\u0061":3}"#)
+        #expect(document[key]?.integer == 2)
+        #expect(document[key + "c"]?.integer == 1)
+        #expect(document["a"]?.integer == 3)
+        #expect(document[key + "b"] == nil)
+        #expect(document[""] == nil)
+    }
+
     @Test("strings and keys compare by bytes, not by canonical equivalence")
     func canonicalEquivalence() throws {
         let document = try JSONDocument(parsing: "{\"\u{e9}\":1,\"e\u{301}\":\"e\u{301}\"}")

@@ -10,6 +10,9 @@ extension JSONValue {
         }
     }
 
+    /// The cost of visiting a member, in steps. The escapes of its key are resolved.
+    var memberCost: Int { 4 + Int(node.keyCount) / (node.flags.contains(.keyEscaped) ? 4 : 16) }
+
     /// The cost of looking up a member.
     var lookUpCost: Int { 1 + count / 2 }
 
@@ -31,7 +34,7 @@ extension JSONValue {
             return true
         case .object:
             for (key, value) in members {
-                guard budget.spend(key.memberCost + lookUpCost), let next = other[key], value.equals(next, &budget)
+                guard budget.spend(value.memberCost + lookUpCost), let next = other[key], value.equals(next, &budget)
                 else { return false }
             }
             return true
@@ -52,7 +55,7 @@ extension JSONValue {
         case .object:
             var sum = 0
             for (key, value) in members {
-                guard budget.spend(key.memberCost) else { return 0 }
+                guard budget.spend(value.memberCost) else { return 0 }
                 var member = Hasher()
                 member.combine(ExactText(key))
                 member.combine(value.valueHash(&budget))
@@ -62,9 +65,4 @@ extension JSONValue {
         }
         return hasher.finalize()
     }
-}
-
-extension String {
-    /// The cost of visiting a member with this key, in steps.
-    var memberCost: Int { 4 + utf8.count / 16 }
 }

@@ -56,7 +56,7 @@ extension Validation {
     private mutating func membersFit(_ rules: PropertyRules, _ object: JSONValue) -> Bool {
         var isValid = true
         for (key, value) in object.members {
-            guard spend(key.memberCost) else { return false }
+            guard spend(value.memberCost) else { return false }
             var isMeant = false
             if let node = rules.named[ExactText(key)] {
                 isMeant = true

@@ -22,7 +22,7 @@ extension Validation {
         var isValid = true
         if kind.isMembers {
             for (key, member) in value.members {
-                guard spend(key.memberCost) else { return false }
+                guard spend(member.memberCost) else { return false }
                 if evaluated.names.contains(ExactText(key)) { continue }
                 if !check(schema, member, at: .key(key)) { isValid = false }
                 if !isValid && isEnough { break }
@@ -90,7 +90,7 @@ extension Validation {
                 evaluated.isAll = true
                 return
             }
-            for (key, _) in object.members where spend(key.memberCost) {
+            for (key, member) in object.members where spend(member.memberCost) {
                 let name = ExactText(key)
                 if rules.named[name] != nil
                     || rules.patterns.contains(where: { rule in spending { rule.pattern.matches(key, &$0) } })

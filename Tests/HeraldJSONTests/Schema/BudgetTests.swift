@@ -41,6 +41,16 @@ struct BudgetTests {
         #expect(try violations(same, "1").filter { $0 == ": must be a string, not a number" }.count == 1)
     }
 
+    @Test("the escapes of a member's name cost steps", arguments: ["additionalProperties", "unevaluatedProperties"])
+    func escapedNames(keyword: String) throws {
+        func steps(_ letter: String) throws -> Int {
+            var budget = WorkBudget()
+            #expect(try violations(#"{"\#(keyword)":{}}"#, #"{"\#(text(letter, 256))":1}"#, within: &budget) == [])
+            return WorkBudget.stepsPerRequest - budget.left
+        }
+        #expect(try steps(#"\u0061"#) > steps("a") + 256)
+    }
+
     @Test("member names are distinguished from values at the same pointer")
     func names() throws {
         let a = ##"{"$ref":"#/$defs/a"}"##
