@@ -107,7 +107,7 @@ extension WebhookSettings {
             && request == other.request
             && (filter == nil || other.filter == nil || filter == other.filter)
             && events.contains { pattern in other.events.contains { $0.overlaps(pattern) } }
-            && SubjectSelection(subjects).overlaps(SubjectSelection(other.subjects))
+            && SubjectSelection.overlap(subjects, other.subjects)
     }
 }
 

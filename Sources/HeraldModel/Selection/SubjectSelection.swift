@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 /// The subjects of a selection: exact ones, prefixes (`order:*`), or all. Compared by their bytes, as in the store.
 ///
@@ -6,6 +7,9 @@ import HeraldJSON
 package struct SubjectSelection: Hashable, Sendable {
     private let exact: Set<ExactText>
     private let prefixes: Set<ExactText>
+    /// The prefixes that begin with no other one, in the order of their bytes. Of these a subject can only begin with the
+    /// last one that is not behind it, so a thousand prefixes cost ten comparisons for each event.
+    private let starts: [ExactText]
 
     /// - Parameter patterns: each a subject, or with a `*` at its end a prefix; `*` alone matches every event that has
     ///   a subject. Empty for all events.
@@ -21,18 +25,24 @@ package struct SubjectSelection: Hashable, Sendable {
         }
         self.exact = exact
         self.prefixes = prefixes
+        starts = prefixes.sorted { $0.text.precedes($1.text) }.reduce(into: []) { starts, prefix in
+            if let last = starts.last, prefix.text.begins(with: last.text) { return }
+            starts.append(prefix)
+        }
     }
 
     /// Whether an event with this subject, or without one, matches.
     package func contains(_ subject: String?) -> Bool {
         if isAll { return true }
         guard let subject else { return false }
-        return exact.contains(ExactText(subject)) || prefixes.contains { subject.begins(with: $0.text) }
+        if exact.contains(ExactText(subject)) { return true }
+        let next = starts.firstIndex(ascending: { subject.precedes($0.text) })
+        return next > 0 && subject.begins(with: starts[next - 1].text)
     }
 
-    /// Whether both have a pattern in common, or one of them matches every event.
-    package func overlaps(_ other: SubjectSelection) -> Bool {
-        isAll || other.isAll || !exact.isDisjoint(with: other.exact) || !prefixes.isDisjoint(with: other.prefixes)
+    /// Whether two lists have a pattern in common, or one of them matches every event.
+    package static func overlap(_ one: [String], _ other: [String]) -> Bool {
+        one.isEmpty || other.isEmpty || !Set(one.map(ExactText.init)).isDisjoint(with: other.map(ExactText.init))
     }
 
     private var isAll: Bool { exact.isEmpty && prefixes.isEmpty }
@@ -53,5 +63,17 @@ package struct SubjectSelection: Hashable, Sendable {
         }
         return (prefix(pattern) ?? pattern).utf8.contains(UInt8(ascii: "*"))
             ? "may have one * at its end, which means every subject that begins so, and none elsewhere" : nil
+    }
+}
+
+extension String {
+    /// Whether it is before another text in the order of their bytes.
+    fileprivate func precedes(_ other: String) -> Bool {
+        let bytes = utf8.span
+        let others = other.utf8.span
+        for index in 0..<Swift.min(bytes.count, others.count) where bytes[index] != others[index] {
+            return bytes[index] < others[index]
+        }
+        return bytes.count < others.count
     }
 }

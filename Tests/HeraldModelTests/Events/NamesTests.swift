@@ -46,6 +46,21 @@ struct NamesTests {
         #expect(numbers.contains("no:\u{600}7") && !numbers.contains("no:7"))
     }
 
+    @Test("many prefixes match like each of them, also where one begins with another")
+    func manyPrefixes() {
+        let letters = ["", "a", "b", "\u{e9}", "z"]
+        let pairs = letters.flatMap { first in letters.map { "\(first)\($0)" } }
+        let texts = pairs.flatMap { pair in letters.map { "\(pair)\($0)" } }
+        for count in 1...texts.count {
+            let prefixes = texts.indices.filter { $0 * 7 % 31 % count == count / 2 }.map { texts[$0] }
+            let selection = SubjectSelection(prefixes.map { $0 + "*" })
+            for text in texts {
+                let isMeant = prefixes.contains { text.utf8.starts(with: $0.utf8) }
+                #expect(selection.contains(text) == (isMeant || prefixes.isEmpty), "\(text) of \(prefixes)")
+            }
+        }
+    }
+
     @Test(
         "a star that is not at the end of a subject is refused",
         arguments: ["*:1", "a*b", "a**", "**", "", String(repeating: "a", count: 257)])
