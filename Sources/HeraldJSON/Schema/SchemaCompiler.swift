@@ -108,6 +108,10 @@ struct SchemaCompiler {
             return []
         }
         if dialect.ignoresSiblingsOfReferences, let reference = schema["$ref"] {
+            for (keyword, _) in schema.members
+            where !dialect.describes(keyword) && keyword != "$ref" && keyword != "definitions" {
+                leaveOut(JSONPointer.child(place, keyword), "is not checked: draft 7 ignores what is beside $ref")
+            }
             return [assertion("$ref", reference, place + "/$ref", in: schema, place)].compactMap { $0 }
         }
         var assertions: [Assertion] = []

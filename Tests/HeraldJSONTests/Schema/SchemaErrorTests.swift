@@ -85,6 +85,10 @@ struct SchemaErrorTests {
             (#"{"definitions": {"a": 1}, "discriminator": {}}"#, ["/definitions", "/discriminator"]),
             (#"{"title": "a", "description": "b", "default": 1, "examples": [], "deprecated": true}"#, []),
             (#"{"$schema": "http://json-schema.org/draft-07/schema", "$defs": {}}"#, ["/$defs"]),
+            (
+                ##"{"$schema": "http://json-schema.org/draft-07/schema", "items": {"$ref": "#", "title": "a", "maxItems": 1}}"##,
+                ["/items/maxItems"]
+            ),
         ])
     func unchecked(json: String, pointers: [String]) throws {
         #expect(try schema(json).unchecked.map(\.pointer) == pointers)
