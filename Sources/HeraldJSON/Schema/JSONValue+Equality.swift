@@ -11,7 +11,7 @@ extension JSONValue {
     }
 
     /// The cost of visiting a member, in steps. The escapes of its key are resolved.
-    var memberCost: Int { 4 + Int(node.keyCount) / (node.flags.contains(.keyEscaped) ? 4 : 16) }
+    package var memberCost: Int { 4 + Int(node.keyCount) / (node.flags.contains(.keyEscaped) ? 4 : 16) }
 
     /// The cost of looking up a member.
     var lookUpCost: Int { 1 + count / 2 }

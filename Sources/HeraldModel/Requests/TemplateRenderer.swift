@@ -78,7 +78,7 @@ struct TemplateRenderer {
         try appendByte(UInt8(ascii: "{"), at: pointer)
         var isFirst = true
         for (key, member) in object.members {
-            try spend(5 + key.utf8.count / 8, at: pointer)
+            try spend(1 + member.memberCost, at: pointer)
             guard names.contains(ExactText(key)) == areKept else { continue }
             if !isFirst { try appendByte(UInt8(ascii: ","), at: pointer) }
             isFirst = false
@@ -96,7 +96,7 @@ struct TemplateRenderer {
             let object = try object(part, at: "\(pointer)/\(index)")
             guard let object else { continue }
             for (key, value) in object.members {
-                try spend(16 + key.utf8.count / 8, at: pointer)
+                try spend(12 + value.memberCost, at: pointer)
                 if let position = positions[ExactText(key)] {
                     members[position].value = value
                 } else {

@@ -220,6 +220,10 @@ struct TemplateTests {
         let alternatives =
             #"{"$each": "data", "as": "a", "do": {"$each": "data", "as": "b", "do": "{{ \#(values) }}"}}"#
         #expect(try failure(alternatives, hundred)?.detail == "takes more than 100000 steps")
+        let escapes = String(repeating: #"\u0061"#, count: 240)
+        let names = Self.event("{" + (0..<200).map { #""\#(escapes)\#($0)":1"# }.joined(separator: ",") + "}")
+        let picks = Array(repeating: #"{"$pick": "data", "only": ["x"]}"#, count: 5).joined(separator: ",")
+        #expect(try failure("[\(picks)]", names)?.detail == "takes more than 100000 steps")
     }
 
     @Test("names of members are compared by their bytes: two Unicode forms of a name are two names")
