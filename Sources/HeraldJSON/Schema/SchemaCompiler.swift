@@ -108,8 +108,9 @@ struct SchemaCompiler {
             return []
         }
         if dialect.ignoresSiblingsOfReferences, let reference = schema["$ref"] {
-            for (keyword, _) in schema.members
-            where !dialect.describes(keyword) && keyword != "$ref" && keyword != "definitions" {
+            for (keyword, _) in schema.members where keyword != "$ref" && keyword != "definitions" {
+                guard budget.spend(10 + (place.utf8.count + keyword.utf8.count) / 4) else { break }
+                if dialect.describes(keyword) { continue }
                 leaveOut(JSONPointer.child(place, keyword), "is not checked: draft 7 ignores what is beside $ref")
             }
             return [assertion("$ref", reference, place + "/$ref", in: schema, place)].compactMap { $0 }

@@ -113,6 +113,18 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
+    @Test("what draft 7 ignores beside a reference is listed until the budget is spent")
+    func ignored() throws {
+        let deep = text("\"properties\":{\"\(text("~", 1_000))\":{", 10)
+        let others = list(3_000) { "\"x\($0)\":1" }
+        let schema = ##"{"$schema":"http://json-schema.org/draft-07/schema",\##(deep)"$ref":"#",\##(others)"##
+        let json = schema + text("}}", 10) + "}"
+        let value = try JSONDocument(parsing: json, limits: JSONLimits(values: .max, keyBytes: 1_024)).root
+        var budget = WorkBudget()
+        #expect(throws: SchemaError.self) { _ = try JSONSchema(value, within: &budget) }
+        #expect(budget.isSpent && budget.left > -100_000)
+    }
+
     /// A pattern that searches a set two thousand times for each character.
     private func lookups(_ set: String) -> String { #"{"pattern":"(?:(?:[\#(set)]?){1000}){2}c"}"# }
 
