@@ -28,9 +28,11 @@ struct KeyTable {
     /// The part of the hash that a ``Node`` has.
     /// - Parameter key: nothing is read behind it.
     func nodeHash(of key: UnsafeBufferPointer<UInt8>) -> UInt16 {
-        let padded = Array(key) + [UInt8](repeating: 0, count: Tape.padding)
-        return padded.withUnsafeBufferPointer { bytes in
-            UInt16(truncatingIfNeeded: bytes.baseAddress.map { hash($0, count: key.count) } ?? 0)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: key.count + Tape.padding) { padded in
+            padded.initialize(repeating: 0)
+            for index in 0..<key.count { padded[index] = key[index] }
+            guard let base = padded.baseAddress else { return 0 }
+            return UInt16(truncatingIfNeeded: hash(base, count: key.count))
         }
     }
 

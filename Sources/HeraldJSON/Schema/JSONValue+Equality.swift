@@ -11,10 +11,13 @@ extension JSONValue {
     }
 
     /// The cost of visiting a member, in steps. The escapes of its key are resolved.
-    package var memberCost: Int { 4 + Int(node.keyCount) / (node.flags.contains(.keyEscaped) ? 4 : 16) }
+    package var memberCost: Int { 4 + max(keyCost, Int(node.keyCount) / 16) }
 
-    /// The cost of looking up a member.
+    /// The cost of looking up a member, which passes those before it.
     var lookUpCost: Int { 1 + count / 2 }
+
+    /// The cost of having found this member by its key, in steps beyond ``lookUpCost``: its escapes are resolved.
+    package var keyCost: Int { node.flags.contains(.keyEscaped) ? Int(node.keyCount) / 4 : 0 }
 
     /// - Parameter budget: if it is exhausted, the result is `false`.
     func equals(_ other: JSONValue, _ budget: inout WorkBudget) -> Bool {
@@ -34,7 +37,8 @@ extension JSONValue {
             return true
         case .object:
             for (key, value) in members {
-                guard budget.spend(value.memberCost + lookUpCost), let next = other[key], value.equals(next, &budget)
+                guard budget.spend(value.memberCost + lookUpCost), let next = other[key],
+                    budget.spend(next.keyCost), value.equals(next, &budget)
                 else { return false }
             }
             return true

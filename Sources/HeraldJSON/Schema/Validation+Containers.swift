@@ -31,7 +31,7 @@ extension Validation {
             var isValid = true
             for dependency in dependencies {
                 guard spend(object.lookUpCost) else { return false }
-                guard object[dependency.key] != nil else { continue }
+                guard has(dependency.key, object) else { continue }
                 if !has(dependency.required, object, because: dependency.key) { isValid = false }
                 if let node = dependency.node, !check(node, object) { isValid = false }
                 if !isValid && isEnough { break }
@@ -45,12 +45,19 @@ extension Validation {
         var isValid = true
         for key in keys {
             guard spend(object.lookUpCost) else { return false }
-            guard object[key] == nil else { continue }
+            if has(key, object) { continue }
             isValid = violation(
                 "must have the member \"\(key)\"" + (other.map { ", since it has \"\($0)\"" } ?? ""))
             if isEnough { break }
         }
         return isValid
+    }
+
+    /// Spends the steps for a member that it finds, and none for those before it.
+    mutating func has(_ key: String, _ object: JSONValue) -> Bool {
+        guard let found = object[key] else { return false }
+        _ = spend(found.keyCost)
+        return true
     }
 
     private mutating func membersFit(_ rules: PropertyRules, _ object: JSONValue) -> Bool {

@@ -70,7 +70,7 @@ extension Validation {
             if isThen { collect(test, value, kind, &evaluated) }
             if let node = isThen ? then : otherwise { collect(node, value, kind, &evaluated) }
         case .dependencies(let dependencies):
-            for dependency in dependencies where spend(value.lookUpCost) && value[dependency.key] != nil {
+            for dependency in dependencies where spend(value.lookUpCost) && has(dependency.key, value) {
                 if let node = dependency.node { collect(node, value, kind, &evaluated) }
             }
         default:

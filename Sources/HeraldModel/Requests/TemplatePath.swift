@@ -36,6 +36,7 @@ struct TemplatePath: Sendable {
                 case .index(let index): container.element(at: index)
                 }
             guard let found else { return .missing }
+            if case .member = step, !budget.spend(found.keyCost) { return nil }
             value = .json(found)
         }
         return value

@@ -61,7 +61,9 @@ package struct FilterClause: Sendable {
         for clause in clauses {
             // A look-up scans the members before the one it finds.
             guard budget.spend(2 + (object?.count ?? 0) / 2) else { return true }
-            if !clause.accepts(clause.subject(in: object), &budget) { return false }
+            let subject = clause.subject(in: object)
+            if let subject, !budget.spend(subject.keyCost) { return true }
+            if !clause.accepts(subject, &budget) { return false }
         }
         return true
     }

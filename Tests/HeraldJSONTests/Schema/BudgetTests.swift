@@ -41,11 +41,18 @@ struct BudgetTests {
         #expect(try violations(same, "1").filter { $0 == ": must be a string, not a number" }.count == 1)
     }
 
-    @Test("the escapes of a member's name cost steps", arguments: ["additionalProperties", "unevaluatedProperties"])
-    func escapedNames(keyword: String) throws {
+    static let longName = String(repeating: "a", count: 256)
+
+    @Test(
+        "the escapes of a member's name cost steps",
+        arguments: [
+            #"{"additionalProperties":{}}"#, #"{"unevaluatedProperties":{}}"#, #"{"required":["\#(longName)"]}"#,
+            #"{"dependentRequired":{"\#(longName)":[]}}"#, #"{"const":{"\#(longName)":1}}"#,
+        ])
+    func escapedNames(schema: String) throws {
         func steps(_ letter: String) throws -> Int {
             var budget = WorkBudget()
-            #expect(try violations(#"{"\#(keyword)":{}}"#, #"{"\#(text(letter, 256))":1}"#, within: &budget) == [])
+            #expect(try violations(schema, #"{"\#(text(letter, 256))":1}"#, within: &budget) == [])
             return WorkBudget.stepsPerRequest - budget.left
         }
         #expect(try steps(#"\u0061"#) > steps("a") + 256)

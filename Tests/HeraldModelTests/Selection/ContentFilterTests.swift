@@ -344,6 +344,19 @@ struct ContentFilterTests {
         #expect(view.budget.isSpent)
     }
 
+    @Test("to find a member costs the escapes of its name")
+    func escapedNames() throws {
+        func name(_ letter: String) -> String { String(repeating: letter, count: 256) }
+        let filter = try #require(compileFilter(#"{"data": {"\#(name("a"))": [1]}}"#).filter)
+        func steps(_ letter: String) -> Int {
+            let view = EventView(Event("order.paid", data: #"{"\#(name(letter))": 1}"#))
+            #expect(filter.matches(view))
+            return view.steps
+        }
+        // To parse the longer text costs 160.
+        #expect(steps(#"\u0061"#) > steps("a") + 160 + 256)
+    }
+
     @Test("a filter stops when the budget of the request is exhausted")
     func remainingBudget() throws {
         let texts = (0..<200).map { "{\"suffix\": \"\($0)x\"}" }.joined(separator: ",")
