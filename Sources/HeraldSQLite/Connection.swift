@@ -81,7 +81,8 @@ final class Connection {
     private static func immutable(_ path: String) -> String {
         let hex = Array("0123456789ABCDEF")
         let escaped = path.utf8.map { byte in
-            "%?#".utf8.contains(byte) ? "%\(hex[Int(byte >> 4)])\(hex[Int(byte & 15)])" : String(UnicodeScalar(byte))
+            byte >= 0x80 || "%?#".utf8.contains(byte)
+                ? "%\(hex[Int(byte >> 4)])\(hex[Int(byte & 15)])" : String(UnicodeScalar(byte))
         }
         return "file:\(escaped.joined())?immutable=1"
     }

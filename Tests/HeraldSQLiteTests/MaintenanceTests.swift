@@ -103,6 +103,14 @@ struct MaintenanceTests {
         #expect(size == (try Files.size(other)))
     }
 
+    @Test("a backup with any name can be checked", arguments: ["Büro", "100 %20", "a?b#c"])
+    func names(_ name: String) throws {
+        try makeDatabase()
+        let backup = "\(folder.path)/\(name)"
+        _ = try Backup.make(of: path, to: backup)
+        #expect(try DatabaseCheck.run(backup).isGood)
+    }
+
     @Test("what a backup restores is what the database held")
     func roundTrip() throws {
         try makeDatabase()
