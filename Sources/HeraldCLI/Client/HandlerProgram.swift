@@ -35,10 +35,10 @@ struct HandlerProgram: Sendable {
     /// Returns when the program has ended. A thread of its own.
     func run() -> HandledEvent {
         // Files, not pipes: a program that does not read, or leaves another one behind, holds nothing up.
-        guard let source = Self.temporaryFile(), let errors = Self.temporaryFile() else {
-            return failed("no temporary file: \(String(cString: strerror(errno)))")
-        }
-        defer { for file in [source, errors] { close(file) } }
+        let files = [Self.temporaryFile(), Self.temporaryFile()].compactMap { $0 }
+        defer { for file in files { close(file) } }
+        guard files.count == 2 else { return failed("no temporary file: \(String(cString: strerror(errno)))") }
+        let (source, errors) = (files[0], files[1])
         guard Output.write(input, to: source), lseek(source, 0, SEEK_SET) == 0 else {
             return failed("the event could not be written: \(String(cString: strerror(errno)))")
         }
