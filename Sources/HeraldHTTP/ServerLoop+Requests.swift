@@ -118,7 +118,7 @@ extension ServerLoop {
         {
             throw .headTooLarge(limit: configuration.maxHeadBytes)
         }
-        if herald_mhd_tells_layout != 0, count <= RawHead.maxFields {
+        if herald_mhd_tells_layout() != 0, count <= RawHead.maxFields {
             var layout = layout
             for field in fields[..<count] { layout.add(field) }
             guard layout.isWhole(size) else { throw .malformed(.line) }

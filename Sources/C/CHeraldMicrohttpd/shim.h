@@ -35,9 +35,12 @@ struct herald_mhd {
     void (*completed)(void *owner, void *context);
 };
 
-// Whether the library leaves each part of a header section where it was received (see HeadLayout.swift).
-#define HERALD_MHD_TELLS_LAYOUT (MHD_VERSION < 0x00097700)
-static const int herald_mhd_tells_layout = HERALD_MHD_TELLS_LAYOUT;
+// Whether the library leaves each part of a header section where it was received (see HeadLayout.swift): before 0.9.77.
+// The header does not tell: what is built on Debian 12 runs with the library of Debian 13 as well.
+static inline int herald_mhd_tells_layout(void) {
+    const char *version = MHD_get_version();
+    return strncmp(version, "0.9.7", 5) == 0 && version[5] < '7';
+}
 
 struct herald_mhd_field {
     const char *name, *value;
@@ -79,7 +82,7 @@ static void *herald_mhd_on_target(void *cls, const char *target, struct MHD_Conn
     const struct herald_mhd *mhd = cls;
     void *context = herald_mhd_context(connection);
     if (context) mhd->began(mhd->owner, context, target);
-    if (HERALD_MHD_TELLS_LAYOUT) herald_mhd_hide_query((char *)target);
+    if (herald_mhd_tells_layout()) herald_mhd_hide_query((char *)target);
     return context;
 }
 
@@ -118,7 +121,7 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
         // Herald's own rules are stricter, and send one response: the library's 400 for a missing Host has two header
         // sections on the wire. Later versions do not show line endings by the layout, but refuse wrong ones
         // themselves.
-        {MHD_OPTION_STRICT_FOR_CLIENT, HERALD_MHD_TELLS_LAYOUT ? 0 : 1, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, herald_mhd_tells_layout() ? 0 : 1, NULL},
         {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
