@@ -80,10 +80,7 @@ final class Connection {
 
     private static func immutable(_ path: String) -> String {
         let hex = Array("0123456789ABCDEF")
-        let escaped = path.utf8.map { byte in
-            byte >= 0x80 || "%?#".utf8.contains(byte)
-                ? "%\(hex[Int(byte >> 4)])\(hex[Int(byte & 15)])" : String(UnicodeScalar(byte))
-        }
+        let escaped = path.utf8.map { "%\(hex[Int($0 >> 4)])\(hex[Int($0 & 15)])" }
         return "file:\(escaped.joined())?immutable=1"
     }
 
