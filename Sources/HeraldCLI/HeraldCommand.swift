@@ -1,4 +1,5 @@
 import Glibc
+import HeraldCrypto
 import HeraldModel
 import HeraldRuntime
 
@@ -11,6 +12,8 @@ struct HeraldCommand {
         }
         // Before any secret is read: keys come from files and from the environment.
         ProcessMemory.hide()
+        // Before libcurl and libpq, which would read OPENSSL_CONF. What needs libcrypto says if this fails.
+        _ = try? CryptoLibrary.prepare()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do throws(CommandError) {
             try run(arguments)

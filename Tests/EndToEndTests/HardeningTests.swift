@@ -117,6 +117,24 @@ struct HardeningTests {
         #expect(try await !head("0.0.0.0:0", "http", []).contains("strict-transport"))
     }
 
+    @Test("OpenSSL reads no configuration that the environment names, also not for a command over https")
+    func openSSLConfiguration() async throws {
+        let folder = TemporaryFolder()
+        let authority = try CertificateAuthority()
+        let file = try folder.write(authority.pem, to: "ca.pem")
+        // With it OpenSSL has no algorithms.
+        let settings = try folder.write(
+            "openssl_conf = a\n[a]\nproviders = b\n[b]\nnull = c\n[c]\nactivate = 1\n", to: "openssl.cnf")
+        var configuration = Receiver.Configuration()
+        configuration.tls = ReceiverTLS(authority, names: ["localhost"])
+        let receiver = try Receiver(configuration) { _ in .status(200, body: #"{"state": "idle"}"#) }
+        let result = try await Binary.run(
+            ["state", "get", "--server", "https://localhost:\(receiver.port)", "--certificate-authorities", file],
+            environment: ["OPENSSL_CONF": settings, "XDG_CONFIG_HOME": "/nonexistent"])
+        #expect(result.end == .exited(0), "\(result.text)")
+        #expect(result.text == "state  idle")
+    }
+
     @Test("the master key can come from a file")
     func masterKeyFile() async throws {
         let folder = TemporaryFolder()
