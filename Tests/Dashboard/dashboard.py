@@ -297,6 +297,29 @@ def the_attempts_of_a_delegate_are_searched(page):
     call(page.server, "DELETE", "/v1/delegates/" + made)
 
 
+def attempts_are_shown_while_more_are_made(page):
+    """During each request for the list, one more attempt is made and told."""
+    made = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/busy", "events": ["busy.*"]})["id"]
+    page.open("#/delegates/" + made)
+    page.see("None yet.")
+    page.script("""const real = window.fetch;
+        window.fetch = async (path, options) => {
+            const answer = await real(path, options);
+            if (!String(path).includes("/attempts?")) return answer;
+            await real("v1/events", {method: "POST", body: '{"type": "busy.one"}',
+                headers: {"Content-Type": "application/json", "Prefer": "wait=10"}});
+            await new Promise((done) => setTimeout(done, 1000));
+            return answer;
+        }""")
+    call(page.server, "POST", "/v1/events", {"type": "busy.one"})
+    page.wait(lambda: page.all("dialog ol.attempts > li"))
+    page.driver.refresh()
+    page.see("Rotate secret")
+    page.escape()
+    page.wait(lambda: not page.all("dialog"))
+    call(page.server, "DELETE", "/v1/delegates/" + made)
+
+
 def the_state_is_followed(page):
     page.keys("gs")
     call(page.server, "PUT", "/v1/app-state", {"state": {"data_retrieval": "running"}})
@@ -489,7 +512,7 @@ if __name__ == "__main__":
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
             a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
-            what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, the_state_is_followed, the_overview_shows_the_flow,
+            what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, attempts_are_shown_while_more_are_made, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
             every_page_fits, a_type_without_a_valid_example_is_shown, a_pull_delegate_shows_its_leases,
             a_pull_delegate_without_a_description_has_its_id, a_delegate_is_removed, nothing_went_wrong_meanwhile,

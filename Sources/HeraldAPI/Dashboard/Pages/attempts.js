@@ -33,6 +33,6 @@ export function attempts(id, signal) {
     draw: (found) => (found.length > 0 ? h("ol.attempts", found.map((each) => attempt(each, true)))
       : h("p.calm", isNarrow() ? "No attempt matches." : "None yet.")),
   });
-  follow("v1/attempts/stream", () => ({ delegate: id }), () => refresh.isLonger() || refresh(), signal);
+  follow("v1/attempts/stream", () => ({ delegate: id }), refresh.renew, signal);
   return h("section", { "aria-label": "Attempts" }, h("h3", "Attempts"), h("div.filters", { role: "search", "aria-label": "Attempts" }, outcome, error, since), list);
 }

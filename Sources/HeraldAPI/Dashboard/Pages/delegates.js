@@ -89,7 +89,7 @@ export function delegates(root, { parameter, signal }) {
     if (id === "new") registration(refresh, signal);
     else if (id) drawer(id, refresh, signal);
     // The user returns to the same rows.
-    else if (!isFirst && !refresh.isLonger()) refresh();
+    else if (!isFirst) refresh.renew();
   };
   root.open(parameter, true);
 }
