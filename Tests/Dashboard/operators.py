@@ -89,6 +89,8 @@ def it_is_changed_and_forgotten(page):
     page.click("Edit")
     page.fill("field-description", "Paid in full")
     page.click("Save")
+    # The form is closed by then.
+    page.wait(lambda: page.texts("body > #notice") == ["Saved."])
     page.see("Paid in full")
     page.click("Delete the description")
     page.press("dialog.ask", "Delete")

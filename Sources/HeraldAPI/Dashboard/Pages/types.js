@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, notice, confirm, button, fails, to, t } from "./dom.js";
+import { h, show, empty, confirm, button, fails, to, t } from "./dom.js";
 import { row, line, area, choice, json, openForm } from "./form.js";
 import { indented, write } from "./json.js";
 import { keep } from "./live.js";
@@ -85,8 +85,8 @@ function edit(found, etag, then) {
     const { answer } = await api.describe(name, { description: words.value, example: json("example", example), schema: json("schema", schema), check: check.value,
       assert_formats: formats.value === "true" }, etag);
     const parts = answer.unchecked ?? [];
-    notice(parts.length > 0 ? t("Saved. Not checked: {}.", parts.slice(0, 3).map((each) => each.pointer).join(", ")) : "Saved.");
     then(name);
+    return parts.length > 0 ? t("Saved. Not checked: {}.", parts.slice(0, 3).map((each) => each.pointer).join(", ")) : "Saved.";
   });
 }
 
