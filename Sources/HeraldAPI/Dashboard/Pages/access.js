@@ -1,5 +1,7 @@
 // What the user may do: controls that the server would refuse are not shown.
 
+import { empty } from "./dom.js";
+
 let session = { key_required: false, signed_in: false, portal: false, scopes: [] };
 
 export function setAccess(found) {
@@ -18,3 +20,7 @@ export function curl(path, ...lines) {
   const key = session.key_required ? ['-H "Authorization: Bearer $HERALD_KEY"'] : [];
   return ["curl " + new URL(path, document.baseURI).href.replace(/#.*$/, ""), ...key, ...lines].join(" \\\n  ");
 }
+
+/// An empty list of webhooks.
+export const teach = (title = "No webhooks yet") => empty(title, "Register the URL of a program that needs the events. `herald receiver` is one to try things out.",
+  may("manage") && curl("v1/delegates", `--json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`));

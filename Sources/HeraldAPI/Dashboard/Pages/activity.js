@@ -1,7 +1,7 @@
 // Events and attempts of all nodes over an hour, a day or a week, as bars.
 
 import { api } from "./api.js";
-import { drawing, h, s, show, t } from "./dom.js";
+import { drawing, fails, h, s, show, t } from "./dom.js";
 import { keep } from "./live.js";
 import { count, duration, plural } from "./format.js";
 
@@ -23,7 +23,7 @@ export function activity(signal, filter, hasEvents = true) {
     const { data } = await api.activity({ ...filter, interval, since: new Date(Date.now() - span).toISOString() });
     show(charts, hasEvents && chart("Events", data, [["events", "flow"]], span, plural(sum(data, "events"), "event")),
       chart("Attempts", data, [["delivered", "good"], ["failed", "bad"]], span, success(data)));
-  }, 20_000, signal, (error) => (error.status === 403 ? element.remove() : show(charts, h("p.error", error.message))));
+  }, 20_000, signal, (error) => (error.status === 403 ? element.remove() : fails(charts)(error)));
   return element;
 }
 

@@ -70,6 +70,16 @@ async function search(path, filter, shape, signal) {
   return page;
 }
 
+/// The pages of a list in one, at least its first `most` entries.
+export async function whole(read, most = Infinity) {
+  let [data, page] = [[], {}];
+  do {
+    page = await read(page.next_cursor);
+    data.push(...page.data);
+  } while (page.next_cursor && data.length < most);
+  return { ...page, data };
+}
+
 /// Adds the parts of a count of deliveries, up to a limit.
 async function sum(read, signal) {
   let [deliveries, cursor] = [0, null];
@@ -143,7 +153,7 @@ export const api = {
 
   keys: (filter = {}, app = "default") => get("v1/keys" + query({ limit: 100, ...filter }), undefined, on(app)),
   createKey: (settings) => post("v1/keys", settings),
-  rotateKey: async (id, app) => (await send("POST", key(id) + "/rotate", {}, on(app))).answer,
+  rotateKey: (id) => post(key(id) + "/rotate"),
   revokeKey: (id) => send("DELETE", key(id)),
   apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
   createApp: (settings) => post("v1/apps", settings),

@@ -4,7 +4,7 @@
 import { may } from "./access.js";
 import { actOn, acting, api, Problem } from "./api.js";
 import { windowTitle } from "./appearance.js";
-import { button, h, notice, t } from "./dom.js";
+import { button, h, modal, notice, t } from "./dom.js";
 import "./live.js";
 import { whenSignedIn } from "./signin.js";
 
@@ -138,20 +138,17 @@ themeButton.addEventListener("click", () => {
 // MARK: Keyboard
 
 const shortcuts = [
-  ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g l", "deliveries"],
-  ["g t", "event types"], ["g s", "state"], ["g p", "publish an event"], ["g k", "keys and the server"], ["Esc", "close"], ["?", "this help"],
+  ["/", "search"], ["n", "new delegate", "manage"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g l", "deliveries"],
+  ["g t", "event types"], ["g s", "state"], ["g p", "publish an event", "publish"], ["g k", "keys and the server", "admin"], ["Esc", "close"], ["?", "this help"],
 ];
-const needs = { n: "manage", "g p": "publish", "g k": "admin" };
 const places = { o: "#/", d: "#/delegates", e: "#/events", l: "#/deliveries", t: "#/types", s: "#/state", p: "#/post", k: "#/server" };
 let isGoing = false;
 
 function help() {
-  const dialog = h("dialog.ask", { "aria-label": "Keyboard", onclose: () => dialog.remove() },
+  modal("ask", { "aria-label": "Keyboard" }, null,
     h("h2", "Keyboard"),
-    h("dl.keys", shortcuts.filter(([key]) => !needs[key] || may(needs[key])).map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])),
+    h("dl.keys", shortcuts.filter(([, , scope]) => !scope || may(scope)).map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])),
     h("form", { method: "dialog", class: "actions" }, h("button", "Close")));
-  document.body.append(dialog);
-  dialog.showModal();
 }
 
 document.getElementById("keys").addEventListener("click", help);

@@ -14,7 +14,10 @@ export function dress(found) {
   if (!found) return;
   const brand = document.querySelector(".brand");
   if (found.title) brand.querySelector("span").textContent = product = found.title;
-  if (found.logo && isPortalPage()) brand.querySelector(".mark, .logo").replaceWith(h("img.logo", { src: found.logo, alt: "" }));
+  if (found.logo && isPortalPage()) {
+    brand.prepend(h("img.logo", { src: found.logo, alt: "" }));
+    brand.querySelector(".mark").setAttribute("hidden", "");
+  }
   if (found.color) {
     document.documentElement.style.setProperty("--brand", found.color);
     document.documentElement.classList.add("branded");

@@ -1,8 +1,8 @@
 // The list of delegates, and over it the drawer of one delegate.
 
-import { curl, may } from "./access.js";
+import { may, teach } from "./access.js";
 import { api } from "./api.js";
-import { h, show, empty, to, t } from "./dom.js";
+import { h, show, options, to, t } from "./dom.js";
 import { choice } from "./form.js";
 import { keep } from "./live.js";
 import { number, pages, table } from "./pages.js";
@@ -20,7 +20,7 @@ export function delegates(root, { parameter, signal }) {
   const statistics = new Map();
   const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", maxlength: 100, oninput: () => refresh() });
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", pull: "Pulled", in_memory: "Inside the process", stream: "Live streams" });
-  const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
+  const status = select("status", "State", { "": "All states", ...options(states) });
   const sort = select("sort", "Sort", { status: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
   const sum = h("p.muted", { role: "status" });
   const list = h("div.list", { "aria-live": "off" });
@@ -99,6 +99,3 @@ delegates.update = (root, id) => {
   root.open(id);
   return true;
 };
-
-const teach = () => empty("No webhooks yet", "Register the URL of a program that needs the events. `herald receiver` is one to try things out.",
-  may("manage") && curl("v1/delegates", `--json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`));

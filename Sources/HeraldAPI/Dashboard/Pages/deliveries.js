@@ -3,7 +3,7 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { bulk } from "./bulk.js";
-import { h, show, button, to, t } from "./dom.js";
+import { h, show, button, options, to, t } from "./dom.js";
 import { errors, filters } from "./filters.js";
 import { number, pages, table } from "./pages.js";
 import { state, moment, receiver, count, sentence, failure } from "./format.js";
@@ -23,7 +23,7 @@ export function deliveries(root, { query, signal }) {
     [canFail ? "failed_since" : "since"]: since });
   const isNarrow = Object.entries(filter()).some(([key, value]) => key !== "state" && value);
   const bar = filters("deliveries", query, [
-    { id: "state", label: "State", options: { "": "All that wait or failed", ...Object.fromEntries(states.map((each) => [each, each])) } },
+    { id: "state", label: "State", options: { "": "All that wait or failed", ...options(states) } },
     { id: "since", label: canFail ? "Failed since" : "Accepted since", options: choices(query.get("since"), canFail ? "Failed" : "Accepted") },
     canFail && { id: "error", label: "Last error", options: { "": "Any error", ...errors } },
     { id: "type", label: "Type or pattern", placeholder: "Type: order.*" },

@@ -72,6 +72,9 @@ function sameChildren(left, right) {
 /// Marks a field that has an error, or no longer has one.
 export const invalid = (input, isInvalid) => { input.ariaInvalid = isInvalid ? "true" : null; };
 
+/// The options of a selection of names.
+export const options = (names) => Object.fromEntries(names.map((each) => [each, each.replaceAll("_", " ")]));
+
 /// A function that shows an error instead of the content.
 export const fails = (root) => (error) => show(root, h("p.error", { role: "alert" }, error.message));
 
@@ -124,16 +127,18 @@ export const code = (text) => h("div.code", h("pre", { tabindex: 0 }, text), cop
 export const empty = (title, text, command) =>
   h("section.empty", h("h2", title), h("p", text), command && code(command));
 
-/// Requests confirmation before an irreversible action.
-export function confirm(question, action) {
-  return new Promise((resolve) => {
-    const dialog = h("dialog.ask", { "aria-labelledby": "question", onclose: () => {
-      resolve(dialog.returnValue === "yes");
-      dialog.remove();
-    } },
-    h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div.actions",
-      h("button", { value: "no" }, "Keep"), h("button", { value: "yes", class: "danger" }, action))));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+/// Opens a dialog, which is removed when it closes.
+export function modal(look, properties, closed, ...content) {
+  const dialog = h("dialog." + look, { ...properties, onclose: () => {
+    dialog.remove();
+    closed?.(dialog.returnValue);
+  } }, content);
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
 }
+
+/// Requests confirmation before an irreversible action.
+export const confirm = (question, action) => new Promise((resolve) => modal("ask", { "aria-labelledby": "question" }, (answer) => resolve(answer === "yes"),
+  h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div.actions",
+    h("button", { value: "no" }, "Keep"), h("button", { value: "yes", class: "danger" }, action)))));

@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
-import { h, show, notice, confirm, button, pairs } from "./dom.js";
+import { h, show, notice, confirm, button, fails, modal, pairs } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence, flow, linked } from "./format.js";
 import { reason, t } from "./texts.js";
@@ -20,13 +20,9 @@ const refused = (each) => each.refused_types.length === 0 ? "none"
   : each.refused_types.map((type) => t("{} ({} times: {})", type.type, count(type.failures), reason(type.reason))).join(", ");
 
 function open(title, signal, ...content) {
-  const dialog = h("dialog.drawer", { "aria-label": title, onclose: () => {
-    dialog.remove();
+  return modal("drawer", { "aria-label": title }, () => {
     if (!signal.aborted) location.hash = "#/delegates";
-  } }, h("form", { method: "dialog", class: "close" }, h("button.quiet", { "aria-label": "Close" }, "✕")), content);
-  document.body.append(dialog);
-  dialog.showModal();
-  return dialog;
+  }, h("form", { method: "dialog", class: "close" }, h("button.quiet", { "aria-label": "Close" }, "✕")), content);
 }
 
 export function registration(changed, signal) {
@@ -115,7 +111,7 @@ export function drawer(id, changed, signal) {
         delegate.flow && button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }
 
-  const tried = (action) => action().catch((error) => show(outcome, h("p.error", error.message)));
+  const tried = (action) => action().catch(fails(outcome));
 
   async function act(action, words) {
     await tried(async () => {

@@ -46,8 +46,7 @@ function delegate(each) {
 
 const hub = (delegates, total, isMore) => h("div.hub",
   h("span.disc", { "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
-    s("circle", { cx: 5, cy: 12, r: 2.6 }),
-    s("path", { d: "M10 7.5a6.4 6.4 0 0 1 0 9M13.6 4.6a10.5 10.5 0 0 1 0 14.8M17.2 1.8a14.4 14.4 0 0 1 0 20.4" }))),
+    s("use", { href: "#mark" }))),
   h("p", h("strong", `${rate(total)}/s`), h("span.muted", t(isMore ? " to more than {}" : " to {}", plural(delegates.length, "delegate")))));
 
 /// The ribbons between one side and the middle.

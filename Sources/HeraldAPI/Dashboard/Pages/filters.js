@@ -1,11 +1,11 @@
 // The filters of a list, which are part of the URL: fields and selections that change it.
 
-import { h, t } from "./dom.js";
+import { h, options, t } from "./dom.js";
 
 const pause = 400;
 
 /// Classes of errors, as the server names them.
-export const errors = { ...Object.fromEntries("timeout connection_failed name_not_resolved address_refused tls_failed protocol_error request_not_made response_refused token_not_issued refused lease_expired".split(" ").map((code) => [code, code.replaceAll("_", " ")])),
+export const errors = { ...options("timeout connection_failed name_not_resolved address_refused tls_failed protocol_error request_not_made response_refused token_not_issued refused lease_expired".split(" ")),
   "5xx": "HTTP 5xx", "4xx": "HTTP 4xx", 429: "HTTP 429", 503: "HTTP 503" };
 
 /// - Parameters:

@@ -1,6 +1,6 @@
 // Small forms in a dialog. Errors of the server appear at their fields.
 
-import { h, invalid, notice } from "./dom.js";
+import { h, invalid, modal, notice } from "./dom.js";
 import { mistake, Stored } from "./json.js";
 
 /// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, and a hint.
@@ -39,12 +39,10 @@ const place = (name) => "/" + name.replaceAll("-", "/");
 export function openForm(title, rows, words, submit) {
   const general = h("p.error", { role: "alert" });
   for (const { name, input } of rows) input.id = "field-" + name;
-  const dialog = h("dialog.form", { "aria-labelledby": "form-title", onclose: () => dialog.remove() },
+  const dialog = modal("form", { "aria-labelledby": "form-title" }, null,
     h("h2", { id: "form-title" }, title),
     h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ title: label, input, hint }) => field(input, label, hint))),
     h("div.actions", h("button.primary", words), h("button", { onclick: () => dialog.close() }, "Cancel"))));
-  document.body.append(dialog);
-  dialog.showModal();
 
   async function send(event) {
     event.preventDefault();

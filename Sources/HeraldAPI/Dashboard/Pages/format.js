@@ -5,14 +5,13 @@ import { indented } from "./json.js";
 import { digits, reason, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
-const states = {
-  active: ["●", "good"], delivered: ["●", "good"], succeeded: ["●", "good"], logged_in: ["●", "good"],
-  running: ["●", "good"], matching: ["●", "good"],
-  retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
-  failing: ["▲", "bad"], exhausted: ["▲", "bad"], failed: ["▲", "bad"],
-  behind: ["◐", "wait"], paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
-  logged_out: ["✕", "rest"], stopped: ["✕", "rest"], "not matching": ["✕", "rest"], unknown: ["○", "rest"],
-};
+const states = Object.fromEntries([
+  ["●", "good", "active,delivered,succeeded,logged_in,running,matching"],
+  ["◐", "wait", "retrying,pending,pending_verification,behind"],
+  ["▲", "bad", "failing,exhausted,failed"],
+  ["❚❚", "rest", "paused"],
+  ["✕", "rest", "disabled,gone,dropped,logged_out,stopped,not_matching"],
+].flatMap(([shape, colour, names]) => names.split(",").map((name) => [name, [shape, colour]])));
 
 /// The statuses of delegates; what needs attention comes first.
 export const statuses = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];

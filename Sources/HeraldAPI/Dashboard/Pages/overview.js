@@ -1,8 +1,8 @@
 // The overview: the flow of events, charts, problems, and the nodes.
 
-import { curl, may } from "./access.js";
+import { may, teach } from "./access.js";
 import { acting, api, matches } from "./api.js";
-import { h, show, empty, fails, notice, button, t } from "./dom.js";
+import { h, show, fails, notice, button, t } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, retries, flow as limit, statuses as order } from "./format.js";
 import { activity } from "./activity.js";
@@ -53,7 +53,7 @@ export function overview(root, { signal }) {
     const webhooks = delegates.data.map((each) => weigh(each, types));
     webhooks.sort((left, right) => order.indexOf(left.status) - order.indexOf(right.status)
       || right.lag.events - left.lag.events || right.flow - left.flow);
-    if (webhooks.length === 0) show(picture, teach(types.length > 0));
+    if (webhooks.length === 0) show(picture, teach(types.length > 0 ? "Events arrive, but no webhook is registered" : undefined));
     else fanout(picture, types, webhooks, delegates.next_cursor !== null);
     show(attention, needs(webhooks.length > 0, ill, late, lost, others, (id, words) => act(id, words, refresh)));
   }, 3000, signal, fails(picture));
@@ -126,7 +126,3 @@ async function act(id, words, refresh) {
   notice(words);
   refresh();
 }
-
-const teach = (hasEvents) => empty(hasEvents ? "Events arrive, but no webhook is registered" : "No webhooks yet",
-  "Register a webhook: the URL of a program that needs the events. From then on Herald sends it every event that it subscribes to.",
-  may("manage") && curl("v1/delegates", `--json '{"url": "http://localhost:9000/hook"}'`));

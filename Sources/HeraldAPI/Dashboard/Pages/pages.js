@@ -5,7 +5,7 @@ import { keep } from "./live.js";
 
 /// Fills `root` with the entries that `read` returns for a cursor, as `draw` shows them. Pages after the first one are not
 /// read again: they would move while the user reads. A page that comes after another one was read is dropped.
-/// - Returns: drops what is read, and reads the first page again; its `renew` does so only while no more pages are open.
+/// - Returns: reads the first page again; its `renew` does so unless the user has opened more pages.
 export function pages(root, signal, { read, draw, older, milliseconds = 10_000, isCovered = () => false }) {
   let [found, next, isLonger, turn] = [[], null, false, 0];
   const redraw = () => show(root, draw(found, next), next && button("more", older, more));

@@ -3,7 +3,7 @@
 import { may } from "./access.js";
 import { api } from "./api.js";
 import { attempt } from "./attempt.js";
-import { h, show, code, invalid, t } from "./dom.js";
+import { h, show, code, fails, invalid, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { area, choice, field as row, line } from "./form.js";
 import { Stored, indented, members, mistake } from "./json.js";
@@ -11,7 +11,7 @@ import { Stored, indented, members, mistake } from "./json.js";
 /// A field of a preset. `pointer`: of its setting. `make`: the value there.
 const field = (name, title, pointer, hint = "", make = (text) => text) => ({ name, title, pointer, hint, make });
 const message = (make) => [field("message", "Text of the message", "/request/body", "Empty: type, subject and data. {{ data.amount }} stands for a value.", make)];
-const metadata = (name, title, hint) => field(name, title, "/metadata/" + name, hint);
+const metadata = (name, title, hint = t("Stored in the metadata as {}.", name)) => field(name, title, "/metadata/" + name, hint);
 const aws = [["region", "Region", "Such as eu-central-1."], ["key_id", "Access key id"], ["secret", "Secret access key"]]
   .map(([name, title, hint]) => field(name, title, "/request/auth/aws/" + name, hint));
 
@@ -20,10 +20,10 @@ const groups = {
     slack: ["Slack", message((text) => ({ text }))], teams: ["Microsoft Teams", []],
     discord: ["Discord", message((content) => ({ content, allowed_mentions: { parse: [] } }))],
     google_chat: ["Google Chat", message((text) => ({ text }))], mattermost: ["Mattermost", message((text) => ({ text }))],
-    pagerduty: ["PagerDuty", [metadata("routing_key", "Integration key", "Stored in the metadata as routing_key.")]],
+    pagerduty: ["PagerDuty", [metadata("routing_key", "Integration key")]],
   },
   "Queues and storage": {
-    sqs: ["Amazon SQS", aws], sns: ["Amazon SNS", [...aws, metadata("topic_arn", "Topic ARN", "Stored in the metadata as topic_arn.")]],
+    sqs: ["Amazon SQS", aws], sns: ["Amazon SNS", [...aws, metadata("topic_arn", "Topic ARN")]],
     eventbridge: ["Amazon EventBridge", [...aws, metadata("event_bus", "Event bus", "Stored in the metadata as event_bus; empty: default.")]], s3: ["Amazon S3", aws],
     cloudflare_queue: ["Cloudflare Queues", [field("token", "API token", "/headers/Authorization", "Stored as the header Authorization.", (text) => "Bearer " + text)]],
   },
@@ -133,7 +133,7 @@ export class Recipe {
     }
 
     const chosen = () => which.value && name.value.trim() ? { [which.value]: name.value.trim() } : {};
-    const send = () => api.test(this.#delegate.id, chosen()).then((made) => show(answer, h("ol.attempts", attempt(made, false))), (error) => show(answer, h("p.error", error.message)));
+    const send = () => api.test(this.#delegate.id, chosen()).then((made) => show(answer, h("ol.attempts", attempt(made, false))), fails(answer));
 
     const preview = async () => {
       const settings = this.#settings();

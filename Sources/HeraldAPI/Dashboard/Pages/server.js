@@ -78,7 +78,7 @@ async function keys(root, signal) {
 
   async function rotate(each) {
     if (!await confirm(t("Replace “{}”? The old key works for one more day. {}", title(each), used(each)), "Rotate")) return;
-    once(await api.rotateKey(each.id, app.value).finally(again));
+    once(await api.rotateKey(each.id).finally(again));
   }
 
   async function revoke(each) {

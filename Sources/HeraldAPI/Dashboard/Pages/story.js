@@ -1,8 +1,8 @@
 // The deliveries of one event: a row for each delegate, a mark for each attempt.
 
 import { may } from "./access.js";
-import { api } from "./api.js";
-import { h, s, show, notice, confirm, button, copyButton, pairs, to, t } from "./dom.js";
+import { api, whole } from "./api.js";
+import { h, s, show, notice, confirm, button, copyButton, fails, pairs, to, t } from "./dom.js";
 import { follow, keep } from "./live.js";
 import { state, tone, moment, receiver, duration, pretty, count, plural, sentence, failure } from "./format.js";
 import { attempt } from "./attempt.js";
@@ -27,14 +27,9 @@ export function story(root, { parameter: id, signal }) {
 
   const refresh = keep(async () => {
     const event = await api.event(id);
-    // The server lists failed deliveries first, then those that wait.
-    let [found, cursor, counts] = [[], null, {}];
-    // A scheduled event has no deliveries yet.
-    if (!event.state) do {
-      const page = await api.deliveriesOf(id, { limit: pageSize, cursor });
-      [found, cursor, counts] = [[...found, ...page.data], page.next_cursor, page.counts];
-    } while (cursor && found.length < most);
-    event.deliveries = found;
+    // The server lists failed deliveries first, then those that wait. A scheduled event has none yet.
+    const { data, counts } = event.state ? { data: [], counts: {} } : await whole((cursor) => api.deliveriesOf(id, { limit: pageSize, cursor }), most);
+    event.deliveries = data;
     show(head, h("div.head", h("h1.mono", event.type),
       may("manage") && event.deliveries.length > 0 && h("div.row",
         counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
@@ -54,7 +49,7 @@ export function story(root, { parameter: id, signal }) {
       show(reasons, answers.length === 0 ? h("p.calm", "No delegate matches.") : explained(answers),
         found.next_cursor && h("p.muted", "There are more: search for a longer text."));
     } catch (error) {
-      show(reasons, h("p.error", error.message));
+      fails(reasons)(error);
     }
   }
 

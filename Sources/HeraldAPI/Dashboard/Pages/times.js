@@ -4,7 +4,7 @@ import { t } from "./texts.js";
 
 const hour = 3600 * 1000;
 const spans = { "1h": ["the last hour", hour], "24h": ["the last 24 hours", 24 * hour], "7d": ["the last 7 days", 7 * 24 * hour] };
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /// The time of a value of the URL, in RFC 3339; `null` for none.
