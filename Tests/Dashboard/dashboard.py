@@ -177,6 +177,11 @@ def a_burst_adds_only_new_rows(page):
     assert page.script("return added") <= 310, page.script("return added")
     # The rows below follow when no more events arrive.
     page.wait(lambda: len(page.all("tbody tr")) == 200)
+    # Those that had to make room come again.
+    page.click("Older events")
+    page.wait(lambda: len(page.all("tbody tr")) > 200)
+    shown = page.texts("tbody td.data")
+    assert shown[:201] == [str(number) for number in range(299, 98, -1)], shown
 
 
 def stored_numbers_are_shown_as_they_are(page):

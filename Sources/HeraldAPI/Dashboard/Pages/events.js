@@ -58,6 +58,8 @@ export function events(root, { query, signal }) {
 
   function release() {
     shown = [...waiting, ...shown].slice(0, most);
+    // Rows that have no room are read again.
+    if (shown.length === most) older = "";
     waiting = [];
     draw();
   }
@@ -113,9 +115,14 @@ export function events(root, { query, signal }) {
   } else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
   async function more() {
-    const page = await api.events({ ...filters(), limit: pageSize, cursor: older }, signal);
-    older = page.next_cursor;
-    shown = [...shown, ...page.data];
+    const again = older === "" && { until: shown.at(-1).time };
+    let page, found;
+    do {
+      page = await api.events({ ...filters(), ...again, limit: pageSize, cursor: older }, signal);
+      older = page.next_cursor;
+      found = page.data.filter(({ id }) => !shown.some((each) => each.id === id));
+    } while (older && found.length === 0 && page.data.length > 0);
+    shown = [...shown, ...found];
     draw();
   }
 
@@ -132,7 +139,7 @@ export function events(root, { query, signal }) {
     }
     if (!rows.isConnected) list.replaceChildren(rows, foot);
     arrange(rows.tBodies[0], (isBusy && !isReading() ? shown.slice(0, first) : shown).flatMap(rowsOf));
-    show(foot, older && shown.length < 25 * most && button("older", "Older events", more));
+    show(foot, older !== null && shown.length < 25 * most && button("older", "Older events", more));
   }
 }
 
