@@ -136,6 +136,13 @@ def a_link_that_has_ended_opens_nothing(page):
     page.see("Open this page with a new link.")
     # Its user has no key.
     assert not page.all("#access-key")
+    # A new link in the same tab differs in the fragment only: the browser loads nothing by itself.
+    link = page.server + ask(page, "/v1/portal-links", {"app": "shop", "expires_in": 600})["url"]
+    page.open(link.split("#")[0] + "#/portal/of-nobody")
+    page.see("Open this page with a new link.")
+    page.open(link)
+    page.see("No webhooks yet")
+    assert "portal/" not in page.hash()
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ import { speak } from "./texts.js";
 const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
 
+const isLink = () => location.hash.match(/^#\/portal\/(.+)$/);
+
 /// Calls `start` once the user has access, with or without a key.
 export async function whenSignedIn(start) {
   let refusal = null;
-  const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
+  const link = isLink()?.[1];
   if (link) {
     try {
       if (await mayReplaceSession(link)) await api.signIn({ portal_link: link });
@@ -63,6 +65,8 @@ signOut.addEventListener("click", async () => {
 
 // The session has ended: the page must not be visible any more.
 addEventListener("unauthorized", () => location.reload());
+// Only a page that is loaded opens a link.
+addEventListener("hashchange", () => isLink() && location.reload());
 
 function ask(start) {
   document.title = windowTitle(t("Sign in"));
