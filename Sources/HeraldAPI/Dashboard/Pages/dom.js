@@ -30,7 +30,7 @@ export const s = (name, properties, ...children) =>
 function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), key === "onsubmit" ? once(value) : value);
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), /click|submit/.test(key) ? once(value) : value);
     else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? t(value) : value);
   }
   const words = element.matches(data) ? (child) => child : (child) => (typeof child === "string" ? t(child) : child);
@@ -38,12 +38,12 @@ function fill(element, properties, children) {
   return element;
 }
 
-/// A form is not sent again before its response.
-const once = (send, isBusy = false) => async (event) => {
+/// An action is not done again before its response.
+const once = (act, isBusy = false) => async (event) => {
   if (isBusy) return event.preventDefault();
   isBusy = true;
   try {
-    await send(event);
+    await act(event);
   } finally {
     isBusy = false;
   }
