@@ -124,6 +124,17 @@ def an_app_is_made_limited_and_opened(page):
     page.click("Save")
     page.see("3 delegates")
     assert call(page.server, "GET", "/v1/apps/shop")["events_per_second"] is None
+    # The list does not show it, and may be older.
+    call(page.server, "PATCH", "/v1/apps/shop", {"portal": {"title": "The shop"}})
+    page.press("table.apps tbody tr:first-child", "Edit")
+    page.wait(lambda: page.attribute("#field-portal-title", "value") == "The shop")
+    # Nor does the form undo what has changed since it was opened.
+    call(page.server, "PATCH", "/v1/apps/shop", {"portal": {"title": "Another"}})
+    page.click("Save")
+    page.wait(lambda: page.text("dialog .error").strip())
+    page.click("Cancel")
+    page.wait(lambda: not page.all("dialog"))
+    assert call(page.server, "GET", "/v1/apps/shop")["portal"]["title"] == "Another"
 
 
 def all_pages_show_another_app(page):

@@ -92,7 +92,7 @@ async function keys(root, signal) {
 // MARK: Apps
 
 function apps(root, signal) {
-  const { outcome, list } = parts(root, "New app", () => edit(null));
+  const { outcome, list } = parts(root, "New app", () => edit());
   const limit = (value, words) => value !== null && h("div", words);
   const again = pages(list, signal, {
     read: (cursor) => api.apps({ cursor }),
@@ -103,11 +103,13 @@ function apps(root, signal) {
       cell("limits", limit(each.max_delegates, plural(each.max_delegates, "delegate")), limit(each.events_per_second, `${plural(each.events_per_second, "event")}/s`),
         limit(each.max_stored_bytes, size(each.max_stored_bytes)), [each.max_delegates, each.events_per_second, each.max_stored_bytes].every((value) => value === null) && "none"),
       cell("made", moment(each.created_at)),
-      actions(button("edit" + each.id, "Edit", () => edit(each)), button("link" + each.id, "Dashboard link", () => link(each)),
+      actions(button("edit" + each.id, "Edit", () => edit(each.id)), button("link" + each.id, "Dashboard link", () => link(each)),
         each.name !== "default" && button("delete" + each.id, "Delete", () => remove(each), "danger"))))),
   });
 
-  function edit(app) {
+  /// The list does not show all of it.
+  async function edit(id) {
+    const { answer: app, etag } = id ? await api.app(id) : {};
     const [name, delegates, rate, bytes] = [line(app?.name), line(app?.max_delegates), line(app?.events_per_second), line(app?.max_stored_bytes)];
     const portal = app?.portal ?? {};
     const [title, color, origins] = [line(portal.title), line(portal.color), area((portal.frame_origins ?? []).join("\n"), 2)];
@@ -124,7 +126,7 @@ function apps(root, signal) {
       const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
         portal: { title: title.value.trim() || null, color: color.value.trim() || null, language: language.value, frame_origins: origins.value.split(/\s+/).filter(Boolean),
           ...(logo.files.length > 0 ? { logo: await dataURL(logo.files[0]) } : drop.checked ? { logo: null } : {}) } };
-      await (app ? api.changeApp(app.id, settings) : api.createApp(settings));
+      await (app ? api.changeApp(id, settings, etag) : api.createApp(settings));
       again();
     });
   }
