@@ -238,6 +238,16 @@ def the_pages_fit(page):
         ("types", "server", "server/apps", "server/changes", "server/storage"), ((360, "light"), (390, "dark"), (1280, "dark")))
 
 
+def every_app_is_offered(page):
+    """Also those beyond the first page of the list, on which `default` is the last."""
+    each = "return (async () => { for (let number = 0; number < 200; number += 1) await fetch(%s); })()"
+    page.script(each % """"v1/apps", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({name: "more-" + number})}""")
+    page.open("#/server")
+    page.wait(lambda: page.attribute("#app", "value") == "default")
+    page.wait(lambda: {"App: default", "App: shop", "App: more-199"} <= set(page.script("return [...document.querySelectorAll('#acting option')].map((each) => each.text)")))
+    page.script(each % """"v1/apps/more-" + number, {method: "DELETE"}""")
+
+
 def an_app_is_deleted(page):
     page.open("#/server/apps")
     page.wait(lambda: len(page.all("table.apps tbody tr")) == 2)
@@ -257,7 +267,7 @@ if __name__ == "__main__":
         for step in (
             an_event_type_is_described, its_example_is_published, it_is_explained_who_did_not_get_it, it_is_changed_and_forgotten, an_app_is_made_limited_and_opened,
             all_pages_show_another_app, the_first_key_signs_this_page_in, keys_are_rotated_and_revoked, an_app_has_keys_of_its_own, changes_say_who_and_what, storage_is_shown,
-            the_pages_fit, an_app_is_deleted, nothing_went_wrong_meanwhile,
+            the_pages_fit, every_app_is_offered, an_app_is_deleted, nothing_went_wrong_meanwhile,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

@@ -156,6 +156,7 @@ export const api = {
   rotateKey: (id) => post(key(id) + "/rotate"),
   revokeKey: (id) => send("DELETE", key(id)),
   apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
+  allApps: async () => (await whole((cursor) => api.apps({ cursor }))).data,
   app: (id) => send("GET", app(id)),
   createApp: (settings) => post("v1/apps", settings),
   changeApp: (id, patch, etag) => send("PATCH", app(id), patch, { "If-Match": etag }),

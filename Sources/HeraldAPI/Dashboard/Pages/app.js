@@ -93,7 +93,7 @@ const apps = document.getElementById("acting");
 /// Offers the other apps, if the key allows everything.
 async function offerApps() {
   if (!may("admin")) return;
-  const names = new Set(["default", ...(await api.apps()).data.map((each) => each.name)]);
+  const names = new Set(["default", ...(await api.allApps()).map((each) => each.name)]);
   if (acting && !names.has(acting)) return choose("default");
   apps.hidden = names.size < 2;
   apps.replaceChildren(...[...names].map((name) => h("option", { value: name, selected: name === (acting ?? "default") }, t("App: {}", name))));

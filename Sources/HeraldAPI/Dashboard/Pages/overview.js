@@ -34,7 +34,7 @@ export function overview(root, { signal }) {
   let others = [];
   if (may("admin")) keep(async () => {
     const found = [];
-    for (const { name } of (await api.apps()).data.filter((each) => each.name !== (acting ?? "default"))) {
+    for (const { name } of (await api.allApps()).filter((each) => each.name !== (acting ?? "default"))) {
       const [lost, ill] = await Promise.all([api.counts("exhausted", 1, name), api.delegates({ kind: "webhook", status: trouble }, name)]);
       if (signal.aborted) return;
       if (lost.deliveries + ill.data.length > 0) found.push({ name, lost: lost.deliveries, ill: ill.data.length });

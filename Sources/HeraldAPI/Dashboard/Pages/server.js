@@ -41,9 +41,9 @@ const day = 24 * 3600 * 1000;
 const lifetimes = [["", "Never"], ["7", "In a week"], ["90", "In 90 days"], ["365", "In a year"]];
 
 async function keys(root, signal) {
-  const all = await api.apps();
+  const all = await api.allApps();
   if (signal.aborted) return;
-  const app = choice([...all.data].reverse().map((each) => [each.name, new Text(each.name)]), acting ?? "default", { id: "app", onchange: () => again() });
+  const app = choice(all.reverse().map((each) => [each.name, new Text(each.name)]), acting ?? "default", { id: "app", onchange: () => again() });
   root.append(h("div.filters", h("label", { for: "app" }, "Keys of the app"), app));
   const { outcome, list } = parts(root, "New key", create);
   const again = pages(list, signal, {
@@ -153,8 +153,8 @@ function changes(root, signal) {
   const names = new Map();
   pages(root, signal, {
     read: async (cursor) => {
-      const [found, keys, apps] = await Promise.all([api.audit({ cursor }), api.keys(), api.apps()]);
-      for (const each of [...keys.data, ...apps.data]) names.set(each.id, each.name || each.id);
+      const [found, keys, apps] = await Promise.all([api.audit({ cursor }), api.keys(), api.allApps()]);
+      for (const each of [...keys.data, ...apps]) names.set(each.id, each.name || each.id);
       return found;
     },
     older: "Older changes",
