@@ -124,7 +124,7 @@ export const api = {
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
   test: (id, filter = {}) => post(delegate(id) + "/test" + query(filter)),
   /// - Parameter id: of the delegate that the settings change; none for a new one.
-  preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), settings),
+  preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), id ? settings : { url: "", ...settings }),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
   lastFailure: (id) => get(delegate(id) + "/attempts?outcome=failed&limit=1"),
   replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),

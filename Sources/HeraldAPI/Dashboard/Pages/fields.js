@@ -76,7 +76,7 @@ export class Fields {
     const settings = this.read(false);
     const mine = this.#turn;
     if (!settings || !this.element.isConnected) return;
-    const errors = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }).then(() => [], (error) => error.errors ?? []);
+    const errors = await api.preview(this.#delegate?.id, settings).then(() => [], (error) => error.errors ?? []);
     if (mine === this.#turn) this.showErrors(errors.filter(({ pointer }) => this.inputs.get(pointer?.split("/")[1])?.value), "", false);
   }
 

@@ -6,12 +6,12 @@ import { digits, reason, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
 const states = Object.fromEntries([
-  ["●", "good", "active,delivered,succeeded,logged_in,running,matching"],
-  ["◐", "wait", "retrying,pending,pending_verification,behind"],
-  ["▲", "bad", "failing,exhausted,failed"],
-  ["❚❚", "rest", "paused"],
-  ["✕", "rest", "disabled,gone,dropped,logged_out,stopped,not_matching"],
-].flatMap(([shape, colour, names]) => names.split(",").map((name) => [name, [shape, colour]])));
+  ["active,delivered,succeeded,logged_in,running,matching", "●", "good"],
+  ["retrying,pending,pending_verification,behind", "◐", "wait"],
+  ["failing,exhausted,failed", "▲", "bad"],
+  ["paused", "❚❚", "rest"],
+  ["disabled,gone,dropped,logged_out,stopped,not_matching", "✕", "rest"],
+].flatMap(([names, ...look]) => names.split(",").map((name) => [name, look])));
 
 /// The statuses of delegates; what needs attention comes first.
 export const statuses = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];

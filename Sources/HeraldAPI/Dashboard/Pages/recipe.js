@@ -141,7 +141,7 @@ export class Recipe {
       // Whether the stored settings match it.
       const told = this.#delegate && which.value === "event" && await api.explain(this.#delegate.id, name.value.trim()).then((found) => explained([found]), () => null);
       try {
-        const made = await api.preview(this.#delegate?.id, this.#delegate ? settings : { url: "", ...settings }, chosen());
+        const made = await api.preview(this.#delegate?.id, settings, chosen());
         const head = [`${made.method} ${made.url}`, ...Object.entries(made.headers).map(([key, value]) => `${key}: ${value}`)];
         show(answer, told, h("h3", "The request"), code(head.join("\n")), made.body ? code(mistake(made.body) ? made.body : indented(made.body)) : h("p.calm", "It has no body."));
       } catch (error) {
