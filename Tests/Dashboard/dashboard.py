@@ -112,6 +112,16 @@ def an_event_is_posted(page):
     page.click("Dry run")
     page.see("2 delegates would receive it, 1 other would not")
     assert "/events: none of its patterns" in page.text("main")
+    # The event is published, but the response is lost: the next one publishes no other event.
+    page.script("""const real = window.fetch;
+        window.fetch = async (path, options) => {
+            const answer = await real(path, options);
+            if (path !== "v1/events") return answer;
+            window.fetch = real;
+            throw new TypeError("lost");
+        }""")
+    page.click("Publish")
+    page.wait(lambda: "can't be reached" in page.text("#event-error"))
     # A double click publishes one event.
     page.script("const publish = document.querySelector('main form .primary'); publish.click(); publish.click()")
 

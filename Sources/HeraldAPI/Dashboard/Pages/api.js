@@ -54,7 +54,7 @@ async function send(method, path, body, headers = {}, shape = undefined) {
 }
 
 const get = async (path, shape, headers) => (await send("GET", path, undefined, headers, shape)).answer;
-const post = async (path, body) => (await send("POST", path, body)).answer;
+const post = async (path, body, headers) => (await send("POST", path, body, headers)).answer;
 const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
@@ -143,7 +143,7 @@ export const api = {
   event: (id) => get(event(id) + "?deliveries=none", eventShape),
   deliveriesOf: (id, filter) => get(event(id) + "/deliveries" + query(filter)),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
-  post: (text) => post("v1/events", text),
+  post: (text, key) => post("v1/events", text, { "Idempotency-Key": key }),
   dryRun: (text) => post("v1/events?dry_run=true", text),
 
   types: (filter = {}) => get("v1/event-types" + query({ limit: 100, ...filter })),

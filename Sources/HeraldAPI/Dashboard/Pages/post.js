@@ -17,6 +17,7 @@ export function post(root, { query }) {
   const input = h("textarea", { id: "event", rows: 14, spellcheck: "false", class: "mono", "aria-describedby": "event-error", oninput: check });
   const wrong = h("p.error", { id: "event-error", role: "alert" });
   const answer = h("div", { role: "status" });
+  let [text, key] = [];
   const set = (name) => {
     input.value = JSON.stringify(templates[name], null, 2);
     check();
@@ -68,7 +69,9 @@ export function post(root, { query }) {
   function send(event) {
     event.preventDefault();
     return attempt(async () => {
-      const posted = await api.post(input.value);
+      // Published once, also if its response was lost.
+      if (text !== input.value) [text, key] = [input.value, Math.random()];
+      const posted = await api.post(text, key);
       location.hash = posted.id ? to("events/", posted.id) : "#/events";
     });
   }
