@@ -2,7 +2,7 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, show, empty, button, to, t } from "./dom.js";
+import { h, show, empty, fails, button, to, t } from "./dom.js";
 import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 import { filters as bar } from "./filters.js";
@@ -107,7 +107,7 @@ export function events(root, { query, signal }) {
 
   addEventListener("scroll", () => isReading() && calm(), { signal, passive: true });
 
-  const failed = (error) => show(list, h("p.error", { role: "alert" }, error.errors?.[0]?.detail ?? error.message));
+  const failed = (error) => fails(list)({ message: error.errors?.[0]?.detail ?? error.message });
   const search = () => poll().catch((error) => signal.aborted || failed(error));
   if (!isLive) {
     search();
@@ -115,12 +115,19 @@ export function events(root, { query, signal }) {
   } else follow("v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, failed, eventShape);
 
   async function more() {
-    const again = older === "" && { until: shown.at(-1).time };
-    let page, found;
+    const last = shown.at(-1);
+    let [page, isPast, found] = [null, older !== "", []];
+    // The publisher chooses the time: the last row may have a lower one than rows after it.
+    const again = !isPast && { until: shown.map(({ time }) => time).sort().at(-1) };
     do {
       page = await api.events({ ...filters(), ...again, limit: pageSize, cursor: older }, signal);
+      // It had to make room for newer rows.
+      if (shown.at(-1) !== last) return;
       older = page.next_cursor;
-      found = page.data.filter(({ id }) => !shown.some((each) => each.id === id));
+      for (const each of page.data) {
+        if (isPast) found.push(each);
+        else isPast = each.id === last.id;
+      }
     } while (older && found.length === 0 && page.data.length > 0);
     shown = [...shown, ...found];
     draw();
