@@ -129,12 +129,12 @@ export function drawer(id, changed, signal) {
 
   function test() {
     show(outcome, h("p.calm", "Sending herald.test …"));
-    tried(async () => show(outcome, h("h3", "Result of the test"), h("ol.attempts", attempt(await api.test(id), false))));
+    return tried(async () => show(outcome, h("h3", "Result of the test"), h("ol.attempts", attempt(await api.test(id), false))));
   }
 
   async function rotate() {
     if (!await confirm("Create a new secret? The old one also signs for one more day.", "Rotate")) return;
-    tried(async () => show(outcome, h("h3", "The new secret"), secret(await api.rotate(id))));
+    await tried(async () => show(outcome, h("h3", "The new secret"), secret(await api.rotate(id))));
   }
 
   async function remove(title) {
