@@ -109,24 +109,25 @@ function apps(root, signal) {
 
   /// The list does not show all of it.
   async function edit(id) {
-    const { answer: app, etag } = id ? await api.app(id) : {};
-    const [name, delegates, rate, bytes] = [line(app?.name), line(app?.max_delegates), line(app?.events_per_second), line(app?.max_stored_bytes)];
-    const portal = app?.portal ?? {};
+    const { answer: app = {}, etag } = id ? await api.app(id) : {};
+    if (signal.aborted) return;
+    const [name, delegates, rate, bytes] = [line(app.name), line(app.max_delegates), line(app.events_per_second), line(app.max_stored_bytes)];
+    const portal = app.portal ?? {};
     const [title, color, origins] = [line(portal.title), line(portal.color), area((portal.frame_origins ?? []).join("\n"), 2)];
     const language = choice([["en", "English"], ["de", "Deutsch"]], portal.language ?? "en");
     const logo = h("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
     const drop = h("input", { type: "checkbox" });
     const none = "Empty: no limit.";
-    openForm(app ? t("Edit {}", app.name) : "New app", [...(app?.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
+    openForm(id ? t("Edit {}", app.name) : "New app", [...(app.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
       row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
       row("max_stored_bytes", "Bytes that its events may take", bytes, none),
       row("portal-title", "Name on the pages of its links", title, "Empty: Herald."), row("portal-color", "Color of buttons", color, "#0b5cad; dark enough for white text."),
       row("portal-logo", "Logo", logo, ["PNG, JPEG, GIF or WebP, at most 18 KB.", portal.logo && " There is one."]), ...(portal.logo ? [row("drop", "Remove the logo", drop)] : []),
-      row("portal-language", "Language", language), row("portal-frame_origins", "Pages that may frame it", origins, "Origins, one per line: https://shop.example")], app ? "Save" : "Create", async () => {
-      const settings = { ...(app?.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
+      row("portal-language", "Language", language), row("portal-frame_origins", "Pages that may frame it", origins, "Origins, one per line: https://shop.example")], id ? "Save" : "Create", async () => {
+      const settings = { ...(app.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
         portal: { title: title.value.trim() || null, color: color.value.trim() || null, language: language.value, frame_origins: origins.value.split(/\s+/).filter(Boolean),
           ...(logo.files.length > 0 ? { logo: await dataURL(logo.files[0]) } : drop.checked ? { logo: null } : {}) } };
-      await (app ? api.changeApp(id, settings, etag) : api.createApp(settings));
+      await (id ? api.changeApp(id, settings, etag) : api.createApp(settings));
       again();
     });
   }
