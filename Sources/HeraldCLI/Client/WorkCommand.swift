@@ -154,8 +154,11 @@ private final class Work {
             running -= new.count
             handled += new
             if isHeld, Clock.system.monotonic() >= nextExtension {
-                nextExtension += length * 500_000_000
-                isHeld = try extend(lease)
+                let isExtended = try extend(lease)
+                isHeld = isExtended ?? true
+                // A server that restarts is tried again before the lease ends.
+                nextExtension =
+                    Clock.system.monotonic() + (isExtended == nil ? 1_000_000_000 : length * 500_000_000)
             }
         }
         // Other workers have its events.
@@ -172,12 +175,15 @@ private final class Work {
         }
     }
 
-    /// - Returns: `false` if the lease has ended.
-    private func extend(_ lease: String) throws(CommandError) -> Bool {
-        let body = JSONWriter.document { $0.member("lease", lease) }
-        guard case .refused(let problem) = try ask("extend", body: body) else { return true }
-        say(problem.detail ?? problem.title)
-        return problem.name != "lease-ended"
+    /// - Returns: `false` if the lease has ended; `nil` if the server is away.
+    private func extend(_ lease: String) throws(CommandError) -> Bool? {
+        switch try ask("extend", body: JSONWriter.document { $0.member("lease", lease) }) {
+        case .answer: return true
+        case .refused(let problem):
+            say(problem.detail ?? problem.title)
+            return problem.name != "lease-ended"
+        case .away: return nil
+        }
     }
 
     private static func acknowledgement(
