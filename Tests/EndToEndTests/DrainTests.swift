@@ -317,6 +317,25 @@ final class DrainTests {
         #expect(try await drain(herald, ["--sqlite", path + "x", "--table", "a", "--once"]).end == .exited(66))
     }
 
+    @Test("warns when SQLite would give the id of a published row to a new one", arguments: [true, false])
+    func idsGivenAgain(isKept: Bool) async throws {
+        let herald = try await HeraldProcess.start()
+        let folder = TemporaryFolder()
+        let path = folder.path + "/app.db"
+        let key = "INTEGER PRIMARY KEY" + (isKept ? " AUTOINCREMENT" : "")
+        let script = """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1])
+            db.execute("CREATE TABLE outbox (id \(key), type TEXT, data, subject TEXT)")
+            db.execute("INSERT INTO outbox (type, data) VALUES ('a', '1')")
+            db.commit()
+            """
+        let (end, text) = try await ChildProcess.run("python3", ["-c", script, path])
+        #expect(end == .exited(0), "\(text)")
+        let run = try await drain(herald, ["--sqlite", path, "--table", "outbox", "--once"])
+        #expect(run.end == .exited(0) && run.text.contains("AUTOINCREMENT") == !isKept, "\(run.text)")
+    }
+
     @Test(
         "publishes messages of a replication slot once, in the order of the commits, when it and the database are killed"
     )

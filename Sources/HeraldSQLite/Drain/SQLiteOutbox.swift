@@ -7,7 +7,7 @@ package import HeraldStore
 /// several drains publish duplicates, which the log refuses by their ids.
 package final class SQLiteOutbox: Outbox {
     package let label: String
-    package var warning: String? { nil }
+    package private(set) var warning: String?
     private let table: OutboxTable
     private var statements: (connection: Connection, read: Statement, settle: Statement)?
     /// The rows that were returned: their rowids, and their ids as they are stored. A later row may have either of them again.
@@ -126,5 +126,26 @@ package final class SQLiteOutbox: Outbox {
         if let missing = table.allColumns.first(where: { !names.contains($0) }) {
             throw .failed(reason: "the table \(table.quotedName) has no column \(OutboxTable.quoted(missing))")
         }
+        if case .delete = table.disposal, let id = table.columns.first(where: { $0.part == .id })?.column,
+            try isGivenAgain(id, connection)
+        {
+            warning =
+                "SQLite gives a new row the id of a deleted one, and Herald takes its event for a duplicate: declare "
+                + "\(OutboxTable.quoted(id)) as INTEGER PRIMARY KEY AUTOINCREMENT."
+        }
+    }
+
+    /// Whether a column is the `rowid`, without `AUTOINCREMENT`.
+    private func isGivenAgain(_ column: String, _ connection: Connection) throws(StoreError) -> Bool {
+        let schema = table.schema ?? "main"
+        let statement = try Statement(
+            connection,
+            """
+            SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1, ?2)
+                    WHERE name = ?3 AND pk = 1 AND type = 'INTEGER' COLLATE NOCASE)
+                AND NOT EXISTS (SELECT 1 FROM \(OutboxTable.quoted(schema)).sqlite_master
+                    WHERE name = ?1 COLLATE NOCASE AND sql LIKE '%AUTOINCREMENT%')
+            """)
+        return try statement.bound(table.name, schema, column).row { $0.integer(0) == 1 } ?? false
     }
 }
