@@ -74,7 +74,7 @@ public struct PulledRun: Identifiable, Sendable {
     @discardableResult
     public func release() async throws(HubError) -> Settled { try await settle(.release(lease: id)) }
 
-    /// Lets the lease end later: `seconds` from now, and at the latest twelve hours after the pull.
+    /// Lets the lease end later: `seconds` from now, unless it would end after that, and at the latest twelve hours after the pull.
     /// - Parameter seconds: 5 to 43,200.
     /// - Throws: `HubError.leaseEnded` if it was too late, `.invalid`, or that the hub can't write.
     public func extend(seconds: Int) async throws(HubError) {

@@ -179,7 +179,8 @@ extension PullWrite: RequestCommand {
         case .extend(_, let seconds):
             guard let lease = work.openLease else { return leaseEnded }
             let end = min(work.now + Int64(seconds) * 1_000, lease.createdAt + PullLease.maxAge)
-            return .extended(try work.extend(lease, to: end))
+            // Its pull may have named a longer time than the delegate, which an extension without one has.
+            return .extended(try work.extend(lease, to: max(end, lease.expiresAt)))
         case .seek(let position):
             try work.begin(after: position)
             return .sought(LanePosition(delegate: work.delegate.key, cursor: position, position: position))

@@ -312,6 +312,19 @@ struct PullTests {
         #expect(late.error?.problem == .leaseEnded)
     }
 
+    @Test("an extension does not let a lease end sooner")
+    func shorterExtension() async throws {
+        let delegate = try await register()
+        try await post(1)
+        let lease = try #require(try await pull(delegate).lease)
+        let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 5))
+        guard case .extended(let extended) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(extended.expiresAt == lease.expiresAt)
+    }
+
     @Test("after the end of a lease, a pull that does not wait gets what is there")
     func afterExpiry() async throws {
         let delegate = try await register()
