@@ -5,8 +5,9 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
     case addReplay, removeReplay, countReplays, replays, removeOldStatistics, pastStatistics, removePastStatistics,
         statistics, addVolume, pastVolumes, removePastVolumes, removeOldVolumes, volumesOfAll, volumesOfApp,
         volumesOfType, volumesByType, recipients,
-        attemptsOfEvent, waitingOfEvent, waitingEvents, pageOfAll, pageOfDelegate, searchOfAll, searchOfDelegate,
-        deliveredOfEvent, deliveredTo, countOfAll, countOfDelegate, countsOfApp, dueRows, rowsOfSubject, rowsOfEvents
+        attemptsOfEvent, waitingOfEvent, waitingEvents, endOfPart, pageOfAll, pageOfDelegate, searchOfAll,
+        searchOfDelegate, deliveredOfEvent, deliveredTo, countOfAll, countOfDelegate, countsOfApp, dueRows,
+        rowsOfSubject, rowsOfEvents
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -87,6 +88,11 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             """
         // Lists have statements for one state each, since only then an index has the rows in the order of the list. For one
         // delegate the primary key would do as well, but reads its rows of all states.
+        case .endOfPart:
+            """
+            SELECT event FROM waiting \(dialect.indexed(by: "waiting_by_state")) WHERE state = ?1 AND event BETWEEN ?2 AND ?3
+            ORDER BY event DESC LIMIT 1 OFFSET ?4
+            """
         case .pageOfAll: Self.page(dialect.indexed(by: "waiting_by_state"), "")
         case .pageOfDelegate: Self.page(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
         case .searchOfAll: Self.search(dialect.indexed(by: "waiting_by_state"), "")
@@ -347,7 +353,8 @@ extension SharedReader {
 
 /// Lists of deliveries with a row of their own, newest event first.
 extension SharedStatements {
-    package func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage {
+    /// - Returns: the deliveries of a search whose conditions bound it.
+    func find(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage {
         guard let filter = query.filter else {
             let rows = try page(query)
             return DeliveryPage(rows: rows, rest: rows.count == query.limit ? rows.last?.key : nil)

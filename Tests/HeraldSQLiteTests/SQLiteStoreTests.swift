@@ -421,7 +421,8 @@ struct SQLiteStoreTests {
             .pending(.due), .pending(.dueOfApp), .pending(.apps),
         ]
         let sharedLists: [SharedStatement] = [
-            .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent), .delivery(.deliveredTo),
+            .delivery(.endOfPart), .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent),
+            .delivery(.deliveredTo),
         ]
         let lists =
             [Reader.eventsMatching, Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery]

@@ -102,6 +102,36 @@ struct DeliveryConformance {
         #expect(try reader.countDeliveries(query) == 6, "a page is none of the count's business")
     }
 
+    @Test("of one app are found in parts that pass over few of all apps", arguments: StoreKind.allCases)
+    func passed(_ kind: StoreKind) throws {
+        let rows = [row(1, 4, .exhausted), row(2, 3, .exhausted), row(1, 3, .dropped), row(1, 1, .exhausted)]
+        let others = (1...4).map { row(3, $0, .exhausted, subject: $0 == 2 ? "order:2" : nil) }
+        let fixture = try fixture(kind, rows + others)
+        let reader = try fixture.store.makeReader()
+        func parts(of app: AppKey, passing count: Int, limit: Int = 9) throws -> [[WaitingDelivery]] {
+            var query = DeliveryQuery(Set(WaitingDelivery.State.allCases))
+            (query.app, query.passed, query.limit) = (app, count, limit)
+            var parts: [[WaitingDelivery]] = []
+            for _ in 0..<20 {
+                let page = try reader.search(query)
+                parts.append(page.rows)
+                query.before = page.rest
+                if page.rest == nil { break }
+            }
+            return parts
+        }
+        for passed in 1...9 {
+            for limit in [1, 9] {
+                #expect(try parts(of: .default, passing: passed, limit: limit).flatMap { $0 } == rows)
+                #expect(try parts(of: otherApp, passing: passed, limit: limit).flatMap { $0 } == others.reversed())
+            }
+            #expect(try parts(of: AppKey(rawValue: 9), passing: passed).allSatisfy(\.isEmpty))
+        }
+        // The store in memory reads all rows.
+        if kind == .memory { return }
+        #expect(try parts(of: AppKey(rawValue: 9), passing: 2).count > 2, "of nothing, too")
+    }
+
     @Test(
         "are found by type, subject and last error, in parts that read a bounded number", arguments: StoreKind.allCases)
     func filters(_ kind: StoreKind) throws {

@@ -44,6 +44,8 @@ package struct DeliveryWrite: Sendable {
     /// request.
     private static let readsOfStep = 256
     private static let maxSteps = 400
+    /// The number of deliveries that one step passes over, also of other apps: some milliseconds.
+    private static let passedOfStep = 10_000
     /// The number of responses that one step searches.
     private static let answersOfStep = 256
     /// The number of scheduled events that one step removes.
@@ -245,6 +247,7 @@ extension DeliveryWrite: RequestCommand {
         query.app = app
         query.limit = min(limit(of: query), Self.rowsOfStep)
         query.work = Self.readsOfStep
+        query.passed = Self.passedOfStep
         return query
     }
 
