@@ -5,7 +5,7 @@ import HeraldModel
 /// Every app has its own router, so that its events cost nothing for the delegates of other apps, and its own queue.
 /// Among the apps with queued lanes, the one with the fewest open requests is next. So an app with many delegates, or
 /// with receivers that never respond, takes no more than its equal share. Choosing costs time linear in the number of
-/// apps.
+/// apps with queued lanes.
 ///
 /// Within an app, proven lanes get three of four turns while lanes of both kinds are queued: a thousand unproven
 /// receivers do not delay the one that responds.
@@ -50,6 +50,8 @@ final class FairScheduler {
     private var indices: [AppKey: Int] = [:]
     private var free: [Int] = []
     private var turns = 0
+    /// The apps with queued lanes: the others, which may be a thousand, cost a turn nothing.
+    private(set) var queued: Set<Int> = []
     /// Number of queued lanes.
     private(set) var count = 0
 
@@ -70,7 +72,12 @@ final class FairScheduler {
         if shares[index]?.proven.remove(lane) == true { count -= 1 }
         if shares[index]?.unproven.remove(lane) == true { count -= 1 }
         shares[index]?.lanes -= 1
+        updateQueued(index)
         forgetIfUnused(index)
+    }
+
+    private func updateQueued(_ index: Int) {
+        if shares[index]?.hasLane(.all) == true { queued.insert(index) } else { queued.remove(index) }
     }
 
     private func add(_ share: Share) -> Int {
@@ -115,28 +122,30 @@ final class FairScheduler {
         } else if shares[index]?.unproven.append(lane) == true {
             count += 1
         }
+        queued.insert(index)
     }
 
     /// Removes and returns the lane whose turn it is.
     func next(_ eligible: Eligible = .all) -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
-        for index in shares.indices where shares[index]?.hasLane(eligible) == true {
+        for index in queued where shares[index]?.hasLane(eligible) == true {
             guard let open = shares[index]?.open, let lastTurn = shares[index]?.lastTurn else { continue }
-            if let chosen, (chosen.open, chosen.lastTurn) <= (open, lastTurn) { continue }
+            if let chosen, (chosen.open, chosen.lastTurn, chosen.index) < (open, lastTurn, index) { continue }
             chosen = (index, open, lastTurn)
         }
         guard let chosen else { return nil }
         turns += 1
         count -= 1
         shares[chosen.index]?.lastTurn = turns
+        defer { updateQueued(chosen.index) }
         return shares[chosen.index]?.nextLane(eligible)
     }
 
     /// Whether no app with queued lanes has fewer open requests than this one.
     func mayOvertake(_ index: Int) -> Bool {
         guard let open = shares[index]?.open else { return false }
-        return shares.allSatisfy { $0.map { !$0.hasLane(.all) || $0.open >= open } ?? true }
+        return queued.allSatisfy { shares[$0]?.open ?? open >= open }
     }
 
     /// Counts a request of the app as open.

@@ -45,6 +45,23 @@ import Testing
         #expect(apps.isEmpty)
     }
 
+    @Test("a turn considers the apps with queued lanes only")
+    func queuedApps() {
+        let apps = FairScheduler()
+        let places = (1...1_000).map { apps.join(AppKey(rawValue: $0)) }
+        #expect(apps.queued.isEmpty)
+        apps.append(1, places[700], isProven: false)
+        apps.append(2, places[700], isProven: true)
+        apps.append(3, places[300], isProven: false)
+        #expect(apps.queued == [places[700], places[300]])
+        apps.began(places[300])
+        #expect(apps.mayOvertake(places[5]) && !apps.mayOvertake(places[300]))
+        #expect(apps.next() == 2 && apps.next(.proven) == nil && apps.next() == 1)
+        #expect(apps.queued == [places[300]])
+        apps.leave(3, places[300])
+        #expect(apps.queued.isEmpty && apps.isEmpty)
+    }
+
     @Test("an app's entry is removed when it has no lanes and no requests")
     func places() {
         let apps = FairScheduler()
