@@ -1,3 +1,4 @@
+import HeraldDelivery
 package import HeraldModel
 import Synchronization
 
@@ -41,20 +42,30 @@ package final class EventFeed: EventDelegate {
     private let waiting: LongPolls<AppKey, Request>
     /// The requests that wait, including those for which a thread searches.
     private let count = Atomic(0)
-    /// A search is about to begin.
-    private let isAwake = Atomic(false)
+    private let wakes = Mutex(Wakes())
+    private let searched = Atomic(0)
+    /// How often a waiting request was searched for.
+    var searches: Int { searched.load(ordering: .relaxed) }
+
+    private struct Wakes {
+        /// The apps with new events: their requests are searched for next.
+        var apps: Set<AppKey> = []
+        var isSearching = false
+    }
 
     package init(hub: Hub) {
         self.hub = hub
         waiting = LongPolls(hub) { request in
-            request.completion(.success(Page(after: request.query.after)))
+            // Behind the events of other apps, which are not searched for it.
+            let gap = hub.committed.usage.gap(of: request.query.app, after: request.query.after)
+            request.completion(.success(Page(after: gap.end)))
         }
     }
 
     /// The writer's thread.
     package func published(_ batch: EventBatch) {
         // Sequentially consistent, as in `wait`: either this sees the request, or the request sees the new events.
-        if count.load(ordering: .sequentiallyConsistent) > 0 { wake() }
+        if count.load(ordering: .sequentiallyConsistent) > 0 { wake(batch.apps) }
     }
 
     /// Reads a page. A reader's thread.
@@ -76,31 +87,44 @@ package final class EventFeed: EventDelegate {
             completion(result)
         }
         waiting.add(request, of: query.app, seconds: seconds)
-        if hub.head > query.after { wake() }
+        if hub.head > query.after { wake([query.app]) }
     }
 
     // MARK: Searching for those that wait
 
-    private func wake() {
-        if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
-        // One search is for the requests of all apps.
+    private func wake(_ apps: Set<AppKey>) {
+        let begins = wakes.withLock { wakes in
+            wakes.apps.formUnion(apps)
+            defer { wakes.isSearching = true }
+            return !wakes.isSearching
+        }
+        if begins { searchNext() }
+    }
+
+    /// One search at a time: another one would not find the requests that this one has taken.
+    private func searchNext() {
+        // It is for the requests of several apps.
         let isTaken = hub.read(app: nil) { [weak self] reader in
             guard let self else { return }
-            isAwake.store(false, ordering: .sequentiallyConsistent)
-            search(reader)
+            let apps = wakes.withLock { wakes in
+                defer { wakes.apps = [] }
+                return wakes.apps
+            }
+            search(apps, reader)
+            let continues = wakes.withLock { wakes in
+                wakes.isSearching = !wakes.apps.isEmpty
+                return wakes.isSearching
+            }
+            if continues { searchNext() }
         }
-        if isTaken { return }
-        hub.after(milliseconds: Self.pause) { [weak self] in
-            guard let self else { return }
-            isAwake.store(false, ordering: .sequentiallyConsistent)
-            wake()
-        }
+        if !isTaken { hub.after(milliseconds: Self.pause) { [weak self] in self?.searchNext() } }
     }
 
     /// A reader's thread.
-    private func search(_ reader: Result<any StoreReader, StoreError>) {
+    private func search(_ apps: Set<AppKey>, _ reader: Result<any StoreReader, StoreError>) {
         var rest: [LongPolls<AppKey, Request>.Entry] = []
-        for var entry in waiting.takeAll() {
+        for var entry in waiting.takeAll(of: apps) {
+            searched.add(1, ordering: .relaxed)
             do throws(StoreError) {
                 let page = try page(entry.request.query, reader)
                 if page.isEmpty {
@@ -114,10 +138,7 @@ package final class EventFeed: EventDelegate {
                 entry.request.completion(.failure(error))
             }
         }
-        let oldest = rest.map(\.request.query.after).min()
         waiting.add(rest)
-        // Events that were published while the requests were not in the list.
-        if let oldest, hub.head > oldest { wake() }
     }
 
     // MARK: Reading

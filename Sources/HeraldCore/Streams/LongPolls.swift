@@ -81,9 +81,9 @@ final class LongPolls<Group: Hashable & Sendable, Request: Sendable>: Sendable {
         }
     }
 
-    /// Removes all requests from the list.
-    func takeAll() -> [Entry] {
-        entries.withLock { entries in entries.take { _ in true } }
+    /// Removes all requests of these groups from the list.
+    func takeAll(of groups: Set<Group>) -> [Entry] {
+        entries.withLock { entries in groups.flatMap { entries.take(of: $0) { _ in true } } }
     }
 
     private func tick() {

@@ -1,4 +1,5 @@
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore
@@ -112,6 +113,27 @@ struct EventFeedTests {
         let second = try await page(query(after: first.next))
         #expect(second.events.map(\.event.id) == ["last"] && !second.hasMore && !second.isTruncated)
         await bench.stop()
+    }
+
+    @Test("the events of an app are not searched for the requests of other apps that wait")
+    func idleApps() async throws {
+        let other = try await bench.addApp()
+        let head = bench.hub.head
+        var idle = query(after: head)
+        idle.app = other
+        let ends = Mutex<[LogPosition]>([])
+        for _ in 0..<10 {
+            feed.wait(idle, seconds: 3_600) { result in
+                if let page = try? result.get() { ends.withLock { $0.append(page.next) } }
+            }
+        }
+        let own = Task { try await wait(query(after: head)) }
+        _ = try await bench.post("a.b", id: "own")
+        #expect(try await own.value.events.map(\.event.id) == ["own"])
+        #expect(feed.searches == 1)
+        let end = bench.hub.head
+        await bench.stop()
+        #expect(ends.withLock { $0 } == Array(repeating: end, count: 10), "behind the events of the other app")
     }
 
     @Test("a page says that events were removed, also where only older ones and those of other apps are left")

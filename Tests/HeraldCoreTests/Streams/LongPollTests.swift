@@ -19,8 +19,8 @@ struct LongPollTests {
         #expect(taken == [5, 7, 9])
         let rest = polls.take(of: "odd")
         #expect(rest == [1, 3])
-        let all = polls.takeAll().map(\.request)
+        let all = polls.takeAll(of: ["odd", "even"]).map(\.request)
         #expect(all == [0, 2, 4, 6, 8])
-        #expect(polls.takeAll().isEmpty)
+        #expect(polls.takeAll(of: ["odd", "even"]).isEmpty)
     }
 }
