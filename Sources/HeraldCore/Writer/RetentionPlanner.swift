@@ -181,7 +181,7 @@ struct RetentionPlanner {
 
     /// Ranges that lanes and replays have passed are checked again.
     private mutating func pass(_ progress: DeliveryProgress) {
-        for range in holds.update(progress) { unscanned = Self.merge(unscanned, range) }
+        unscanned = Self.merged(unscanned + holds.update(progress))
     }
 
     /// Finds events that no delegate is still to get.
@@ -266,22 +266,17 @@ struct RetentionPlanner {
         return Ending(through: through, gone: gone, cause: cause)
     }
 
-    /// Adds a range to ascending ranges.
-    static func merge(
-        _ ranges: [ClosedRange<LogPosition>], _ range: ClosedRange<LogPosition>
-    ) -> [ClosedRange<LogPosition>] {
-        var merged = range
-        var rest: [ClosedRange<LogPosition>] = []
-        for other in ranges {
-            if other.overlaps(merged) {
-                merged = min(other.lowerBound, merged.lowerBound)...max(other.upperBound, merged.upperBound)
+    /// Ascending ranges that do not overlap. Takes no time for each pair: a hundred thousand lanes may have advanced.
+    static func merged(_ ranges: [ClosedRange<LogPosition>]) -> [ClosedRange<LogPosition>] {
+        var merged: [ClosedRange<LogPosition>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, last.upperBound >= range.lowerBound {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
             } else {
-                rest.append(other)
+                merged.append(range)
             }
         }
-        let index = rest.firstIndex { $0.lowerBound > merged.lowerBound } ?? rest.count
-        rest.insert(merged, at: index)
-        return rest
+        return merged
     }
 }
 
@@ -317,7 +312,7 @@ private struct Holds {
         list = now.map { ($0.key, $0.value.after, $0.value.until) }.sorted { $0.after < $1.after }
         free = min(progress.settled.earliest(), list.first?.after ?? .max)
         selections = [:]
-        return passed.sorted { $0.lowerBound < $1.lowerBound }
+        return passed
     }
 
     mutating func needs(

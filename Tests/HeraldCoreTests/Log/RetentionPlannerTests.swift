@@ -237,12 +237,16 @@ struct RetentionPlannerTests {
     @Test(
         "ranges that overlap become one",
         arguments: [
-            ([1...3, 7...9], 3...7, [1...9]), ([5...6], 1...2, [1...2, 5...6]), ([], 4...4, [4...4]),
-            ([1...2, 8...9], 4...5, [1...2, 4...5, 8...9]),
-        ] as [([ClosedRange<LogPosition>], ClosedRange<LogPosition>, [ClosedRange<LogPosition>])])
-    func merge(
-        _ ranges: [ClosedRange<LogPosition>], _ range: ClosedRange<LogPosition>, _ merged: [ClosedRange<LogPosition>]
-    ) {
-        #expect(RetentionPlanner.merge(ranges, range) == merged)
+            ([1...3, 7...9, 3...7], [1...9]), ([5...6, 1...2], [1...2, 5...6]), ([4...4], [4...4]), ([], []),
+            ([1...2, 8...9, 4...5], [1...2, 4...5, 8...9]), ([1...9, 2...3, 9...9], [1...9]),
+        ] as [([ClosedRange<LogPosition>], [ClosedRange<LogPosition>])])
+    func merge(_ ranges: [ClosedRange<LogPosition>], _ merged: [ClosedRange<LogPosition>]) {
+        #expect(RetentionPlanner.merged(ranges) == merged)
+    }
+
+    @Test("ranges of very many lanes that have advanced are merged at once")
+    func mergeMany() {
+        let ranges = (0..<200_000).map { LogPosition(4 * $0)...LogPosition(4 * $0 + 1) }
+        #expect(RetentionPlanner.merged(ranges.reversed()) == ranges)
     }
 }
