@@ -6,14 +6,29 @@ import Synchronization
 /// The number of events and bytes of each app in the log, by block. It returns how far an app is behind, how much it
 /// stores, and where to search for its events, without reading the events of other apps.
 ///
-/// The writer's thread changes it after the commit; any thread reads it. The lock is held while the blocks between a
-/// position and the end of the log are visited.
+/// The writer's thread changes it after the commit; any thread reads it. The lock is held while the blocks of one app are visited.
 package final class LogUsage: Sendable {
     private struct Usage {
         var events: Int64 = 0
         var bytes: Int64 = 0
         /// The blocks in which the app has events, ascending.
         var blocks: [AppBlock] = []
+        /// The number of events before each block; not complete after a change of an earlier block, until it is needed.
+        private var earlier: [Int64] = []
+
+        /// The number of events in later blocks. A list or the metrics call it for each delegate that is behind.
+        mutating func events(behind block: Int64) -> Int64 {
+            let index = index(of: block + 1)
+            if index == blocks.count { return 0 }
+            if earlier.count < blocks.count {
+                var sum: Int64 = 0
+                earlier = blocks.map { found in
+                    defer { sum += found.events }
+                    return sum
+                }
+            }
+            return events - earlier[index]
+        }
 
         /// Where the block is, or the first one behind it.
         func index(of block: Int64) -> Int {
@@ -32,11 +47,13 @@ package final class LogUsage: Sendable {
             let index = index(of: block)
             if index < blocks.count, blocks[index].block == block {
                 let old = blocks.remove(at: index)
+                earlier = []
                 events -= old.events
                 bytes -= old.bytes
             }
             guard let found, found.events > 0 else { return }
             blocks.insert(found, at: index)
+            earlier = []
             events += found.events
             bytes += found.bytes
         }
@@ -48,6 +65,7 @@ package final class LogUsage: Sendable {
                 blocks[last].events += more.events
                 blocks[last].bytes += more.bytes
             } else {
+                if earlier.count == blocks.count { earlier.append(events - more.events) }
                 blocks.append(more)
             }
         }
@@ -57,6 +75,7 @@ package final class LogUsage: Sendable {
             events -= gone.reduce(0) { $0 + $1.events }
             bytes -= gone.reduce(0) { $0 + $1.bytes }
             blocks.removeFirst(gone.count)
+            earlier = []
         }
     }
 
@@ -176,19 +195,11 @@ package final class LogUsage: Sendable {
     package func events(of app: AppKey, after place: LogPosition) -> Int64 {
         let (later, part) = contents.withLock { contents -> (Int64, Part?) in
             let place = max(place, contents.first - 1)
-            guard place < contents.head, let usage = contents.usages[app] else { return (0, nil) }
+            guard place < contents.head else { return (0, nil) }
             let block = AppBlock.number(of: place + 1)
-            var later: Int64 = 0
-            for found in usage.blocks.reversed() {
-                if found.block > block {
-                    later += found.events
-                } else if found.block == block {
-                    return (later, Part(found, after: place, contents.first...contents.head))
-                } else {
-                    break
-                }
-            }
-            return (later, nil)
+            let log = contents.first...contents.head
+            let later = contents.usages[app]?.events(behind: block) ?? 0
+            return (later, contents.usages[app]?.part(of: block).map { Part($0, after: place, log) })
         }
         return later + (part?.count(in: recentEvents) ?? 0)
     }

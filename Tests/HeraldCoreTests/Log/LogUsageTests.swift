@@ -134,6 +134,29 @@ struct LogUsageTests {
         #expect(before(6_144) == [1_024...3_071])
     }
 
+    @Test("the distance follows each change of the blocks")
+    func sums() {
+        let usage = usage(20_000, recentEvents: 10) { $0 % 3 == 0 ? other : .default }
+        func expectSums() {
+            for block in Int64(0)..<19 {
+                let later = (block + 1..<30).flatMap { usage.parts(of: $0) }.filter { $0.app == other }
+                let events = usage.events(of: other, after: AppBlock.places(block).upperBound)
+                #expect(events == later.reduce(0) { $0 + $1.events }, "\(block)")
+            }
+        }
+        expectSums()
+        usage.set(7, [AppBlock(app: other, block: 7, events: 3, bytes: 24)])
+        expectSums()
+        usage.set(9, [])
+        expectSums()
+        usage.set(9, [AppBlock(app: other, block: 9, events: 5, bytes: 40)])
+        usage.add(EventBatch(first: 20_001, events: (20_001...23_000).map { event($0, other) }))
+        expectSums()
+        usage.trim(first: 5_000)
+        usage.add(EventBatch(first: 23_001, events: (23_001...26_000).map { event($0, other) }))
+        expectSums()
+    }
+
     @Test("removed events are subtracted")
     func trimming() {
         let usage = usage(3_000) { $0 % 2 == 0 ? other : .default }
