@@ -188,6 +188,7 @@ final class RetentionTask: EventDelegate {
     private func trimPulls(_ ending: RetentionPlanner.Ending, _ reader: Result<any StoreReader, StoreError>) {
         // For the filters of all delegates together. Once it is exhausted, all of them match: the numbers are upper bounds.
         var budget = WorkBudget()
+        let gone = Dictionary(grouping: ending.gone, by: \.event.app)
         let parts = committed.registry.pulls.compactMap { delegate -> PullTrim.Part? in
             let found = readers.found(reader) { reader throws(StoreError) -> LanePosition? in
                 guard let lane = try reader.lane(of: delegate.key) else { return nil }
@@ -196,7 +197,7 @@ final class RetentionTask: EventDelegate {
                 return lane
             }
             guard let lane = found.flatMap({ $0 }) else { return nil }
-            let unread = ending.gone.filter { $0.sequence > lane.position }
+            let unread = (gone[delegate.app] ?? []).filter { $0.sequence > lane.position }
             return PullTrim.Part(
                 delegate: delegate.key, wanted: Self.wanted(unread, by: delegate.selection, &budget))
         }
