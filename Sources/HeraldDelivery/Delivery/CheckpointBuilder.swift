@@ -144,13 +144,15 @@ struct CheckpointBuilder {
         rows[key] = LanePosition(delegate: key, cursor: -1, position: -1)
     }
 
-    /// Forgets a removed lane, whose rows in the store are removed with it.
-    mutating func forget(_ key: DelegateKey) {
-        rows[key] = nil
-        waiting = waiting.filter { $0.key.delegate != key }
-        ended = ended.filter { $0.delegate != key }
-        others.notices.removeAll { $0.delegate == key }
-        others.unannounced[key] = nil
+    /// Forgets removed lanes, whose rows in the store are removed with them.
+    mutating func forget(_ keys: Set<DelegateKey>) {
+        for key in keys {
+            rows[key] = nil
+            others.unannounced[key] = nil
+        }
+        waiting = waiting.filter { !keys.contains($0.key.delegate) }
+        ended = ended.filter { !keys.contains($0.delegate) }
+        others.notices.removeAll { keys.contains($0.delegate) }
     }
 
     /// Forgets what was collected of these shards, which others may have. What is being written already the writer leaves out.

@@ -197,7 +197,7 @@ final class DeliveryEngine {
         switch message {
         case .set(let delegate): keeper.set(delegate, restored: nil)
         case .remove(let key):
-            keeper.remove(key)
+            keeper.remove([key])
             distributor.forget(key)
         case .redeliver(let delivery): redeliver(delivery)
         case .drop(let key): drop(key)

@@ -135,11 +135,11 @@ final class DeliveryLedger {
         checkpoints.change(now: now) { $0.unannounced[key] = count }
     }
 
-    /// Forgets a removed lane.
-    func forget(_ key: DelegateKey) {
-        checkpoints.forget(key)
-        crowded.remove(key)
-        board.remove(key)
+    /// Forgets removed lanes.
+    func forget(_ keys: Set<DelegateKey>) {
+        checkpoints.forget(keys)
+        crowded.subtract(keys)
+        board.update(keys.map { ($0, nil) })
     }
 
     // MARK: Board

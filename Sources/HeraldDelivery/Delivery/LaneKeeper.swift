@@ -151,15 +151,22 @@ final class LaneKeeper {
         }
     }
 
-    /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.
-    func remove(_ key: DelegateKey) {
+    /// Removes lanes. Open attempts end by themselves; waiting deliveries are dropped.
+    func remove(_ keys: Set<DelegateKey>) {
+        let gone = keys.filter(lanes.contains)
+        if gone.isEmpty { return }
+        for key in gone { remove(key) }
+        // Once for all of them: with the shards of a session, a node loses all of its lanes.
+        ledger.forget(gone)
+        awaited.withdraw { gone.contains($0.delegate) }
+    }
+
+    private func remove(_ key: DelegateKey) {
         guard let lane = lanes.remove(key) else { return }
         if let outage = lane.flow.breaker.outage { outageChanged(outage, nil) }
         starter.forget(lane)
         calls.forget(key)
-        ledger.forget(key)
         leaseTimers[key] = nil
-        awaited.withdraw { $0.delegate == key }
         // Its lease and its requests for consent have timers, too.
         timers.forget(lane.rows.count + 1, lanes)
     }

@@ -158,8 +158,6 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
-    func remove(_ key: DelegateKey) { lanes.withLock { $0.entries[key] = nil } }
-
     /// `nil` if the lane is up to date and nothing waits.
     package func entry(_ key: DelegateKey) -> Entry? { lanes.withLock { $0.entries[key] } }
 

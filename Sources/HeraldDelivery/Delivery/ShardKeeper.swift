@@ -174,12 +174,13 @@ final class ShardKeeper {
     }
 
     private func forget(_ gone: Shards) {
-        for lane in lanes.all where gone.contains(lane.key) {
+        let left = lanes.all.filter { gone.contains($0.key) }
+        for lane in left {
             // The outcomes of attempts that are still open are ignored.
             lane.disown()
-            keeper.remove(lane.key)
             distributor.forget(lane.key)
         }
+        keeper.remove(Set(left.map(\.key)))
         timers.forget(gone)
         lanes.endDetours(of: gone)
     }

@@ -32,6 +32,20 @@ struct CheckpointTests {
         #expect(bench.checkpoint() == nil)
     }
 
+    @Test("what was collected of removed lanes is left out, of all of them at once")
+    func removedLanes() {
+        var builder = CheckpointBuilder(settled: 0)
+        for key: DelegateKey in 1...3 {
+            builder.set(WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 0, state: .retrying), now: 0)
+            builder.end(DeliveryKey(delegate: key, event: 2), now: 0)
+            builder.change(now: 0) { $0.unannounced[key] = 1 }
+        }
+        builder.forget([1, 2])
+        let checkpoint = builder.take(settled: 0, lanes: [], now: 0)
+        #expect(checkpoint.waiting.map(\.delegate) == [3] && checkpoint.ended.map(\.delegate) == [3])
+        #expect(checkpoint.unannounced == [3: 1])
+    }
+
     @Test("a failed delivery gets a row, which goes when it is delivered")
     func waiting() throws {
         let bench = try EngineBench()
