@@ -5,6 +5,8 @@ import HeraldModel
 final class DeliveryLedger {
     /// How long statistics are collected, in nanoseconds. A crash loses no more than this.
     static let statisticsInterval: Int64 = 60_000_000_000
+    /// The number of statistics in one checkpoint: some 10 milliseconds of the writer's time, which publishers wait for.
+    static let statisticsOfCheckpoint = 1_000
 
     let board: LaneSnapshots
     private let timers: LoopTimers
@@ -179,12 +181,14 @@ final class DeliveryLedger {
     }
 
     /// Adds the statistics to the next checkpoint if they are due.
-    /// - Parameter isLast: adds them even if they are not due.
+    /// - Parameter isLast: adds all of them, even if they are not due.
     func gatherStatistics(isLast: Bool) {
-        guard let due = statisticsDue, now >= due || isLast, !statisticsAreLeaving else { return }
+        let areDue = !statisticsAreLeaving && (statisticsDue ?? .max) <= now
+        guard areDue || isLast else { return }
         statisticsDue = nil
+        let statistics = board.takeStatistics(limit: isLast ? .max : Self.statisticsOfCheckpoint)
+        if statistics.isEmpty { return }
         statisticsAreLeaving = true
-        let statistics = board.takeStatistics()
         checkpoints.change(now: now) { $0.statistics += statistics }
     }
 
@@ -223,7 +227,9 @@ final class DeliveryLedger {
         else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
             statisticsAreLeaving = false
-            board.statisticsWritten()
+            let left = board.statisticsWritten()
+            if left >= Self.statisticsOfCheckpoint { statisticsDue = now }
+            if left > 0, statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
         }
         show(boardChanges.map { lane, then in (lane, entry(lane, then)) })
         boardChanges = []

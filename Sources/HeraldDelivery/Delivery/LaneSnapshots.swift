@@ -139,22 +139,32 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
-    /// Takes the statistics for the store. `written` is called when they have been stored.
-    func takeStatistics() -> [DeliveryStatistics] {
+    /// Takes statistics for the store. `statisticsWritten` is called when they have been stored.
+    func takeStatistics(limit: Int) -> [DeliveryStatistics] {
         counted.withLock { counted in
-            counted.leaving = counted.closed + counted.current.values
-            counted.closed = []
-            counted.current = [:]
-            return counted.leaving
+            var taken = Array(counted.closed.suffix(limit))
+            counted.closed.removeLast(taken.count)
+            for key in Array(counted.current.keys.prefix(limit - taken.count)) {
+                if let entry = counted.current.removeValue(forKey: key) { taken.append(entry) }
+            }
+            counted.leaving += taken
+            return taken
         }
     }
 
-    func statisticsWritten() { counted.withLock { $0.leaving = [] } }
+    /// - Returns: the number of statistics that are left.
+    func statisticsWritten() -> Int {
+        counted.withLock { counted in
+            counted.leaving = []
+            return counted.closed.count + counted.current.count
+        }
+    }
 
     /// Statistics of a delegate that are not in the store yet. Any thread.
     package func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         counted.withLock { counted in
-            (counted.current[key].map { [$0] } ?? []) + (counted.closed + counted.leaving).filter { $0.delegate == key }
+            (counted.current[key].map { [$0] } ?? []) + counted.closed.filter { $0.delegate == key }
+                + counted.leaving.filter { $0.delegate == key }
         }
     }
 

@@ -60,6 +60,21 @@ struct StatisticsTests {
         #expect(DelegateStatistics.sum(slots, WebhookDelegate(1), in: slot...2 * slot).delivered == 2)
     }
 
+    @Test("those of many delegates leave in parts, each of them once")
+    func parts() {
+        let board = LaneSnapshots()
+        for time in [0, DeliveryStatistics.slot] {
+            for key: DelegateKey in 1...150 { board.count(key, succeeded: true, duration: 1, at: time) }
+        }
+        var taken: [DeliveryStatistics] = []
+        for rest in [200, 100, 0, 0] {
+            taken += board.takeStatistics(limit: 100)
+            let left = board.statisticsWritten()
+            #expect(left == rest)
+        }
+        #expect(taken.count == 300 && Set(taken.map(\.delegate)).count == 150)
+    }
+
     @Test("a failed checkpoint keeps them, they stay visible, and they are not written twice")
     func refused() throws {
         let bench = try EngineBench()
