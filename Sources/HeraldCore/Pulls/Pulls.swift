@@ -165,12 +165,13 @@ package final class Pulls: EventDelegate, PullObserver {
     /// `nil` if there is none, or one is being served.
     private func next(of key: DelegateKey) -> (Pull, Line)? {
         state.withLock { state in
-            guard var line = state.lines[key], !line.isBusy else { return nil }
+            // Removed, and below without its queue: with a second reference, each change would copy the queue.
+            guard state.lines[key]?.isBusy == false, var line = state.lines.removeValue(forKey: key) else { return nil }
             if line.queue.isEmpty {
                 // Nothing is kept for a delegate that was removed.
                 let isKept = line.timer != nil || line.searched != nil
-                if line.waiting == 0, !isKept || hub.committed.registry.delegate(key: key) == nil {
-                    state.lines[key] = nil
+                if line.waiting > 0 || isKept && hub.committed.registry.delegate(key: key) != nil {
+                    state.lines[key] = line
                 }
                 return nil
             }
@@ -178,6 +179,7 @@ package final class Pulls: EventDelegate, PullObserver {
             line.isWoken = false
             let pull = line.queue.removeFirst()
             state.lines[key] = line
+            line.queue = []
             return (pull, line)
         }
     }
