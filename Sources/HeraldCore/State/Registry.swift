@@ -163,7 +163,8 @@ package final class Registry: Sendable {
             entries.sorted[..<(before.map(entries.index) ?? entries.sorted.count)]
         }
         var result: [WebhookDelegate] = []
-        for delegate in older.reversed() where result.count < limit {
+        for delegate in older.reversed() {
+            if result.count >= limit { break }
             if delegate.app == app, accepts(delegate) { result.append(delegate) }
         }
         return result
