@@ -12,14 +12,14 @@ extension SharedStatements {
 
     /// The oldest event that a search reads; `nil` if its conditions bound it.
     private func end(of query: DeliveryQuery) throws(StoreError) -> LogPosition? {
-        guard let passed = query.passed, query.delegate == nil, query.event == nil else { return nil }
+        guard query.delegate == nil, query.event == nil else { return nil }
         // Of the event of a position without a delegate, all were read.
-        let read = query.before.map { $0.delegate > 0 ? $0.event : $0.event - 1 }
+        let read = query.before.map { $0.delegate > 0 ? $0.event : max(1, $0.event) - 1 }
         let last = min(query.events?.upperBound ?? .max, read ?? .max)
         var end: LogPosition?
         for state in query.states {
             let values: [Int64] = [
-                Int64(state.rawValue), query.events?.lowerBound ?? .min, last, Int64(passed),
+                Int64(state.rawValue), query.events?.lowerBound ?? .min, last, Int64(query.passed),
             ]
             guard let found = try position(.delivery(.endOfPart), values.map { .integer($0) }) else { continue }
             end = max(end ?? found, found)

@@ -80,9 +80,9 @@ package struct EventSearch: Sendable {
         for _ in 0..<Self.deliveryReads {
             guard query.after < end else { return (found, nil) }
             deliveries.events = query.after + 1...end
-            let rows = try reader.search(deliveries).rows
+            let page = try reader.search(deliveries)
             var last: LogPosition?
-            for row in rows where row.event != last {
+            for row in page.rows where row.event != last {
                 last = row.event
                 var one = query
                 one.before = row.event + 1
@@ -95,9 +95,9 @@ package struct EventSearch: Sendable {
                 if found.count >= query.limit { return (found, nil) }
                 if bytes >= min(query.maxBytes, Self.loadedBytes) { return (found, row.event) }
             }
-            guard let last, rows.count == Self.deliveriesPerRead else { return (found, nil) }
+            guard let rest = page.rest else { return (found, nil) }
             // An event may have many deliveries: none of them is read again.
-            end = last - 1
+            end = rest.event - 1
         }
         return (found, end + 1)
     }

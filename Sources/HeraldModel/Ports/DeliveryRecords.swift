@@ -131,9 +131,9 @@ package struct DeliveryQuery: Sendable {
     /// With a filter, the maximum number of deliveries of a state that one search reads, ≥ 1: some 100 milliseconds where the
     /// pages of their events and attempts are not in memory.
     package var work = 2_000
-    /// Without a delegate, the number of deliveries of a state after which a search ends, also if they are those of other apps; `nil`
-    /// for no limit. A search always reads all deliveries of an event.
-    package var passed: Int?
+    /// Without a delegate or an event, the number of deliveries of a state after which a search ends, also if they are those of other
+    /// apps: some 50 milliseconds. A search always reads all deliveries of an event.
+    package var passed = 100_000
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
 
     /// Only deliveries to one delegate.
