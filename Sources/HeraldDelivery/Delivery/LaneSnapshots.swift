@@ -184,13 +184,14 @@ extension LaneSnapshots.Entry {
         {
             return nil
         }
+        let blockedSubject = lane.blockedSubject
         self.init(
             cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open,
             retrying: max(lane.rows.count, lane.waiting.count),
             replays: lane.replays.all.count,
             flow: lane.flow.status(
                 open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked,
-                heldBack: lane.heldBack, blockedSubject: lane.blockedSubject, waitsForTurn: lane.waitsForTurn, now: now,
-                wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)
+                heldBack: lane.heldBack(blockedSubject), blockedSubject: blockedSubject,
+                waitsForTurn: lane.waitsForTurn, now: now, wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)
     }
 }

@@ -93,8 +93,8 @@ struct SubjectQueues {
     var longest: String? {
         var longest: (subject: ExactText, count: Int)?
         for (subject, line) in lines {
-            let count = line.stored == nil ? line.count : .max
-            if count > longest?.count ?? 0 { longest = (subject, count) }
+            if line.stored != nil { return subject.text }
+            if line.count > longest?.count ?? 0 { longest = (subject, line.count) }
         }
         return longest?.subject.text
     }
