@@ -11,8 +11,9 @@ package struct EventSearch: Sendable {
     private static let loadedEvents = 2_000
     private static let loadedBytes = 8 << 20
     private static let eventsPerRead = 250
-    /// With a state of deliveries: deliveries of one read, and reads.
+    /// With a state of deliveries: deliveries of one read, those of any app that it passes, and reads.
     private static let deliveriesPerRead = 100
+    private static let passedPerRead = 10_000
     private static let deliveryReads = 20
 
     package var query: EventQuery
@@ -76,6 +77,7 @@ package struct EventSearch: Sendable {
         var deliveries = DeliveryQuery(states)
         deliveries.app = query.app
         deliveries.limit = Self.deliveriesPerRead
+        deliveries.passed = Self.passedPerRead
         var end = (query.before ?? .max) - 1
         for _ in 0..<Self.deliveryReads {
             guard query.after < end else { return (found, nil) }
