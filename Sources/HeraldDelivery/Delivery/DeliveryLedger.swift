@@ -3,7 +3,7 @@ import HeraldModel
 /// Collects what a delivery loop reports: changes go to the store with the next checkpoint, the state of lanes goes to
 /// the board. Confined to one thread.
 final class DeliveryLedger {
-    /// How long statistics are collected, in nanoseconds. A crash loses no more than this.
+    /// How long statistics are collected, in nanoseconds. A crash loses little more than this.
     static let statisticsInterval: Int64 = 60_000_000_000
     /// The number of statistics in one checkpoint: some 10 milliseconds of the writer's time, which publishers wait for.
     static let statisticsOfCheckpoint = 1_000
@@ -24,6 +24,8 @@ final class DeliveryLedger {
     /// When the statistics are due to be written; `nil` if there are none.
     private var statisticsDue: Int64?
     private var statisticsAreLeaving = false
+    /// Only a part of those that were due has left.
+    private var statisticsAreLeft = false
     /// The delegates whose lanes have, or had, more rows than are to be in memory.
     var crowded: Set<DelegateKey> = []
     /// Whether a lane waits for a slot.
@@ -177,16 +179,17 @@ final class DeliveryLedger {
 
     /// When the next write is due, in monotonic nanoseconds.
     var due: Int64? {
-        LoopTimers.earliest(checkpoints.due, statisticsAreLeaving ? nil : statisticsDue)
+        LoopTimers.earliest(checkpoints.due, statisticsAreLeaving ? nil : statisticsAreLeft ? now : statisticsDue)
     }
 
     /// Adds the statistics to the next checkpoint if they are due.
     /// - Parameter isLast: adds all of them, even if they are not due.
     func gatherStatistics(isLast: Bool) {
-        let areDue = !statisticsAreLeaving && (statisticsDue ?? .max) <= now
+        let areDue = !statisticsAreLeaving && (statisticsAreLeft || (statisticsDue ?? .max) <= now)
         guard areDue || isLast else { return }
-        statisticsDue = nil
-        let statistics = board.takeStatistics(limit: isLast ? .max : Self.statisticsOfCheckpoint)
+        // What was counted since the first part has its own time.
+        if isLast || !statisticsAreLeft { statisticsDue = nil }
+        let statistics = board.takeStatistics(limit: isLast ? nil : Self.statisticsOfCheckpoint)
         if statistics.isEmpty { return }
         statisticsAreLeaving = true
         checkpoints.change(now: now) { $0.statistics += statistics }
@@ -227,9 +230,7 @@ final class DeliveryLedger {
         else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
             statisticsAreLeaving = false
-            let left = board.statisticsWritten()
-            if left >= Self.statisticsOfCheckpoint { statisticsDue = now }
-            if left > 0, statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
+            statisticsAreLeft = board.statisticsWritten()
         }
         show(boardChanges.map { lane, then in (lane, entry(lane, then)) })
         boardChanges = []

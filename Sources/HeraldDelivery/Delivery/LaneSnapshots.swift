@@ -74,6 +74,8 @@ package final class LaneSnapshots: Sendable {
         var current: [DelegateKey: DeliveryStatistics] = [:]
         /// The statistics of finished time slots.
         var closed: [DeliveryStatistics] = []
+        /// Those that leave next, part by part.
+        var due: [DeliveryStatistics] = []
         /// Being written to the store.
         var leaving: [DeliveryStatistics] = []
     }
@@ -140,31 +142,36 @@ package final class LaneSnapshots: Sendable {
     }
 
     /// Takes statistics for the store. `statisticsWritten` is called when they have been stored.
-    func takeStatistics(limit: Int) -> [DeliveryStatistics] {
+    /// - Parameter limit: of a part of those that were counted before the first part; `nil` for all of them.
+    func takeStatistics(limit: Int?) -> [DeliveryStatistics] {
         counted.withLock { counted in
-            var taken = Array(counted.closed.suffix(limit))
-            counted.closed.removeLast(taken.count)
-            for key in Array(counted.current.keys.prefix(limit - taken.count)) {
-                if let entry = counted.current.removeValue(forKey: key) { taken.append(entry) }
+            if limit == nil || counted.due.isEmpty {
+                counted.due += counted.closed + counted.current.values
+                counted.closed = []
+                counted.current = [:]
             }
+            let taken = Array(counted.due.suffix(limit ?? .max))
+            counted.due.removeLast(taken.count)
             counted.leaving += taken
             return taken
         }
     }
 
-    /// - Returns: the number of statistics that are left.
-    func statisticsWritten() -> Int {
+    /// - Returns: whether another part is to follow.
+    func statisticsWritten() -> Bool {
         counted.withLock { counted in
             counted.leaving = []
-            return counted.closed.count + counted.current.count
+            return !counted.due.isEmpty
         }
     }
 
     /// Statistics of a delegate that are not in the store yet. Any thread.
     package func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         counted.withLock { counted in
-            (counted.current[key].map { [$0] } ?? []) + counted.closed.filter { $0.delegate == key }
-                + counted.leaving.filter { $0.delegate == key }
+            let ended = [counted.closed, counted.due, counted.leaving].flatMap { part in
+                part.filter { $0.delegate == key }
+            }
+            return (counted.current[key].map { [$0] } ?? []) + ended
         }
     }
 

@@ -60,19 +60,25 @@ struct StatisticsTests {
         #expect(DelegateStatistics.sum(slots, WebhookDelegate(1), in: slot...2 * slot).delivered == 2)
     }
 
-    @Test("those of many delegates leave in parts, each of them once")
+    @Test("those of many delegates leave in parts, each of them once, without what is counted since")
     func parts() {
         let board = LaneSnapshots()
         for time in [0, DeliveryStatistics.slot] {
             for key: DelegateKey in 1...150 { board.count(key, succeeded: true, duration: 1, at: time) }
         }
         var taken: [DeliveryStatistics] = []
-        for rest in [200, 100, 0, 0] {
+        for isFollowed in [true, true, false] {
             taken += board.takeStatistics(limit: 100)
-            let left = board.statisticsWritten()
-            #expect(left == rest)
+            board.count(200, succeeded: true, duration: 1, at: DeliveryStatistics.slot)
+            let areLeft = board.statisticsWritten()
+            #expect(areLeft == isFollowed)
         }
         #expect(taken.count == 300 && Set(taken.map(\.delegate)).count == 150)
+        board.count(7, succeeded: true, duration: 1, at: DeliveryStatistics.slot)
+        let first = board.takeStatistics(limit: 1)
+        let rest = board.takeStatistics(limit: nil)
+        #expect((first + rest).map(\.delivered).sorted() == [1, 3])
+        #expect(board.statistics(7).map(\.delivered) == [1], "until they are written")
     }
 
     @Test("a failed checkpoint keeps them, they stay visible, and they are not written twice")
