@@ -74,7 +74,7 @@ package final class LaneSnapshots: Sendable {
         var current: [DelegateKey: DeliveryStatistics] = [:]
         /// The statistics of finished time slots.
         var closed: [DeliveryStatistics] = []
-        /// Those that leave next, part by part.
+        /// The statistics that leave next, part by part.
         var due: [DeliveryStatistics] = []
         /// Being written to the store.
         var leaving: [DeliveryStatistics] = []
@@ -142,7 +142,7 @@ package final class LaneSnapshots: Sendable {
     }
 
     /// Takes statistics for the store. `statisticsWritten` is called when they have been stored.
-    /// - Parameter limit: of a part of those that were counted before the first part; `nil` for all of them.
+    /// - Parameter limit: the size of a part, of what was counted before the first part; `nil` takes all.
     func takeStatistics(limit: Int?) -> [DeliveryStatistics] {
         counted.withLock { counted in
             if limit == nil || counted.due.isEmpty {
