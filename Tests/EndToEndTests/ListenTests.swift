@@ -121,8 +121,8 @@ struct ListenTests {
             (["listen", "--after", ids[1]], 3...6), (["listen", "--after", "earliest"], 1...7),
             (["events", "tail", "-n", "2"], 6...8), (["events", "tail", "--lines=0"], 9...9),
         ] as [([String], ClosedRange<Int64>)] {
-            let filter = arguments[0] == "listen" ? "--events=n.*" : "--type=n.*"
-            let child = try await Self.start(arguments + [filter, "--json"], at: client.herald)
+            let filters = arguments[0] == "listen" ? ["--events=n.*"] : ["--type=n.*", "--type=no.such"]
+            let child = try await Self.start(arguments + filters + ["--json"], at: client.herald)
             try await client.herald.publish("n.counted", "\"data\": \(wanted.upperBound)")
             try await eventually("\(arguments)") { Self.documents(child).count >= wanted.count }
             #expect(Self.documents(child).compactMap { $0["data"]?.integer } == Array(wanted))

@@ -41,7 +41,7 @@ extension Command {
             """,
         flags: [
             Flag("lines", "NUMBER", "How many events to begin with. Default: 10.", letter: "n"),
-            Flag("type", "TYPE", "An exact type, or a prefix such as auth.*"),
+            Flag("type", "TYPES", "An exact type, or a prefix such as auth.*; or several, with commas."),
             Flag("subject", "SUBJECT", "Only events about this subject."),
         ] + Flags.client,
         examples: ["herald events tail -n 50 --type 'auth.*'"],
@@ -55,9 +55,7 @@ private enum ListenCommand {
                 throw CommandError("--\(flag) signs what is forwarded: --forward-to is missing.")
             }
             let printer = try eventPrinter(call)
-            return try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
-                try printer.print([event])
-            }
+            return try follow(call) { event throws(CommandError) in try printer.print([event]) }
         }
         let tally = ForwardingTally()
         let interruption = try Interruption { Output.message(tally.summary) }
@@ -65,9 +63,7 @@ private enum ListenCommand {
         let table = Table("TIME", "EVENT", .text("TYPE"), "RESPONSE", "MS", .text("DETAIL"))
         let printer = LivePrinter<Forwarder.Result>(call, interruption, table, row: { $0.row }, json: { $0.json })
         forwarder.introduce()
-        try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
-            try printer.print([try forwarder.forward(event)])
-        }
+        try follow(call) { event throws(CommandError) in try printer.print([try forwarder.forward(event)]) }
     }
 
     private static func eventPrinter(_ call: Invocation) throws(CommandError) -> LivePrinter<JSONValue> {
@@ -78,7 +74,8 @@ private enum ListenCommand {
 
     static func tail(_ call: Invocation) throws(CommandError) {
         let count = try call.number("lines", 0...10_000) ?? 10
-        if call["subject"]?.contains(",") == true {
+        let (types, subject) = (call.list("type")?.joined(separator: ","), call["subject"])
+        if subject?.contains(",") == true {
             throw CommandError("Events about a subject with a comma can't be followed, only listed.")
         }
         let printer = try eventPrinter(call)
@@ -88,22 +85,22 @@ private enum ListenCommand {
         try client.pages(["v1", "events"], query: [], limit: 1) { newest += $0 }
         var events: [JSONValue] = []
         if count > 0 {
-            try client.pages(["v1", "events"], query: call.query("type", "subject"), limit: count) { events += $0 }
+            let query = [("type", types), ("subject", subject)]
+            try client.pages(["v1", "events"], query: query, limit: count) { events += $0 }
         }
         try printer.print(events.reversed())
         // An event may have the name of a position as its id. After "earliest", the whole log would be printed again.
         let ids = (events + newest).map { $0.text("id") }
         let place = ids.first { $0 != "now" && $0 != "earliest" } ?? (ids.isEmpty ? "earliest" : "now")
-        try follow(call, client, after: place) { event throws(CommandError) in try printer.print([event]) }
+        var following = LiveEvents(client, filters: [("events", types), ("subjects", subject)], after: place)
+        try following.run { event throws(CommandError) in try printer.print([event]) }
     }
 
     private static func follow(
-        _ call: Invocation, _ client: APIClient, after place: String?,
-        _ each: (JSONValue) throws(CommandError) -> Void
+        _ call: Invocation, _ each: (JSONValue) throws(CommandError) -> Void
     ) throws(CommandError) {
-        func list(_ flags: String...) -> String? { flags.compactMap(call.list).first?.joined(separator: ",") }
-        let filters = [("events", list("events", "type")), ("subjects", list("subjects", "subject"))]
-        var events = LiveEvents(client, filters: filters, after: place)
+        let filters = ["events", "subjects"].map { ($0, call.list($0)?.joined(separator: ",")) }
+        var events = LiveEvents(try APIClient(call), filters: filters, after: call["after"])
         try events.run(each)
     }
 }
