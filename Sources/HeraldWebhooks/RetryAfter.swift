@@ -16,22 +16,22 @@ package enum RetryAfter {
         return Int(min(max(time - now, 0), Int64(most)))
     }
 
-    /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the only form that current HTTP senders
-    /// may generate.
+    /// Seconds since 1970 of an HTTP date, in the forms that a recipient must accept (RFC 9110, 5.6.7):
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     package static func date(_ text: String) -> Int64? {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), text.hasSuffix(" GMT") else { return nil }
-        guard [4, 7, 11, 16].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),
-            [19, 22].allSatisfy({ bytes[$0] == UInt8(ascii: ":") })
-        else { return nil }
-        func number(_ range: Range<Int>) -> Int? { Int(decimal: String(decoding: bytes[range], as: UTF8.self)) }
+        var parts = text.split { " ,-".contains($0) }
+        if parts.count == 5 { parts = [parts[0], parts[2], parts[1], parts[4], parts[3], "GMT"] }
+        guard parts.count == 6, parts[5] == "GMT" else { return nil }
         let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        guard let month = names.firstIndex(of: String(decoding: bytes[8..<11], as: UTF8.self)),
-            let day = number(5..<7), (1...31).contains(day), let year = number(12..<16), year >= 1970,
-            let hour = number(17..<19), hour < 24, let minute = number(20..<22), minute < 60,
-            let second = number(23..<25), second <= 60
+        let time = parts[4].split(separator: ":").map { Int(decimal: $0) ?? .max }
+        guard let month = names.firstIndex(of: String(parts[2])), let day = Int(decimal: parts[1]),
+            (1...31).contains(day), let number = Int(decimal: parts[3]), time.count == 3, time[0] < 24, time[1] < 60,
+            time[2] <= 60
         else { return nil }
+        // Two digits mean the years from 1970 on.
+        let year = parts[3].utf8.count > 2 ? number : number + (number < 70 ? 2000 : 1900)
+        guard (1970...9999).contains(year) else { return nil }
         let days = days(fromCivilYear: Int64(year), month: Int64(month + 1), day: Int64(day))
-        return days * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        return days * 86_400 + Int64(time[0] * 3600 + time[1] * 60 + time[2])
     }
 }

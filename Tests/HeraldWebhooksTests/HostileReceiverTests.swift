@@ -149,12 +149,14 @@ import Testing
     }
 
     @Test(
-        "Retry-After is read in both forms, capped at a day, and ignored when it is neither",
+        "Retry-After is read as seconds or as a date in three forms, capped at a day, and otherwise ignored",
         arguments: [
             ("7", 7), ("0", 0), ("86400", 86_400), ("86401", 86_400), ("-5", nil), ("1e3", nil),
             ("99999999999999999999", 86_400), ("", nil),
             ("1.5", nil), ("  12  ", 12), ("Thu, 25 Feb 2021 15:03:10 GMT", 60), ("Thu, 25 Feb 2021 15:01:10 GMT", 0),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400), ("Thu, 25 Feb 2021 15:03:10 UTC", nil),
+            ("Thursday, 25-Feb-21 15:03:10 GMT", 60), ("Friday, 25-Feb-94 15:03:10 GMT", 0),
+            ("Thu Feb 25 15:03:10 2021", 60), ("Sat Feb  6 15:03:10 2021", 0), ("Thu Feb 25 15:03 2021", nil),
             ("Thu, 25 Foo 2021 15:03:10 GMT", nil), ("Sat, 27 Feb 2021 15:02:10 GMT", 86_400),
         ] as [(String, Int?)])
     func retryAfter(_ text: String, _ seconds: Int?) async throws {
