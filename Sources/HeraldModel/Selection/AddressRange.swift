@@ -12,12 +12,15 @@ struct AddressRange: Equatable, Sendable {
     /// - Parameter text: an address, a slash, and the number of bits that are compared.
     init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let base = IPAddress(String(parts[0])), (1...3).contains(parts[1].utf8.count),
+        guard parts.count == 2, let address = IPAddress(String(parts[0])), (1...3).contains(parts[1].utf8.count),
             parts[1].utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let length = Int(parts[1]),
-            length <= base.bitCount
+            length <= address.bitCount
         else { return nil }
-        self.base = base.masked(to: length)
-        prefixLength = length
+        let meant = address.mapped ?? address
+        prefixLength = length - (address.bitCount - meant.bitCount)
+        // Only a part of a range that begins before the IPv4 address would be IPv4.
+        guard prefixLength >= 0 else { return nil }
+        base = meant.masked(to: prefixLength)
     }
 
     /// In steps: a text is read once.
