@@ -204,11 +204,11 @@ struct AppTests {
         let reframed = #"{"portal": {"frame_origins": ["https://other.example"]}}"#
         #expect(try await herald.send("PATCH", "/v1/apps/shop", reframed).status == 200)
         #expect(try await herald.get(shown, ["If-None-Match": tag]).status == 200)
-        let closed = try await policy("/")
-        #expect(closed.contains("frame-ancestors 'none'") && !closed.contains("data:"))
+        let unframed = try await policy("/")
+        #expect(unframed.contains("frame-ancestors 'none'") && !unframed.contains("data:"))
         // A name can be guessed.
         for path in ["/?portal=shop", "/?portal=default", "/?portal=nowhere", "/dashboard/app.js"] {
-            #expect(try await policy(path) == closed, "\(path)")
+            #expect(try await policy(path) == unframed, "\(path)")
         }
         let link = try await herald.post("/v1/portal-links", #"{"app": "shop"}"#)
         let token = try #require(link.string("url")?.split(separator: "/").last)
@@ -223,6 +223,8 @@ struct AppTests {
         let foreign = session.merging(["Sec-Fetch-Site": "cross-site"]) { $1 }
         #expect(try await stranger.get("/v1/delegates", session).status == 200)
         #expect(try await stranger.get("/v1/delegates", foreign).status == 401, "another page has the cookie sent")
+        let closed = try await stranger.send("DELETE", "/v1/session", nil, session.merging(page) { $1 })
+        #expect(closed.headers.contains { $0.value.contains("=; ") && $0.value.contains("; Partitioned;") })
 
         try await herald.kill()
         let next = try await HeraldProcess.start(folder: herald.folder, adminKey: MadeKey.admin.text)

@@ -103,7 +103,8 @@ struct SessionEndpoints: Sendable {
 
     private func close(_ call: Call) throws(Problem) {
         let head = call.request.head
-        let answer = Response(status: 204, headers: [cookie("", seconds: 0, call)])
+        // Browsers keep a cookie that is removed with other attributes, and the session may have expired.
+        let answer = Response(status: 204, headers: [false, true].map { cookie("", seconds: 0, isFramed: $0, call) })
         let ids = SessionCookie.isSameOrigin(head) ? SessionCookie.ids(in: head) : []
         guard ids.allSatisfy({ access.isKnown($0) }) else {
             // Another process may have made it just now.
