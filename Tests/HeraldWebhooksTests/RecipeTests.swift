@@ -158,6 +158,8 @@ func recipe(_ json: String) throws -> Recipe {
         #expect(try await send(json, answer: { _ in .status(500) }).0.status == 500)
         let deep = #"{"ok": true, "a": "# + String(repeating: "[", count: 63) + String(repeating: "]", count: 63) + "}"
         #expect(try await send(json, answer: { _ in .status(200, body: deep) }).0.isSuccess)
+        let key = String(repeating: "k", count: 300)
+        #expect(try await send(json, answer: { _ in .status(200, body: #"{"\#(key)": 1, "ok": true}"#) }).0.isSuccess)
         // What decides may stand behind the part of the body that is kept.
         let long = #"{"filler": ""# + String(repeating: "x", count: 8_000) + #"", "ok": true}"#
         let outcome = try await send(json, answer: { _ in .status(200, body: long) }).0

@@ -237,13 +237,13 @@ package struct RecipePlan: Sendable {
     // MARK: Responses
 
     /// Whether a 2xx response means that the receiver has the event.
-    /// - Parameter body: its start; what is no JSON counts as a text.
+    /// - Parameter body: its start; what is no JSON, or repeats a key, counts as a text.
     package func isSuccess(status: Int, body: [UInt8]) -> Bool {
         guard let success else { return true }
         var json = JSONWriter()
         json.object { object in
             object.member("status", status)
-            if let document = try? JSONDocument(parsing: body) {
+            if let document = try? JSONDocument(parsing: body, limits: JSONLimits(keyBytes: .max)) {
                 object.member("body", document.root)
             } else {
                 object.member("body", String(decoding: body, as: UTF8.self))
