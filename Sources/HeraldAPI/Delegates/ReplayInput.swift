@@ -42,7 +42,7 @@ struct ReplayInput: Sendable {
         }
     }
 
-    /// 202 if the replay has started; 200 if there is nothing to do.
+    /// 202 for a request, also if there is nothing to do; 200 for a dry run.
     /// - Parameter id: `nil` if there is no replay to follow.
     func response(_ backlog: Backlog, id: String? = nil, isDryRun: Bool = false) -> Response {
         .json(status: isDryRun ? 200 : 202) {
