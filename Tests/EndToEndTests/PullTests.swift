@@ -328,8 +328,10 @@ struct PullTests {
         #expect(try await herald.get(path + "/attempts?outcome=succeeded").data.count == 1)
     }
 
-    @Test("TERM lets the running program end, and gives the rest back; strict order stops at an event that fails")
-    func ends() async throws {
+    @Test(
+        "TERM and Ctrl-C let the running program end, and give the rest back; strict order stops at an event that fails",
+        arguments: [(SIGTERM, 0), (SIGINT, 130)] as [(Int32, Int32)])
+    func ends(_ signal: Int32, _ code: Int32) async throws {
         let herald = try await HeraldProcess.start()
         let path = try await register(herald, #", "ordering": "strict", "retry_schedule": [600]"#)
         try await publish(herald, 1...6)
@@ -337,15 +339,15 @@ struct PullTests {
         let script = "echo $HERALD_EVENT_ID >> \"$DONE\"; until [ -e \(folder)/go ]; do sleep 0.05; done"
         let waiting = try worker(herald, path, ["--exec", script, "--parallel", "4"])
         try await eventually("the first program runs") { (try? Files.read(folder + "/done"))?.isEmpty == false }
-        waiting.signal(SIGTERM)
+        waiting.signal(signal)
         try await eventually("it has the signal") {
             let status = String(decoding: try Files.read("/proc/\(waiting.id)/status"), as: UTF8.self)
             let line = status.split(separator: "\n").first { $0.hasPrefix("ShdPnd:") }
             let pending = line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }
-            return pending.map { $0 & (1 << 14) == 0 } ?? false
+            return pending.map { $0 & (1 << (signal - 1)) == 0 } ?? false
         }
         try Files.write([], to: folder + "/go")
-        #expect(try await waiting.ended() == .exited(0), "\(waiting.text)")
+        #expect(try await waiting.ended() == .exited(code), "\(waiting.text)")
         #expect(try Files.read(folder + "/done") == Array("o1\n".utf8))
         #expect(try await herald.get(path + "/leases").data.isEmpty)
 

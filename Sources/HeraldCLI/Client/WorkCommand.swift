@@ -97,6 +97,7 @@ private final class Work {
             }
             if let run { try handle(run) } else if isOnce, isEmpty { return }
         }
+        stop.mayExit(true)
     }
 
     /// Prints a line, unless it repeats the one before.
@@ -230,11 +231,12 @@ private final class Work {
 
 /// Whether TERM or INT was received. A thread waits for them.
 private final class StopFlag: Sendable {
-    private let flag = Atomic(false)
+    /// The exit code for the last signal; -1 before the first.
+    private let code = Atomic<Int32>(-1)
     private let exits = Atomic(false)
     private let woken: HeraldRuntime.Semaphore
 
-    var isRequested: Bool { flag.load(ordering: .sequentiallyConsistent) }
+    var isRequested: Bool { code.load(ordering: .sequentiallyConsistent) >= 0 }
 
     /// Must be created before other threads are started.
     init() throws(SystemError) {
@@ -242,23 +244,23 @@ private final class StopFlag: Sendable {
         woken = try HeraldRuntime.Semaphore()
         let thread = try Thread(name: "signals") { [self] in
             for count in 0... {
-                let name = signals.waitForStop()
-                flag.store(true, ordering: .sequentiallyConsistent)
+                let exitCode = signals.waitForStop() == "INT" ? ExitCode.interrupted : 0
+                code.store(exitCode, ordering: .sequentiallyConsistent)
                 woken.signal()
                 // Nothing was handed out, or the user does not want to wait.
                 if count > 0 || exits.load(ordering: .sequentiallyConsistent) {
                     // Not `exit`, which would unload libraries while other threads run.
-                    _exit(name == "INT" ? ExitCode.interrupted : 0)
+                    _exit(exitCode)
                 }
             }
         }
         thread.detach()
     }
 
-    /// Whether the process may exit at once: it waits for events, and has none.
+    /// Whether the process may exit at once, because it has no events.
     func mayExit(_ value: Bool) {
         exits.store(value, ordering: .sequentiallyConsistent)
-        if value, isRequested { _exit(0) }
+        if value, isRequested { _exit(code.load(ordering: .sequentiallyConsistent)) }
     }
 
     func pause(seconds: Int) {
