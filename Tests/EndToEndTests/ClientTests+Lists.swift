@@ -73,7 +73,7 @@ struct ClientListTests {
         #expect(none.end == .exited(64) && none.text.contains("--output wide"), "\(none.text)")
     }
 
-    @Test("the ids of narrow tables are completed in the bodies of requests, too")
+    @Test("the ids of narrow tables are completed in bodies and positions of requests, too")
     func shortIDsInBodies() async throws {
         let list = #"{"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}], "next_cursor": null}"#
         let server = try Receiver { _ in .status(200, body: list) }
@@ -84,6 +84,10 @@ struct ClientListTests {
         ] {
             let run = try await Client.run(arguments, server: server.url())
             #expect(server.requests.last?.text.contains("\"\(id)\"") == true, "\(run.text)")
+        }
+        for arguments in [["events", "feed"], ["listen"]] {
+            let run = try await Client.run(arguments + ["--after", "evt_…000002"], server: server.url())
+            #expect(server.requests.last?.path.hasSuffix("=evt_01000002") == true, "\(run.text)")
         }
     }
 

@@ -72,7 +72,7 @@ private enum EventCommands {
     }
 
     static func feed(_ call: Invocation) throws(CommandError) {
-        let query = call.query("wait", "type", "subject", "limit") + [("after", call["after"] ?? "now")]
+        let query = call.query("wait", "type", "subject", "limit") + [("after", try call.after() ?? "now")]
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
         let events = answer.json.list("data")

@@ -38,6 +38,11 @@ extension Invocation {
         try self["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, self) }
     }
 
+    /// The position of `--after`, with the whole id of an event.
+    func after() throws(CommandError) -> String? {
+        try self["after"].map { text throws(CommandError) in try ShortID.event(text, self) }
+    }
+
     /// The parameters of a request from the flags `--delegate` and `--event`, as far as the command has them.
     func resources() throws(CommandError) -> [(String, String?)] {
         let event = try self["event"].map { text throws(CommandError) in try ShortID.event(text, self) }
