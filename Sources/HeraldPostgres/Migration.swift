@@ -37,7 +37,8 @@ enum Migration {
         """)
     private static let found = Statement("SELECT version, oldest_version FROM meta")
     private static let creation = [
-        Statement("CREATE SCHEMA IF NOT EXISTS herald"),
+        // `IF NOT EXISTS` would need the right to make schemas also where there is this one.
+        Statement("DO $s$ BEGIN IF to_regnamespace('herald') IS NULL THEN CREATE SCHEMA herald; END IF; END $s$"),
         // `version`: that of the tables, 0 while there are none. `oldest_version`: the oldest version that may use the schema.
         Statement("CREATE TABLE meta (version bigint NOT NULL, oldest_version bigint NOT NULL)"),
         Statement("INSERT INTO meta VALUES (0, \(Schema.first))"),

@@ -76,8 +76,8 @@ package struct PostgresCheck: Sendable {
     private static let time = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
     private static let mayCreate = Statement(
         """
-        SELECT has_database_privilege(current_database(), 'CREATE')
-                AND coalesce(has_schema_privilege(to_regnamespace('herald')::oid, 'CREATE'), true),
+        SELECT coalesce(has_schema_privilege(to_regnamespace('herald')::oid, 'CREATE'),
+                has_database_privilege(current_database(), 'CREATE')),
             current_database()::text, current_user::text
         """)
 }

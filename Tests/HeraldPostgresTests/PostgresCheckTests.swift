@@ -98,4 +98,18 @@ struct PostgresCheckTests {
         try database.sql("DROP OWNED BY \(role)")
         try database.sql("DROP ROLE \(role)")
     }
+
+    @Test("in a schema that was made for the role, it needs no right to make one")
+    func givenSchema() throws {
+        let role = "guest_of_\(try database.sql("SELECT current_database()"))"
+        try database.sql("CREATE ROLE \(role) LOGIN")
+        try database.sql("CREATE SCHEMA herald")
+        try database.sql("GRANT ALL ON SCHEMA herald TO \(role)")
+        let url = database.url.replacing("herald@", with: "\(role)@")
+        #expect(try PostgresCheck(url: url).keys?.isEmpty == true)
+        try PostgresStore(url: url).close()
+        #expect(try PostgresCheck(url: url).keys?.isEmpty == true)
+        try database.sql("DROP OWNED BY \(role) CASCADE")
+        try database.sql("DROP ROLE \(role)")
+    }
 }
