@@ -152,7 +152,10 @@ struct Database: Sendable {
 
     /// Limits for roles. They are set by name where they are known: a server that is too old is refused with a sentence, below.
     /// Listeners are idle, and copies are long transactions.
-    private static let unlimited = "{idle_session_timeout,transaction_timeout}"
+    static let unlimited = """
+        (SELECT count(set_config(name, '0', false)) FROM pg_settings
+            WHERE name IN ('idle_session_timeout', 'transaction_timeout'))
+        """
 
     /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes. What waits for a lock
     /// must see what was committed while it waited, which no other isolation shows.
@@ -170,8 +173,7 @@ struct Database: Sendable {
         return Statement(
             """
             SELECT pg_backend_pid()::bigint, current_setting('server_encoding'),
-                current_setting('server_version_num')::bigint, \(all.joined(separator: ", ")),
-                (SELECT count(set_config(name, '0', false)) FROM pg_settings WHERE name = ANY('\(unlimited)'))
+                current_setting('server_version_num')::bigint, \(all.joined(separator: ", ")), \(unlimited)
             """)
     }
 

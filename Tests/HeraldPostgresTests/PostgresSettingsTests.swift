@@ -48,6 +48,16 @@ struct PostgresSettingsTests {
         #expect(try store.ids() == ["a", "b"])
     }
 
+    @Test("limits of a role for its sessions do not end those of a drain")
+    func drain() throws {
+        let database = try TestDatabase()
+        let name = try database.sql("SELECT current_database()")
+        try database.sql("ALTER DATABASE \(name) SET idle_session_timeout = '7s'")
+        let connection = try DrainConnection(url: database.url)
+        let rows = try connection.run([Request(Statement("SELECT current_setting('idle_session_timeout')"))])
+        #expect(rows.first?.first?.text(0) == "0")
+    }
+
     @Test("where no server of the address takes a session, the error has the reasons of all")
     func reasons() throws {
         let database = try TestDatabase()

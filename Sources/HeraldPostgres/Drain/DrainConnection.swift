@@ -26,7 +26,7 @@ final class DrainConnection {
     private static let settings = Statement(
         """
         SELECT set_config('idle_in_transaction_session_timeout', '0', false), set_config('jit', 'off', false),
-            set_config('log_parameter_max_length_on_error', '0', false)
+            set_config('log_parameter_max_length_on_error', '0', false), \(Database.unlimited)
         """)
 
     /// Runs requests in one message. They are one transaction, unless one was begun.
