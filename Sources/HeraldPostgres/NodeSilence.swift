@@ -1,10 +1,12 @@
+import HeraldModel
+
 /// For how long the other nodes have given no new sign, by this machine's monotonic clock. The times of their signs are only compared
 /// with each other: a step of the database's clock must not end nodes that live.
 struct NodeSilence {
     private var heard: [Int64: (seenAt: Int64, since: Int64)] = [:]
 
     /// Nanoseconds after which a node without a heartbeat is ended, even if its session hangs in a half-sent message.
-    static let limit: Int64 = 12_000_000_000
+    static let limit = NodeSilenceLimit.attempts + 4_000_000_000
 
     /// - Parameters:
     ///   - seen: the nodes that are there, with the time of the last sign of each.

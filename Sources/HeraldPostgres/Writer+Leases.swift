@@ -102,7 +102,8 @@ extension Writer: ShardLeases {
         """)
 
     /// Longer than a process without heartbeats continues its deliveries (`DeliveryPermit`).
-    private static let watch = Statement("SELECT set_config('idle_session_timeout', '10s', false)")
+    private static let watch = Statement(
+        "SELECT set_config('idle_session_timeout', '\(NodeSilenceLimit.attempts / 1_000_000 + 2_000)ms', false)")
 
     package func heartbeat() throws(StoreError) -> [NodeKey] {
         try connect()

@@ -1,3 +1,4 @@
+import HeraldModel
 import Synchronization
 
 /// Until when this process may start attempts: while no other one can have taken its shards. The writer's thread renews it,
@@ -6,8 +7,6 @@ package final class DeliveryPermit: Sendable {
     /// Nanoseconds from a sign of life to the end of the permit. Shorter than the time after which a store gives the shards of
     /// a silent process to others.
     static let duration: Int64 = 5_000_000_000
-    /// Nanoseconds from a sign of life to the end of open attempts.
-    private static let patience: Int64 = 8_000_000_000
 
     /// Whether it can end.
     let isLimited: Bool
@@ -32,7 +31,7 @@ package final class DeliveryPermit: Sendable {
     ///   - now: monotonic nanoseconds.
     /// - Returns: whether there was none before.
     package func renew(alive: Int64, now: Int64) -> Bool {
-        abort.store(alive + Self.patience, ordering: .relaxed)
+        abort.store(alive + NodeSilenceLimit.attempts, ordering: .relaxed)
         let before = end.exchange(alive + Self.duration, ordering: .relaxed)
         return before <= now
     }

@@ -21,3 +21,9 @@ package protocol ShardLeases: AnyObject {
     /// Releases shards, so that others can take them.
     func give(_ shards: Shards) throws(StoreError)
 }
+
+/// The limits of a node that gives no sign of life.
+package enum NodeSilenceLimit {
+    /// Nanoseconds from its last heartbeat to the end of its open attempts. A store gives its shards to other nodes later.
+    package static let attempts: Int64 = 8_000_000_000
+}
