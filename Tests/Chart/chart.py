@@ -234,6 +234,8 @@ def main(binary):
     long = install({"image": {"repository": "h"}, "secret": {"name": "k"}}, release="r" * 53)
     expect("names of a long release are valid", [], [
         each["metadata"]["name"] for each in long if len(each["metadata"]["name"]) > 63])
+    expect("a pod of a cluster with IPv6 only can be probed", "[::]:8080", variables(
+        install({"image": {"repository": "h"}, "secret": {"name": "k"}, "listen": "[::]"}))["HERALD_LISTEN"])
     check_refusals()
     for name in ("volume", "cluster"):
         run_pods(expect, name, binary, pod(sets[name]))

@@ -64,7 +64,7 @@ spec:
       {{- end }}
       args: [serve]
       env:
-        - {name: HERALD_LISTEN, value: "0.0.0.0:8080"}
+        - {name: HERALD_LISTEN, value: {{ printf "%s:8080" .Values.listen | quote }}}
         {{- if eq .Values.store "postgres" }}
         - name: HERALD_STORE
           valueFrom:
