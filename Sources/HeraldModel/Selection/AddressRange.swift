@@ -16,10 +16,9 @@ struct AddressRange: Equatable, Sendable {
             parts[1].utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let length = Int(parts[1]),
             length <= address.bitCount
         else { return nil }
-        let meant = address.mapped ?? address
+        // Of a wider range, only a part would be IPv4.
+        let meant = length >= 96 ? address.mapped ?? address : address
         prefixLength = length - (address.bitCount - meant.bitCount)
-        // Only a part of a range that begins before the IPv4 address would be IPv4.
-        guard prefixLength >= 0 else { return nil }
         base = meant.masked(to: prefixLength)
     }
 
