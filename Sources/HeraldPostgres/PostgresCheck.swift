@@ -57,10 +57,9 @@ package struct PostgresCheck: Sendable {
     private static func recovery(_ writer: Writer, _ damaged: DamagedRows) throws(StoreError) -> Recovery? {
         let found = try Migration.version(writer, Schema.migrations)
         if found == nil, let row = try writer.run(Request(mayCreate)).first, !row.flag(0) {
-            let (name, role) = (row.text(1), row.text(2))
             throw .notWritable(
                 path: writer.database.label,
-                reason: "its role may not make the schema herald: GRANT CREATE ON DATABASE \"\(name)\" TO \"\(role)\"")
+                reason: "its role may not make the schema herald, or tables in it: \(row.text(1))")
         }
         guard let version = found, version > 0 else { return Recovery() }
         let (secret, isSealed) = try Sealing.check(writer)
@@ -78,6 +77,7 @@ package struct PostgresCheck: Sendable {
         """
         SELECT coalesce(has_schema_privilege(to_regnamespace('herald')::oid, 'CREATE'),
                 has_database_privilege(current_database(), 'CREATE')),
-            current_database()::text, current_user::text
+            format(CASE WHEN to_regnamespace('herald') IS NULL THEN 'GRANT CREATE ON DATABASE %I TO %I'
+                ELSE 'GRANT ALL ON SCHEMA herald TO %2$I' END, current_database(), current_user)
         """)
 }
