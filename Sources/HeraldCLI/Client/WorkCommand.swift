@@ -14,7 +14,7 @@ extension Command {
 
             Several workers may pull from one delegate. Leases are extended while programs run. Waits and connects again when the
             server is not reached. TERM and Ctrl-C let the running programs end, acknowledge what is done and give the rest back; a
-            second one ends at once.
+            second one ends at once. The exit code is 130 after Ctrl-C, 0 after TERM.
             """,
         arguments: [Argument(name: "DELEGATE", help: "The delegate of kind pull: dlg_...")],
         flags: [
