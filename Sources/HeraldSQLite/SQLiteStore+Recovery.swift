@@ -126,7 +126,7 @@ extension SQLiteStore {
         }
         if lanes.isEmpty { return decided }
         return try decided
-            + Statement(connection, decidedAhead).readableRows(in: "attempts", key: 0...1, damaged) {
+            + Statement(connection, decidedAhead).readableRows(in: decidedTables, key: 0...1, damaged) {
                 row throws(StoreError) in try DeliveryKey(row)
             }
     }
@@ -154,14 +154,14 @@ extension SQLiteStore {
         OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
         """
 
-    /// For lanes with a row: what was delivered beyond their position, as partial checkpoints of attempts record it
-    /// (`CheckpointBuilder`). Most of them have fewer attempts together. A replay may be far ahead of its lane, whose row would
-    /// then span all events in between. A lane that keeps an order sends all of them again: an event before them may have
-    /// exhausted its attempts without a row, and would arrive after them.
+    /// For lanes with a row: the outcomes beyond their position, as partial checkpoints write them (`CheckpointBuilder`). Most
+    /// of these have fewer attempts together. A replay may be far ahead of its lane, whose row would then span all events in
+    /// between.
     static let decidedAhead = """
         SELECT attempts.delegate, attempts.event FROM attempts CROSS JOIN lanes ON lanes.delegate = attempts.delegate
         WHERE id > (SELECT max(id) FROM attempts) - \(AttemptHeads.round) AND attempts.event > lanes.position
             AND status BETWEEN 200 AND 299 AND is_replay IS NULL
-            AND EXISTS (SELECT 1 FROM delegates WHERE key = attempts.delegate AND ordering = 'none')
+        UNION SELECT waiting.delegate, waiting.event FROM lanes CROSS JOIN waiting ON waiting.delegate = lanes.delegate
+        WHERE waiting.event > lanes.position AND is_replay & 3 = 0
         """
 }

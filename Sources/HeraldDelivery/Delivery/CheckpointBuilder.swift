@@ -164,25 +164,38 @@ struct CheckpointBuilder {
         failed = failed?.without(gone)
     }
 
-    /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
-    /// before the lane positions that include them, so a restart searches for successes beyond those positions. Returns
-    /// `nil` if `take` must make the checkpoint.
+    /// Makes a partial checkpoint of the oldest attempts, and of the rows of their deliveries, if there are too many to write at
+    /// once. They may be on disk before the lane positions that include them, so a restart searches for outcomes beyond
+    /// those positions. Returns `nil` if `take` must make the checkpoint.
     mutating func takePart() -> Checkpoint? {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
-        // cheaper than several.
+        // cheaper than several. A delivery that is exhausted is written with its notice.
         let somebodyWaits = parts > 0 || routed != settled
-        guard somebodyWaits, attempts.count > Self.partSize, parts < Self.maxParts else {
+        guard somebodyWaits, others.notices.isEmpty, attempts.count > Self.partSize, parts < Self.maxParts else {
             parts = 0
             return nil
         }
         parts += 1
         let count = max(Self.partSize, attempts.count / 16)
         var checkpoint = Checkpoint()
+        checkpoint.known = known
         checkpoint.attempts = Array(attempts[..<count])
         attempts.removeFirst(count)
+        takeRows(&checkpoint)
         writing = checkpoint
         due = nil
         return checkpoint
+    }
+
+    /// Takes the rows of deliveries with an attempt in a part. Without them, a restart would send an event again after later
+    /// ones that were delivered, whatever the order of the delegate.
+    private mutating func takeRows(_ part: inout Checkpoint) {
+        if waiting.isEmpty && ended.isEmpty { return }
+        for attempt in part.attempts {
+            let key = DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+            if let row = waiting.removeValue(forKey: key) { part.waiting.append(row) }
+            if ended.remove(key) != nil { part.ended.append(key) }
+        }
     }
 
     /// Makes a checkpoint without positions, if they are not due. Returns `nil` if `take` must make the checkpoint.

@@ -177,6 +177,37 @@ struct CheckpointTests {
         #expect(builder.take(settled: 2, lanes: [], now: milliseconds(500)).endedReplays.count == 1)
     }
 
+    @Test("a part has the rows of its attempts, and none is made while a notice waits")
+    func part() throws {
+        var builder = CheckpointBuilder(settled: 0)
+        func add(_ events: ClosedRange<LogPosition>) {
+            for event in events {
+                builder.add(
+                    AttemptRecord(
+                        delegate: 1, event: event, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
+                        detail: "", excerpt: []), now: 0)
+            }
+        }
+        builder.routed(to: 900, now: 0)
+        add(1...300)
+        for event in [5, 299] as [LogPosition] {
+            builder.set(
+                WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: 0, state: .exhausted), now: 0)
+        }
+        builder.end(DeliveryKey(delegate: 1, event: 7), now: 0)
+        let taken = builder.takePart()
+        let part = try #require(taken)
+        #expect(part.attempts.count == CheckpointBuilder.partSize && part.settled == nil)
+        #expect(part.waiting.map(\.event) == [5] && part.ended.map(\.event) == [7])
+        #expect(!builder.isPending(DeliveryKey(delegate: 1, event: 5)))
+        #expect(builder.isPending(DeliveryKey(delegate: 1, event: 299)))
+        _ = builder.ended(succeeded: true, now: 0)
+        add(301...900)
+        builder.change(now: 0) { $0.notices.append(DeliveryNotice(1, .recovered)) }
+        let none = builder.takePart()
+        #expect(none?.attempts == nil)
+    }
+
     @Test("what another process has now is not written, the attempts are")
     func lostShards() {
         var checkpoint = Checkpoint()
