@@ -176,8 +176,14 @@ package final class Lane {
 
     /// Whether the lane would have started this event if it were still in the log.
     func misses(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
-        guard let next, next <= sequence, rows[sequence] == nil, !decided.contains(sequence) else { return false }
+        guard rows[sequence] == nil, hasAhead(sequence) else { return false }
         return isWanted(event, sequence, isRouted: isRouted, view)
+    }
+
+    /// Whether the lane is to read the event, and to start it if it is wanted.
+    func hasAhead(_ sequence: LogPosition) -> Bool {
+        guard let next else { return false }
+        return next <= sequence && sequence > floor && !decided.contains(sequence)
     }
 
     /// Whether another attempt may start now.

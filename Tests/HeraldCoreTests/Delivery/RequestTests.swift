@@ -371,6 +371,28 @@ struct RequestTests {
         }
     }
 
+    @Test("a replay leaves to a lane with an order what the lane has not reached")
+    func replayInOrder() throws {
+        for ordering in [WebhookSettings.Ordering.strict, .subject] {
+            let world = try World()
+            let key = world.register {
+                $0.ordering = ordering
+                $0.retrySchedule = [30]
+            }
+            let id = try #require(world.delegate(key)?.id)
+            world.answer = { $0.event.id == "e2" && $0.attempt == 1 ? .failure : .success }
+            world.publish(4, subject: "s")
+            world.settle()
+            world.manage(.replay(delegateID: id, after: 0, until: 4))
+            world.settle()
+            world.advance(seconds: 100)
+            let arrivals = world.arrivals(key)
+            #expect(arrivals.filter { $0 != "e1" } == ["e2", "e2", "e3", "e4"], "\(ordering)")
+            #expect(arrivals.count { $0 == "e1" } == 2, "\(ordering): the lane had reached it")
+            #expect(world.rows(key).isEmpty && world.contents.replays.isEmpty, "\(ordering)")
+        }
+    }
+
     @Test("a replay creates no more rows than a lane may have")
     func replayIsBounded() {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
