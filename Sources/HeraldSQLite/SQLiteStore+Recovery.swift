@@ -162,6 +162,6 @@ extension SQLiteStore {
         WHERE id > (SELECT max(id) FROM attempts) - \(AttemptHeads.round) AND attempts.event > lanes.position
             AND status BETWEEN 200 AND 299 AND is_replay IS NULL
         UNION SELECT waiting.delegate, waiting.event FROM lanes CROSS JOIN waiting ON waiting.delegate = lanes.delegate
-        WHERE waiting.event > lanes.position AND is_replay & 3 = 0
+        WHERE waiting.event > lanes.position AND (is_replay & 3 = 0 OR is_replay & 8 = 8)
         """
 }

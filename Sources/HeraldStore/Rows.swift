@@ -103,10 +103,12 @@ extension WaitingDelivery: RowConvertible {
             state: try known(State(rawValue: state), "state", String(state)), isReplay: form & 3 != 0,
             isNamed: form & 3 == 2, uncounted: Int(row.figure(6)), subject: row.optionalText(7))
         isAlone = form & 4 != 0
+        isFirst = form & 8 != 0
     }
 
-    /// The value of `is_replay`: 1 for a replay, 2 for one by name; and 4 for a delivery that is handed out alone.
-    package var form: Int64 { (isNamed ? 2 : isReplay ? 1 : 0) + (isAlone ? 4 : 0) }
+    /// The value of `is_replay`: 1 for a replay, 2 for one by name; and 4 for a delivery that is handed out alone, 8 for one that
+    /// keeps its place in the order.
+    package var form: Int64 { (isNamed ? 2 : isReplay ? 1 : 0) + (isAlone ? 4 : 0) + (isFirst ? 8 : 0) }
 }
 
 extension Replay: RowConvertible {

@@ -10,9 +10,13 @@ struct CheckpointConformance {
         try fixture.append((1...9).map { Event(id: "e\($0)", subject: $0 == 1 ? "order:1" : nil) })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
-        let soon = WaitingDelivery(
-            delegate: 2, event: 1, attempts: 5, dueAt: 800, state: .retrying, isReplay: true, uncounted: 3,
-            subject: "order:1")
+        let soon = { () -> WaitingDelivery in
+            var row = WaitingDelivery(
+                delegate: 2, event: 1, attempts: 5, dueAt: 800, state: .retrying, isReplay: true, uncounted: 3,
+                subject: "order:1")
+            row.isFirst = true
+            return row
+        }()
         let given = WaitingDelivery(delegate: 2, event: 3, attempts: 9, dueAt: 700, state: .exhausted)
         try fixture.write {
             $0.settled = 4
@@ -24,6 +28,7 @@ struct CheckpointConformance {
         var recovery = try fixture.restart()
         #expect(recovery.settled == 4)
         #expect(Set(recovery.waiting.map(\.event)) == [soon.event, late.event] && recovery.waiting.contains(late))
+        #expect(recovery.waiting.first { $0.event == soon.event }?.isFirst == true)
         #expect(
             recovery.lanes == [
                 LanePosition(delegate: 2, cursor: 1, position: 3), LanePosition(delegate: 3, cursor: 8, position: 9),

@@ -90,9 +90,10 @@ final class DeliveryLedger {
     ) {
         lane.waiting.written(event, dueAt: time)
         if lane.waiting.isCrowded { crowded.insert(lane.key) }
-        let row = WaitingDelivery(
+        var row = WaitingDelivery(
             delegate: lane.key, event: event, attempts: attempts, dueAt: time, state: .retrying, isReplay: isReplay,
             isNamed: isNamed, uncounted: uncounted)
+        row.isFirst = isReplay && lane.rows[event]?.isFirst == true
         checkpoints.set(row, now: now)
     }
 

@@ -164,7 +164,8 @@ extension WaitingDeliveries {
     private mutating func add(_ delivery: WaitingDelivery) {
         rows[delivery.event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, isReplay: delivery.isReplay,
-            isNamed: delivery.isNamed, isFirst: !delivery.isReplay, subject: delivery.subject, dueAt: delivery.dueAt)
+            isNamed: delivery.isNamed, isFirst: !delivery.isReplay || delivery.isFirst, subject: delivery.subject,
+            dueAt: delivery.dueAt)
         stored?.count -= 1
     }
 

@@ -158,7 +158,7 @@ struct WaitingDeliveries {
         rows[event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,
-            isFirst: known?.isFirst ?? false || !delivery.isReplay, isOpen: known?.isOpen ?? false,
+            isFirst: known?.isFirst ?? false || !delivery.isReplay || delivery.isFirst, isOpen: known?.isOpen ?? false,
             subject: delivery.subject, dueAt: delivery.dueAt, isQueued: known?.isQueued ?? false)
         if known?.isOpen == true || known?.isQueued == true { return nil }
         let wasCurrent = stored?.currents.removeValue(forKey: event) != nil

@@ -48,7 +48,9 @@ package struct LaneBacklog: Sendable {
 extension WaitingDelivery {
     /// Whether it was queued for its subject when the process ended, while others were open. A lane that orders by subject reads
     /// its event again, and must not start it before those others.
-    package func isReadAgain(_ cursor: LogPosition) -> Bool { attempts == 0 && !isReplay && event > cursor }
+    package func isReadAgain(_ cursor: LogPosition) -> Bool {
+        attempts == 0 && (!isReplay || isFirst) && event > cursor
+    }
 }
 
 extension EventStore {

@@ -115,6 +115,25 @@ struct RequestTests {
         #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
     }
 
+    @Test("with strict order, a redelivered delivery still goes first after a restart")
+    func redeliverStrictRestart() throws {
+        let world = try World()
+        let key = world.register { $0.ordering = .strict }
+        world.answer = { _ in .failure }
+        world.publish(2)
+        world.settle()
+        world.manage(.redeliver(query([.retrying])))
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e1"])
+        try world.restart()
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e1"], "the retry is not due")
+        world.answer = { _ in .success }
+        world.advance(seconds: 20)
+        #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
+        #expect(world.rows(key).isEmpty)
+    }
+
     @Test("a redelivery is not lost by an earlier checkpoint")
     func redeliverCrossing() throws {
         let world = try World()

@@ -309,6 +309,7 @@ extension MemoryContents {
             state: delivery.state, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             uncounted: delivery.uncounted, subject: event(delivery.event)?.subject)
         found.isAlone = delivery.isAlone
+        found.isFirst = delivery.isFirst
         return found
     }
 
