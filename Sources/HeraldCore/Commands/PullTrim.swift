@@ -46,10 +46,18 @@ struct PullTrim: StoreCommand {
                 plan.answers.append { [unreadable] in unreadable(error) }
             }
         }
-        if done == parts.count { return }
-        let rest = PullTrim(
+        var rest = PullTrim(
             parts: Array(parts[done...]), through: through, cause: cause, announcements: announcements,
             unreadable: unreadable)
+        if rest.parts.isEmpty {
+            // Announcements that were skipped while this removal waited, such as the last ones of the hub.
+            let own = Set(parts.map(\.delegate))
+            let due = announcements.due(at: context.clock.monotonic()).filter { !own.contains($0) }
+            if due.isEmpty || through == 0 { return }
+            rest = PullTrim(
+                parts: due.map { Part(delegate: $0, wanted: []) }, through: 0, cause: .age,
+                announcements: announcements, unreadable: unreadable)
+        }
         plan.answers.append { [rest, intake = context.intake] in _ = intake.submit(rest) }
     }
 

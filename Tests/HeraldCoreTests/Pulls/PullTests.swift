@@ -569,6 +569,22 @@ struct PullTests {
         #expect(seen.items.contains([1, 0]) && seen.items.last == [1, 1], "\(seen.items)")
     }
 
+    @Test("an announcement that was skipped while a removal waited follows the removal")
+    func skippedAnnouncement() async throws {
+        let first = try await register { $0.description = "first" }
+        let second = try await register { $0.events = [.exact("order.paid")] }
+        try await post(1)
+        let announcements = MissedPulls()
+        announcements.missed(3, by: second.key, isAnnounced: false, at: clock.now)
+        #expect(announcements.due(at: clock.now) == [second.key])
+        bench.hub.submit(
+            PullTrim(
+                parts: [.init(delegate: first.key, wanted: [])], through: 1, cause: .size,
+                announcements: announcements))
+        for _ in 1...3 { await withCheckedContinuation { done in bench.hub.afterDraining { done.resume() } } }
+        #expect(announcements.due(at: clock.now).isEmpty)
+    }
+
     @Test("what retention removes before it is pulled or settled is counted, and announced at most once a minute")
     func retention() async throws {
         let delegate = try await register { $0.events = [.exact("order.paid")] }
