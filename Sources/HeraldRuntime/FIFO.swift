@@ -68,6 +68,16 @@
     }
 }
 
+extension FIFO where Element: Comparable {
+    /// Adds an element in front of larger ones at the end. So a queue with no other additions is in ascending order.
+    @inlinable
+    package mutating func insert(_ element: Element) {
+        var index = items.count
+        while index > start, items[index - 1] > element { index -= 1 }
+        items.insert(element, at: index)
+    }
+}
+
 extension FIFO {
     /// Removes the first element and releases it from the queue at once. For elements that hold much, and for a queue that a
     /// lock guards: their release in bulk takes long.

@@ -106,8 +106,8 @@ extension WaitingDelivery: RowConvertible {
         isFirst = form & 8 != 0
     }
 
-    /// The value of `is_replay`: 1 for a replay, 2 for one by name; and 4 for a delivery that is handed out alone, 8 for one that
-    /// keeps its place in the order.
+    /// The value of `is_replay`: 1 for a replay, 2 for one by name; and 4 for a delivery that is handed out alone, 8 for one that was
+    /// not delivered before it was requested again.
     package var form: Int64 { (isNamed ? 2 : isReplay ? 1 : 0) + (isAlone ? 4 : 0) + (isFirst ? 8 : 0) }
 }
 

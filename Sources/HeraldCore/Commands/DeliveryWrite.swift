@@ -123,7 +123,8 @@ extension DeliveryWrite: RequestCommand {
         switch action {
         case .redeliver(let query):
             let page = try transaction.search(step(of: query))
-            let deliveries = page.rows.map { $0.again(at: now) }
+            // In the order of the log, in which lanes with an order send them.
+            let deliveries = page.rows.sorted { $0.key < $1.key }.map { $0.again(at: now) }
             if !deliveries.isEmpty {
                 try transaction.redeliver(deliveries)
                 plan.effects.append(.redelivered(deliveries))

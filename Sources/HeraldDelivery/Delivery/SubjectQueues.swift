@@ -2,11 +2,11 @@ import HeraldJSON
 import HeraldModel
 import HeraldRuntime
 
-/// Orders the deliveries about one subject: one at a time, in order of arrival. Different subjects do not wait for each
-/// other. Pure.
+/// Orders the deliveries about one subject: one at a time, those that wait in the order of the log. Different subjects do
+/// not wait for each other. Pure.
 ///
 /// A queue may be stored: its deliveries are only in the store, and are loaded when the ones before them have ended.
-/// Deliveries that arrive after that are queued behind the stored ones.
+/// Later deliveries that arrive after that are queued behind the stored ones.
 struct SubjectQueues {
     private struct Line {
         /// Directly behind the current delivery.
@@ -40,10 +40,10 @@ struct SubjectQueues {
             lines[subject] = Line()
             return true
         }
-        if lines[subject]?.stored == nil {
-            lines[subject]?.front.append(sequence)
+        if let stored = lines[subject]?.stored, stored <= sequence {
+            lines[subject]?.back.insert(sequence)
         } else {
-            lines[subject]?.back.append(sequence)
+            lines[subject]?.front.insert(sequence)
         }
         return false
     }
@@ -127,10 +127,10 @@ struct SubjectQueues {
     /// - Parameter next: the first one that is still only in the store; `nil` if there is none.
     mutating func loaded(_ subject: String, _ deliveries: [LogPosition], next: LogPosition?) {
         let subject = ExactText(subject)
-        for sequence in deliveries { lines[subject]?.front.append(sequence) }
+        for sequence in deliveries { lines[subject]?.front.insert(sequence) }
         lines[subject]?.stored = next
         guard next == nil, let back = lines[subject]?.back else { return }
-        for sequence in back { lines[subject]?.front.append(sequence) }
+        for sequence in back { lines[subject]?.front.insert(sequence) }
         lines[subject]?.back = FIFO()
     }
 }

@@ -158,6 +158,15 @@ extension WaitingDeliveries {
         self.stored = nil
     }
 
+    /// Whether a delivery that is not in memory is loaded with the queue of its subject. A load that is under way may have
+    /// missed a row that was just written.
+    func isInStoredQueue(_ delivery: WaitingDelivery) -> Bool {
+        guard ordering == .subject, let stored, stored.loading == nil, let subject = delivery.subject,
+            let first = lines.stored(subject)
+        else { return false }
+        return first <= delivery.event && stored.currents[delivery.event] == nil && !hasEnded(delivery.event)
+    }
+
     /// Whether a delivery has ended although the store may have its row.
     func hasEnded(_ event: LogPosition) -> Bool { stored?.removed.contains(event) ?? false }
 

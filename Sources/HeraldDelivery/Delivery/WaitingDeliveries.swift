@@ -150,11 +150,12 @@ struct WaitingDeliveries {
     mutating func written(_ event: LogPosition, dueAt time: Int64) { rows[event]?.dueAt = time }
 
     /// Adds a row from before a restart, or one made on request.
-    /// - Returns: the plan for its next attempt; `nil` if it is queued behind another one about its subject, or is
-    ///   under way.
+    /// - Returns: the plan for its next attempt; `nil` if it is queued behind another one about its subject, is under way, or
+    ///   is loaded with its queue.
     mutating func take(_ delivery: WaitingDelivery) -> Retry? {
         let event = delivery.event
         let known = rows[event]
+        if known == nil, isInStoredQueue(delivery) { return nil }
         rows[event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,

@@ -95,7 +95,7 @@ package struct WaitingDelivery: Equatable, Sendable {
     package let isNamed: Bool
     /// A consumer that had pulled it did not acknowledge it in time: it is handed out without others.
     package var isAlone = false
-    /// It was requested again before it was delivered once: it keeps its place in the order of its lane.
+    /// It was requested again before it was delivered once: later ones wait for it in the order of its lane.
     package var isFirst = false
     /// The event's subject. Not stored: read with the event, `nil` when a checkpoint is written.
     package let subject: String?

@@ -29,6 +29,15 @@ struct RecordTests {
         #expect(lines.isEmpty)
     }
 
+    @Test("deliveries that wait for their subject follow one another in the order of the log")
+    func oldInLine() {
+        var lines = SubjectQueues()
+        for event: LogPosition in [7, 5, 6, 3, 4, 9] { _ = lines.enter("a", event) }
+        var order: [LogPosition] = []
+        while case .delivery(let next) = lines.leave("a") { order.append(next) }
+        #expect(order == [3, 4, 5, 6, 9], "7 was the first")
+    }
+
     /// The store compares subjects by their bytes: one form in memory must be one in the store.
     @Test("subjects are different if their bytes are, even if Unicode has them as equivalent")
     func equivalentSubjects() {
@@ -91,6 +100,34 @@ struct RecordTests {
         #expect(left == 5)
         let part = waiting.nextLoad()
         #expect(part == .subject("a", from: 2))
+    }
+
+    @Test("deliveries of a queue in the store that are requested again stay in it")
+    func requestedInStoredLine() throws {
+        var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 8)
+        for event: LogPosition in 1...6 { _ = waiting.mustWait(event, "a", isReplay: false) }
+        let left = waiting.leaveInStore { _ in true }
+        #expect(left == 5)
+        let rows = (2...LogPosition(6)).map { event in
+            WaitingDelivery(
+                delegate: 1, event: event, attempts: 0, dueAt: 0, state: .retrying, isReplay: true, subject: "a")
+        }
+        for row in rows.reversed() {
+            let retry = waiting.take(row)
+            #expect(retry == nil && waiting.rows.isEmpty)
+        }
+        waiting.release("a")
+        let wanted = waiting.nextLoad()
+        let part = try #require(wanted)
+        _ = waiting.loaded(part, rows)
+        var order: [LogPosition] = []
+        while let retry = waiting.firstDue() {
+            order.append(retry.event)
+            waiting.started(retry.event)
+            waiting.remove(retry.event)
+            waiting.release("a")
+        }
+        #expect(order == [2, 3, 4, 5, 6])
     }
 
     @Test("a load that was under way when the ordering changed is made again, with what was queued in the store")

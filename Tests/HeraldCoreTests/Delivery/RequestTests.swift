@@ -30,6 +30,24 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
+    @Test("deliveries that are requested again together keep the order of the log")
+    func redeliverInOrder() throws {
+        for ordering in [WebhookSettings.Ordering.strict, .subject] {
+            let world = try World()
+            let key = world.register {
+                $0.ordering = ordering
+                $0.retrySchedule = []
+            }
+            world.answer = { $0.purpose == .delivery(isReplay: false) ? .failure : .success }
+            world.publish(3, subject: "s")
+            world.settle()
+            #expect(world.arrivals(key) == ["e1", "e2", "e3"], "\(ordering)")
+            world.manage(.redeliver(query([.exhausted])))
+            world.settle()
+            #expect(world.arrivals(key) == ["e1", "e2", "e3", "e1", "e2", "e3"], "\(ordering)")
+        }
+    }
+
     @Test("many deliveries are repeated and cancelled in steps, each once, up to the limit of the request")
     func manySteps() throws {
         let world = try World()
