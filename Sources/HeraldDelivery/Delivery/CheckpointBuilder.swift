@@ -191,8 +191,15 @@ struct CheckpointBuilder {
     /// ones that were delivered, whatever the order of the delegate.
     private mutating func takeRows(_ part: inout Checkpoint) {
         if waiting.isEmpty && ended.isEmpty { return }
-        for attempt in part.attempts {
-            let key = DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+        func key(_ attempt: AttemptRecord) -> DeliveryKey {
+            DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+        }
+        var keys: Set<DeliveryKey> = []
+        for attempt in part.attempts where isPending(key(attempt)) { keys.insert(key(attempt)) }
+        if keys.isEmpty { return }
+        // A row says what its last attempt has changed. A row that ends before its success is written leaves no trace of it.
+        for attempt in attempts { keys.remove(key(attempt)) }
+        for key in keys {
             if let row = waiting.removeValue(forKey: key) { part.waiting.append(row) }
             if ended.remove(key) != nil { part.ended.append(key) }
         }

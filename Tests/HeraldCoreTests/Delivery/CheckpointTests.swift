@@ -195,12 +195,16 @@ struct CheckpointTests {
                 WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: 0, state: .exhausted), now: 0)
         }
         builder.end(DeliveryKey(delegate: 1, event: 7), now: 0)
+        // Its last attempt is in a later part.
+        add(9...9)
+        builder.end(DeliveryKey(delegate: 1, event: 9), now: 0)
         let taken = builder.takePart()
         let part = try #require(taken)
         #expect(part.attempts.count == CheckpointBuilder.partSize && part.settled == nil)
         #expect(part.waiting.map(\.event) == [5] && part.ended.map(\.event) == [7])
         #expect(!builder.isPending(DeliveryKey(delegate: 1, event: 5)))
         #expect(builder.isPending(DeliveryKey(delegate: 1, event: 299)))
+        #expect(builder.isPending(DeliveryKey(delegate: 1, event: 9)))
         _ = builder.ended(succeeded: true, now: 0)
         add(301...900)
         builder.change(now: 0) { $0.notices.append(DeliveryNotice(1, .recovered)) }
