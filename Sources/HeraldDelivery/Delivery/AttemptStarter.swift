@@ -376,8 +376,7 @@ final class AttemptStarter {
         guard let id = lane.replays.pass(sequence) else { return false }
         ledger.touched(lane)
         defer { endReplays(lane) }
-        // A delivery with its own row is made anyway, and so is one that the lane has yet to make in its order.
-        guard lane.rows[sequence] == nil, lane.ordering == .none || !lane.hasAhead(sequence),
+        guard !lane.makesAnyway(sequence, offered: lanes.detour(of: lane)?.position ?? log.routed),
             stillWants(event, sequence, lane), !mustWait(event, sequence, lane, isReplay: true)
         else { return false }
         begin(event, sequence, lane, attempts: 0, .replay(id), isReplay: true)

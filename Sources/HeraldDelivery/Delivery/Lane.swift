@@ -176,14 +176,18 @@ package final class Lane {
 
     /// Whether the lane would have started this event if it were still in the log.
     func misses(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
-        guard rows[sequence] == nil, hasAhead(sequence) else { return false }
+        guard let next, rows[sequence] == nil, hasAhead(sequence, from: next) else { return false }
         return isWanted(event, sequence, isRouted: isRouted, view)
     }
 
-    /// Whether the lane is to read the event, and to start it if it is wanted.
-    func hasAhead(_ sequence: LogPosition) -> Bool {
-        guard let next else { return false }
-        return next <= sequence && sequence > floor && !decided.contains(sequence)
+    /// Whether a replay leaves a delivery out: it has its own row, or the lane has yet to make it in its order.
+    /// - Parameter offered: the last event that lanes without a position of their own were offered.
+    func makesAnyway(_ sequence: LogPosition, offered: LogPosition) -> Bool {
+        rows[sequence] != nil || ordering != .none && hasAhead(sequence, from: next ?? offered + 1)
+    }
+
+    private func hasAhead(_ sequence: LogPosition, from next: LogPosition) -> Bool {
+        next <= sequence && sequence > floor && !decided.contains(sequence)
     }
 
     /// Whether another attempt may start now.

@@ -430,6 +430,27 @@ struct RequestTests {
         }
     }
 
+    @Test("after a crash, a replay leaves to a lane with an order what it has not been offered yet")
+    func replayAheadOfRouter() throws {
+        let world = try World()
+        let key = world.register {
+            $0.events = [.prefix("a.")]
+            $0.ordering = .strict
+        }
+        world.settle()
+        world.publish(600, type: "b.x")
+        let before = world.contents.head
+        world.publish(3)
+        let id = try #require(world.delegate(key)?.id)
+        world.manage(.replay(delegateID: id, after: before, until: nil))
+        let count = world.arrivals(key).count
+        // Nothing of this is in a checkpoint. The events are routed again, some in each turn.
+        try world.crash()
+        world.settle()
+        #expect(Array(world.arrivals(key).dropFirst(count)) == ["e601", "e602", "e603"])
+        #expect(world.contents.replays.isEmpty)
+    }
+
     @Test("a replay creates no more rows than a lane may have")
     func replayIsBounded() {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
