@@ -250,7 +250,7 @@ final class DeliveryEngine {
         // Writes the row again: a checkpoint made before this message arrived may have ended it.
         ledger.wait(
             lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
-            isNamed: delivery.isNamed)
+            isNamed: delivery.isNamed, isFirst: delivery.isFirst)
         changed(lane)
     }
 

@@ -84,16 +84,17 @@ final class DeliveryLedger {
     /// - Parameters:
     ///   - uncounted: the attempts that used up no step of the schedule.
     ///   - time: milliseconds since 1970 UTC.
+    ///   - isFirst: counts for a row that is only in the store.
     func wait(
         _ lane: Lane, _ event: LogPosition, attempts: Int, uncounted: Int = 0, dueAt time: Int64, isReplay: Bool,
-        isNamed: Bool = false
+        isNamed: Bool = false, isFirst: Bool = false
     ) {
         lane.waiting.written(event, dueAt: time)
         if lane.waiting.isCrowded { crowded.insert(lane.key) }
         var row = WaitingDelivery(
             delegate: lane.key, event: event, attempts: attempts, dueAt: time, state: .retrying, isReplay: isReplay,
             isNamed: isNamed, uncounted: uncounted)
-        row.isFirst = isReplay && lane.rows[event]?.isFirst == true
+        row.isFirst = isReplay && (lane.rows[event]?.isFirst ?? isFirst)
         checkpoints.set(row, now: now)
     }
 

@@ -2,8 +2,8 @@ import HeraldJSON
 import HeraldModel
 import HeraldRuntime
 
-/// Orders the deliveries about one subject: one at a time, those that wait in the order of the log. Different subjects do
-/// not wait for each other. Pure.
+/// Orders the deliveries about one subject: one at a time, those that wait in the order of the log, except replays. Different
+/// subjects do not wait for each other. Pure.
 ///
 /// A queue may be stored: its deliveries are only in the store, and are loaded when the ones before them have ended.
 /// Later deliveries that arrive after that are queued behind the stored ones.
@@ -34,16 +34,19 @@ struct SubjectQueues {
     var count: Int { lines.count }
 
     /// Returns whether the delivery may start; otherwise it is queued.
-    mutating func enter(_ subject: String, _ sequence: LogPosition) -> Bool {
+    /// - Parameter isLast: behind all that waits. A replay would otherwise hold back new events until its end.
+    mutating func enter(_ subject: String, _ sequence: LogPosition, isLast: Bool = false) -> Bool {
         let subject = ExactText(subject)
         if lines[subject] == nil {
             lines[subject] = Line()
             return true
         }
-        if let stored = lines[subject]?.stored, stored <= sequence {
-            lines[subject]?.back.insert(sequence)
-        } else {
-            lines[subject]?.front.insert(sequence)
+        let stored = lines[subject]?.stored
+        switch (isLast, stored.map { isLast || $0 <= sequence } ?? false) {
+        case (true, true): lines[subject]?.back.append(sequence)
+        case (true, false): lines[subject]?.front.append(sequence)
+        case (false, true): lines[subject]?.back.insert(sequence)
+        case (false, false): lines[subject]?.front.insert(sequence)
         }
         return false
     }

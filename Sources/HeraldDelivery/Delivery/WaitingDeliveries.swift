@@ -232,7 +232,7 @@ struct WaitingDeliveries {
     /// - Returns: whether the delivery was given a row and queued; otherwise it may start.
     mutating func mustWait(_ event: LogPosition, _ subject: String?, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject else { return false }
-        if lines.enter(subject, event) { return false }
+        if lines.enter(subject, event, isLast: isReplay) { return false }
         rows[event] = Row(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject, isQueued: true)
         return true
     }

@@ -219,9 +219,11 @@ extension WaitingDelivery {
     /// The delivery made again by request: from the first attempt on, due at once.
     /// - Parameter time: milliseconds since 1970 UTC.
     package func again(at time: Int64) -> WaitingDelivery {
-        WaitingDelivery(
+        var again = WaitingDelivery(
             delegate: delegate, event: event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
             subject: subject)
+        again.isFirst = state == .retrying && (!isReplay || isFirst)
+        return again
     }
 }
 

@@ -47,9 +47,9 @@ package struct LaneBacklog: Sendable {
 
 extension WaitingDelivery {
     /// Whether it was queued for its subject when the process ended, while others were open. A lane that orders by subject reads
-    /// its event again, and must not start it before those others.
+    /// its event again, and must not start it before those others. One by name is kept: the settings may not select its event.
     package func isReadAgain(_ cursor: LogPosition) -> Bool {
-        attempts == 0 && (!isReplay || isFirst) && event > cursor
+        attempts == 0 && (!isReplay || isFirst && !isNamed) && event > cursor
     }
 }
 

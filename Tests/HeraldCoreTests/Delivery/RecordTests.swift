@@ -38,6 +38,33 @@ struct RecordTests {
         #expect(order == [3, 4, 5, 6, 9], "7 was the first")
     }
 
+    @Test("a replay does not hold back the deliveries that wait for their subject")
+    func replayInLine() {
+        var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 100)
+        for event: LogPosition in [7, 8] { _ = waiting.mustWait(event, "a", isReplay: false) }
+        for event: LogPosition in [2, 3] { _ = waiting.mustWait(event, "a", isReplay: true) }
+        _ = waiting.mustWait(9, "a", isReplay: false)
+        var order: [LogPosition] = []
+        while case .delivery(let next) = waiting.lines.leave("a") { order.append(next) }
+        #expect(order == [8, 2, 3, 9])
+    }
+
+    @Test("a delivery that waits for its first success stays first when it is requested again, unless by name")
+    func requestedAgain() {
+        func row(
+            _ state: WaitingDelivery.State = .retrying, isReplay: Bool = false, isNamed: Bool = false
+        ) -> WaitingDelivery {
+            WaitingDelivery(
+                delegate: 1, event: 5, attempts: 0, dueAt: 0, state: state, isReplay: isReplay, isNamed: isNamed)
+        }
+        #expect(row().again(at: 1).isFirst && row().again(at: 1).again(at: 2).isFirst)
+        #expect(!row(.exhausted).again(at: 1).isFirst && !row(isReplay: true).again(at: 1).isFirst)
+        #expect(row().again(at: 1).isReadAgain(4) && !row().again(at: 1).isReadAgain(5))
+        var named = row(isReplay: true, isNamed: true)
+        named.isFirst = true
+        #expect(!named.isReadAgain(4), "the settings may not select its event")
+    }
+
     /// The store compares subjects by their bytes: one form in memory must be one in the store.
     @Test("subjects are different if their bytes are, even if Unicode has them as equivalent")
     func equivalentSubjects() {
