@@ -24,6 +24,7 @@ struct CheckpointBuilder {
     /// lies beyond them a start finds among attempts and rows.
     private let positionInterval: Int64
     private let maxAttempts: Int
+    private let partSize: Int
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
@@ -51,14 +52,16 @@ struct CheckpointBuilder {
     /// - Parameters:
     ///   - shards: those that the lanes belong to.
     ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
+    ///   - partSize: attempts per partial checkpoint.
     ///   - positionInterval: nanoseconds; 0 to write positions with every checkpoint.
     init(
         settled: LogPosition, shards: Shards = .all, maxAttempts: Int = LoopLimits().attempts,
-        positionInterval: Int64 = 0
+        partSize: Int = CheckpointBuilder.partSize, positionInterval: Int64 = 0
     ) {
         self.shards = shards
         self.positionInterval = positionInterval
         self.maxAttempts = maxAttempts
+        self.partSize = partSize
         self.settled = settled
         routed = settled
     }
@@ -171,12 +174,12 @@ struct CheckpointBuilder {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
         // cheaper than several. A delivery that is exhausted is written with its notice.
         let somebodyWaits = parts > 0 || routed != settled
-        guard somebodyWaits, others.notices.isEmpty, attempts.count > Self.partSize, parts < Self.maxParts else {
+        guard somebodyWaits, others.notices.isEmpty, attempts.count > partSize, parts < Self.maxParts else {
             parts = 0
             return nil
         }
         parts += 1
-        let count = max(Self.partSize, attempts.count / 16)
+        let count = max(partSize, attempts.count / 16)
         var checkpoint = Checkpoint()
         checkpoint.known = known
         checkpoint.attempts = Array(attempts[..<count])

@@ -39,7 +39,8 @@ final class DeliveryLedger {
         self.timers = timers
         self.submit = submit
         checkpoints = CheckpointBuilder(
-            settled: settled, shards: shards, maxAttempts: limits.attempts, positionInterval: limits.positionInterval)
+            settled: settled, shards: shards, maxAttempts: limits.attempts, partSize: limits.partSize,
+            positionInterval: limits.positionInterval)
         board.begin(shards, at: settled)
     }
 

@@ -10,6 +10,8 @@ package struct LoopLimits: Sendable {
     package var openBytes = 64 << 20
     /// Attempts that are not written yet. Above it no new attempts start until the writer has taken them.
     package var attempts = 50_000
+    /// Attempts of a partial checkpoint, unless there are far more of them.
+    package var partSize = CheckpointBuilder.partSize
     /// How often the positions of lanes are written, in nanoseconds; 0 for each time that outcomes are.
     package var positionInterval: Int64 = 0
     /// Deliveries of one delegate that wait for a retry. With this many it gets no new event until one is settled.

@@ -176,7 +176,8 @@ final class SimulatedLoop: @unchecked Sendable {
                 permit: permit, runMaintenance: nil),
             settled: shards.isEmpty ? head : recovery.settled.earliest(of: shards), shards: shards,
             limits: .window(
-                size.windowEvents, positionInterval: isShared ? 1_000_000_000 : 0, waiting: size.waiting))
+                size.windowEvents, positionInterval: isShared ? 1_000_000_000 : 0, waiting: size.waiting,
+                part: size.part))
         for lane in recovery.lanes(of: shards, delegates) {
             engine.set(lane.delegate, restored: lane.state)
         }
@@ -222,11 +223,13 @@ final class SimulatedProcess: @unchecked Sendable {
         let windowEvents: Int
         /// Deliveries of one delegate that wait for a retry and are in memory.
         var waiting = LoopLimits().waitingDeliveries
+        /// Attempts of a partial checkpoint.
+        var part = LoopLimits().partSize
 
         func with(loops: Int) -> Size {
             Size(
                 loops: loops, capacity: capacity, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents,
-                waiting: waiting)
+                waiting: waiting, part: part)
         }
     }
 

@@ -12,7 +12,7 @@ import Synchronization
 /// What it holds against them: every event is delivered to every delegate that was there before it, or exhausted;
 /// nothing is delivered twice but what was in flight or not yet in a checkpoint at a crash, or was asked for again; what
 /// the store says is settled is settled. Excepted is what was cancelled, erased, cut off the log, or of a delegate that was
-/// gone. `@unchecked`: one thread.
+/// gone. With strict order, nothing comes after a later event. `@unchecked`: one thread.
 final class Simulation: @unchecked Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -38,6 +38,10 @@ final class Simulation: @unchecked Sendable {
     /// Every set of patterns that a delegate has had.
     private var patterns: [DelegateKey: [[EventPattern]]] = [:]
     private var schedules: [DelegateKey: Int] = [:]
+    private var orders: [DelegateKey: Set<WebhookSettings.Ordering>] = [:]
+    /// The last event that each delegate with strict order has got from its lane, as far as the store knows after a crash.
+    private var lastInOrder: [DelegateKey: LogPosition] = [:]
+    private var cancelled: Set<DeliveryKey> = []
     /// Successful callbacks as the receivers saw them, and how many of these may be repetitions.
     private var received: [DeliveryKey: Int] = [:]
     private var mayRepeat: [DeliveryKey: Int] = [:]
@@ -65,7 +69,8 @@ final class Simulation: @unchecked Sendable {
         random = SeededRandom(seed: seed)
         size = SimulatedProcess.Size(
             loops: random.number(1...3), capacity: random.number(1...40), maxRecentEvents: random.number(4...64),
-            windowEvents: random.number(4...64), waiting: random.chance(0.7) ? random.number(8...40) : 10_000)
+            windowEvents: random.number(4...64), waiting: random.chance(0.7) ? random.number(8...40) : 10_000,
+            part: random.chance(0.7) ? random.number(1...8) : LoopLimits().partSize)
         changesLoops = random.chance(0.5)
         try start()
     }
@@ -217,11 +222,13 @@ final class Simulation: @unchecked Sendable {
         case .set(let delegate):
             patterns[delegate.key, default: []].append(delegate.settings.events)
             schedules[delegate.key] = delegate.settings.retrySchedule.count
+            orders[delegate.key, default: []].insert(delegate.settings.ordering)
             if delegate.status == .gone { wereGone.insert(delegate.key) }
         case .redelivered(let deliveries):
             for delivery in deliveries {
                 mayRepeat[DeliveryKey(delegate: delivery.delegate, event: delivery.event), default: 0] += 1
             }
+        case .dropped(let keys): cancelled.formUnion(keys)
         case .replay(let replay): allowRepetition(of: replay)
         case .erased(let events, _): erased.formUnion(events)
         case .trimmed:
@@ -276,6 +283,9 @@ final class Simulation: @unchecked Sendable {
             received[key, default: 0] += 1
             process.unrecorded[key, default: 0] += 1
             checkRepetition(key)
+            if isInOrder(key, callback.event) {
+                lastInOrder[key.delegate] = max(lastInOrder[key.delegate] ?? 0, key.event)
+            }
         }
         loop.engine.finished(callback.token, isSuccess ? .success : failure(receivers[callback.delegate.key]))
     }
@@ -335,6 +345,11 @@ final class Simulation: @unchecked Sendable {
                 mayRepeat[key, default: 0] += 1
                 if random.chance(0.5) { received[key, default: 0] += 1 }
             }
+        }
+        lastInOrder = [:]
+        for attempt in store.memory.read({ $0.attempts }) where attempt.record.succeeded {
+            let key = DeliveryKey(delegate: attempt.record.delegate, event: attempt.record.event)
+            if mayRepeat[key] == nil { lastInOrder[key.delegate] = max(lastInOrder[key.delegate] ?? 0, key.event) }
         }
         try checkStore()
         try start()
@@ -429,6 +444,15 @@ final class Simulation: @unchecked Sendable {
         {
             failure = fail("\(key) was never wanted")
         }
+        if let last = lastInOrder[key.delegate], key.event < last, isInOrder(key, callback.event) {
+            failure = fail("\(key) was sent after \(last)")
+        }
+    }
+
+    /// Whether only its lane sends the event to a delegate that has always had strict order.
+    private func isInOrder(_ key: DeliveryKey, _ event: Event) -> Bool {
+        orders[key.delegate] == [.strict] && key.event > ended && mayRepeat[key] == nil && !cancelled.contains(key)
+            && !wereGone.contains(key.delegate) && isAlwaysWanted(event, by: key.delegate)
     }
 
     private func checkRepetition(_ key: DeliveryKey) {

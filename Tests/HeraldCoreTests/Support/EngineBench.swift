@@ -132,11 +132,15 @@ extension FlowControl {
 
 extension LoopLimits {
     /// With so many recent events for the lanes.
-    static func window(_ events: Int, positionInterval: Int64 = 0, waiting: Int = Self().waitingDeliveries) -> Self {
+    static func window(
+        _ events: Int, positionInterval: Int64 = 0, waiting: Int = Self().waitingDeliveries,
+        part: Int = Self().partSize
+    ) -> Self {
         var limits = Self()
         limits.recentEvents = events
         limits.positionInterval = positionInterval
         limits.waitingDeliveries = waiting
+        limits.partSize = part
         return limits
     }
 }
