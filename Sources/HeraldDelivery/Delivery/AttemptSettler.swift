@@ -65,7 +65,7 @@ final class AttemptSettler {
         let row = callback.lane.rows[key.event]
         let (isReplay, isNamed) = (row?.isReplay ?? callback.isReplay, row?.isNamed ?? false)
         switch settlement {
-        case .superseded: break
+        case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
             if origin == .retry { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):

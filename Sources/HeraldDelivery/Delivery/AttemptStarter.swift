@@ -358,7 +358,7 @@ final class AttemptStarter {
 
     /// - Parameter isPostponed: the event waits in a row, since a later one is a better probe.
     private func start(_ event: Event, _ sequence: LogPosition, _ lane: Lane, isPostponed: Bool = false) {
-        if lane.adopt(sequence) { return ledger.touched(lane) }
+        if lane.adopt(sequence) { return ledger.becameFirst(lane, sequence) }
         if mustWait(event, sequence, lane, isReplay: false) { return }
         ledger.touched(lane)
         if isPostponed || lane.mustPostpone(event, now: now) { return postpone(event, sequence, lane) }

@@ -99,6 +99,16 @@ final class DeliveryLedger {
         checkpoints.set(row, now: now)
     }
 
+    /// Writes the row of a delivery again that was requested before the lane had read the event, or during its first attempt: from
+    /// now on later ones wait for it.
+    func becameFirst(_ lane: Lane, _ event: LogPosition) {
+        touched(lane)
+        guard lane.ordering != .none, let row = lane.rows[event], row.isReplay, row.isFirst else { return }
+        wait(
+            lane, event, attempts: row.attempts, uncounted: row.uncounted, dueAt: row.dueAt, isReplay: true,
+            isNamed: row.isNamed)
+    }
+
     /// - Parameters:
     ///   - state: a final state.
     ///   - time: milliseconds since 1970 UTC.

@@ -152,6 +152,26 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
+    @Test("so does one that was requested during its first attempt")
+    func redeliverOpenStrictRestart() throws {
+        let world = try World()
+        let key = world.register { $0.ordering = .strict }
+        world.answer = { _ in nil }
+        world.publish(2)
+        world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+        world.update(key) { state, now in state.apply(.paused, now: now) }
+        world.answer = { _ in .failure }
+        world.settle()
+        #expect(world.rows(key).map(\.isFirst) == [true])
+        try world.restart()
+        world.resume(key)
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e1"])
+        world.answer = { _ in .success }
+        world.advance(seconds: 60)
+        #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
+    }
+
     @Test("a redelivery is not lost by an earlier checkpoint")
     func redeliverCrossing() throws {
         let world = try World()

@@ -39,7 +39,7 @@ final class Simulation: @unchecked Sendable {
     private var patterns: [DelegateKey: [[EventPattern]]] = [:]
     private var schedules: [DelegateKey: Int] = [:]
     private var orders: [DelegateKey: Set<WebhookSettings.Ordering>] = [:]
-    /// The last event that each delegate with strict order has got from its lane, as far as the store knows after a crash.
+    /// The last event that each delegate with strict order has got from its lane; after a crash, of those in the store.
     private var lastInOrder: [DelegateKey: LogPosition] = [:]
     private var cancelled: Set<DeliveryKey> = []
     /// Successful callbacks as the receivers saw them, and how many of these may be repetitions.
