@@ -128,7 +128,8 @@ final class NodeSimulation {
         history.append("\(nodes) joins")
         let world = try World(
             loops: Int.random(in: 1...3, using: &random), maxRecentEvents: 50, windowEvents: 30, memory: memory,
-            clock: clock, prefix: "n\(nodes)-", node: nodes &* 2_654_435_761)
+            clock: clock, prefix: "n\(nodes)-", node: nodes &* 2_654_435_761,
+            part: nodes.isMultiple(of: 2) ? 2 : LoopLimits().partSize)
         world.answer = { [unowned self] callback in
             // Some take their time.
             if Double.random(in: 0..<1, using: &random) < failing { return nil }

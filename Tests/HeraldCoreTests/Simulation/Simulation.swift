@@ -451,8 +451,8 @@ final class Simulation: @unchecked Sendable {
 
     /// Whether only its lane sends the event to a delegate that has always had strict order.
     private func isInOrder(_ key: DeliveryKey, _ event: Event) -> Bool {
-        orders[key.delegate] == [.strict] && key.event > ended && mayRepeat[key] == nil && !cancelled.contains(key)
-            && !wereGone.contains(key.delegate) && isAlwaysWanted(event, by: key.delegate)
+        orders[key.delegate, default: []] == [.strict] && key.event > ended && mayRepeat[key] == nil
+            && !cancelled.contains(key) && !wereGone.contains(key.delegate) && isAlwaysWanted(event, by: key.delegate)
     }
 
     private func checkRepetition(_ key: DeliveryKey) {

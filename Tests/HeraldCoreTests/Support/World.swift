@@ -44,7 +44,7 @@ final class World: @unchecked Sendable {
     init(
         loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore(),
         clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e",
-        node: UInt32? = nil, waiting: Int = LoopLimits().waitingDeliveries
+        node: UInt32? = nil, waiting: Int = LoopLimits().waitingDeliveries, part: Int = LoopLimits().partSize
     ) throws {
         store = RefusingStore(memory, node: node.map { NodeKey(rawValue: $0) })
         self.clock = clock
@@ -52,7 +52,7 @@ final class World: @unchecked Sendable {
         self.prefix = prefix
         size = .init(
             loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents,
-            waiting: waiting)
+            waiting: waiting, part: part)
         try start()
     }
 
