@@ -93,9 +93,9 @@ struct PulledRunTests {
     /// Holds the writer at an event of the type `gate.closed` until it is opened.
     private final class Gate: EventDelegate {
         let reached = Recorder<String>()
-        private let semaphore: Semaphore
+        private let semaphore: HeraldRuntime.Semaphore
 
-        init() throws { semaphore = try Semaphore() }
+        init() throws { semaphore = try HeraldRuntime.Semaphore() }
 
         func published(_ batch: EventBatch) {
             guard batch.events.contains(where: { $0.type == "gate.closed" }) else { return }
