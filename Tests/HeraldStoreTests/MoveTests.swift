@@ -143,7 +143,8 @@ struct MoveTests {
         var checkpoint = Checkpoint()
         checkpoint.settled = count - 100
         checkpoint.shards = .all
-        checkpoint.lanes = [LanePosition(delegate: 4, cursor: 200, position: 250)]
+        // Nothing was attempted behind it.
+        checkpoint.lanes = [LanePosition(delegate: 4, cursor: 200, position: count * 11 / 12)]
         checkpoint.waiting = [
             WaitingDelivery(delegate: 1, event: 50, attempts: 3, dueAt: 900, state: .retrying),
             WaitingDelivery(delegate: 2, event: count - 50, attempts: 3, dueAt: 901, state: .exhausted),
@@ -350,7 +351,7 @@ struct MoveTests {
             after.lanes == [
                 LanePosition(delegate: 1, cursor: 350, position: 365),
                 LanePosition(delegate: 2, cursor: 350, position: 365),
-                LanePosition(delegate: 4, cursor: 200, position: 250),
+                LanePosition(delegate: 4, cursor: 200, position: 366),
                 LanePosition(delegate: 5, cursor: 350, position: 350),
             ])
     }
