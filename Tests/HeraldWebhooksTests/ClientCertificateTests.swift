@@ -26,11 +26,7 @@ struct ClientCertificateTests {
         let receiver = try Receiver(tls: ReceiverTLS(own))
         let usual = try Receiver(tls: ReceiverTLS(authority))
         let loop = try loop()
-        defer {
-            loop.stop()
-            receiver.close()
-            usual.close()
-        }
+        defer { loop.stop(closing: receiver, usual) }
         let tls = TLSSettings(authorities: own.pem)
         #expect(await loop.send(delegate(receiver.url())).failure == .tls)
         #expect(await loop.send(delegate(receiver.url(), key: 2) { $0.tls = tls }).isSuccess)
@@ -87,11 +83,7 @@ struct ClientCertificateTests {
         let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
         let good = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-GCM-SHA256"))
         let loop = try loop()
-        defer {
-            loop.stop()
-            old.close()
-            good.close()
-        }
+        defer { loop.stop(closing: old, good) }
         #expect(await loop.send(delegate(old.url())).failure == .tls)
         #expect(old.requests.isEmpty)
         #expect(await loop.send(delegate(good.url(), key: 2)).isSuccess)
@@ -101,10 +93,7 @@ struct ClientCertificateTests {
     func pin() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority))
         let loop = try loop()
-        defer {
-            loop.stop()
-            receiver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let other = try authority.makeIdentity().pin
         let outcome = await loop.send(delegate(receiver.url()) { $0.tls = TLSSettings(pin: other) })
         #expect(outcome.failure == .tls, "\(outcome)")
@@ -118,10 +107,7 @@ struct ClientCertificateTests {
     func refusedCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
         let loop = try loop()
-        defer {
-            loop.stop()
-            receiver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let stranger = try CertificateAuthority().makeIdentity(names: ["herald.example"])
         let tls = TLSSettings(clientCertificate: stranger.certificate, clientKey: stranger.key)
         for number in 1...20 {
@@ -140,10 +126,7 @@ struct ClientCertificateTests {
     func clientCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
         let loop = try loop()
-        defer {
-            loop.stop()
-            receiver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let identity = try clients.makeIdentity(names: ["herald.example"])
         let tls = TLSSettings(clientCertificate: identity.certificate, clientKey: identity.key)
         for _ in 1...3 {

@@ -10,10 +10,7 @@ import Testing
     func idleClose() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for round in 1...5 {
             #expect(await loop.send(delegate(receiver.url())).isSuccess)
             #expect(receiver.connectionCount == round)
@@ -27,10 +24,7 @@ import Testing
     ) async throws -> (outcomes: [CallbackOutcome], requests: [ReceivedRequest]) {
         let receiver = try Receiver { $0.position == 1 ? .status(200) : reply }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         var outcomes: [CallbackOutcome] = []
         for _ in 1...3 { outcomes.append(await loop.send(delegate(receiver.url()), event)) }
         return (outcomes, receiver.requests)
@@ -57,10 +51,7 @@ import Testing
                 request.position == 1 && kept ? .status(200) : .close
             }
             let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
-            defer {
-                receiver.close()
-                loop.stop()
-            }
+            defer { loop.stop(closing: receiver) }
             let target = delegate(receiver.url()) { $0.httpVersion = .http2 }
             if kept { #expect(await loop.send(target).isSuccess) }
             let outcome = await loop.send(target)
@@ -73,10 +64,7 @@ import Testing
     func fresh() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for _ in 1...2 { #expect(await loop.send(delegate(receiver.url()), isFresh: true).isSuccess) }
         #expect(await loop.send(delegate(receiver.url()), purpose: .test).isSuccess)
         #expect(receiver.connectionCount == 3)
@@ -115,10 +103,7 @@ import Testing
     func newConnection() async throws {
         let receiver = try Receiver { _ in .close }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).failure == .protocolError)
         #expect(receiver.requests.count == 1)
     }

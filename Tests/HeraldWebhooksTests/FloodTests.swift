@@ -28,10 +28,7 @@ import Testing
     @Test("a receiver that sends without end is cut off long before its timeout", arguments: floods)
     func cutOff(_ flood: ReceiverFlood, _ isSecure: Bool) async throws {
         let (receiver, loop) = try self.flood(flood, isSecure: isSecure)
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         // Within the time limit of this suite, which is shorter than the timeout.
         for number in 1...3 {
             let outcome = await loop.send(target(receiver, flood), event(id: "evt_\(number)"))
@@ -52,10 +49,7 @@ import Testing
     @Test("while a receiver sends without end, the loop serves others in turns", arguments: floods)
     func turns(_ flood: ReceiverFlood, _ isSecure: Bool) async throws {
         let (receiver, loop) = try self.flood(flood, isSecure: isSecure)
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         async let flooded: Void = withTaskGroup(of: Void.self) { group in
             for key in 1...8 {
                 let target = delegate(receiver.url("/flood"), key: DelegateKey(key), timeout: 600) {
@@ -80,10 +74,7 @@ import Testing
             .raw("HTTP/1.1 202 Accepted\r\nretry-after: 7\r\n\r\nso far")
         }
         let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for _ in 1...3 {
             let outcome = await loop.send(delegate(receiver.url(), timeout: 600))
             #expect(outcome.verdict == .answered(status: 202, retryAfter: 7))
@@ -100,10 +91,7 @@ import Testing
         let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: ReceiverTLS(authority)) { replies.reply(to: $0) }
         let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for path in ["/size/10000/drip/60000", "/size/10000"] {
             let outcome = await loop.send(delegate(receiver.url(path), timeout: 600) { $0.httpVersion = .http2 })
             #expect(outcome.status == 200)
@@ -118,10 +106,7 @@ import Testing
         let body = [UInt8](repeating: UInt8(ascii: "x"), count: 16 * 1024)
         let receiver = try Receiver { _ in .status(200, headers: lines, bytes: body) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         // Often enough that libcurl also reads responses before an event names their connection.
         for _ in 1...500 {
             let outcome = await loop.send(delegate(receiver.url()))
@@ -139,10 +124,7 @@ import Testing
     func tooManyHeaders(_ lines: [(String, String)]) async throws {
         let receiver = try Receiver { _ in .status(200, headers: lines) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.failure == .protocolError, "\(outcome)")
         #expect(outcome.detail.contains("128 lines"), "\(outcome)")
@@ -156,10 +138,7 @@ import Testing
                     + "HTTP/1.1 200 OK: x\r\n\r\n")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).verdict == .answered(status: 429, retryAfter: nil))
     }
 
@@ -171,10 +150,7 @@ import Testing
         let replies = try ScriptedReplies()
         let receiver = try Receiver(tls: isSecure ? ReceiverTLS(authority) : nil) { replies.reply(to: $0) }
         let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(
             delegate(receiver.url("/drip/1/header/x-long:\(String(repeating: "y", count: 200))")))
         #expect(outcome.isSuccess, "\(outcome)")

@@ -14,10 +14,7 @@ import Testing
     func priorKnowledge() async throws {
         let receiver = try Receiver { _ in .status(200, headers: [("retry-after", "7")], body: "thanks") }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate2(receiver.url("/hook?x=1")), attempt: 2)
         #expect(outcome.verdict == .answered(status: 200, retryAfter: 7))
         #expect(outcome.excerpt == Array("thanks".utf8))
@@ -57,10 +54,7 @@ import Testing
     @Test("with TLS it is negotiated, or HTTP/1.1 is used", arguments: [true, false])
     func negotiated(_ offersHTTP2: Bool) async throws {
         let (receiver, loop) = try secure(offersHTTP2: offersHTTP2)
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate2(receiver.url())
         let first = await loop.send(target)
         #expect(first.isSuccess, "\(first)")
@@ -78,10 +72,7 @@ import Testing
     func multiplexed() async throws {
         let gate = ReceiverGate()
         let (receiver, loop) = try secure { _ in .held(gate) }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate2(receiver.url(), timeout: 600)
         await withTaskGroup(of: Void.self) { group in
             for number in 1...50 {
@@ -97,10 +88,7 @@ import Testing
     @Test("delegates of one host use the versions that they chose")
     func sideBySide() async throws {
         let (receiver, loop) = try secure(capacity: 1)
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for _ in 1...3 {
             #expect(await loop.send(delegate(receiver.url(), key: 1)).isSuccess)
             #expect(await loop.send(delegate2(receiver.url(), key: 2)).isSuccess)
@@ -112,10 +100,7 @@ import Testing
     @Test("frames between two requests do not end the connection")
     func framesInBetween() async throws {
         let (receiver, loop) = try secure()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         // Large enough for the receiver to extend its window.
         let large = event("\"" + String(repeating: "x", count: 1_000_000) + "\"")
         for _ in 1...5 { #expect(await loop.send(delegate2(receiver.url()), large).isSuccess) }
@@ -126,10 +111,7 @@ import Testing
     @Test("a refused stream is not sent again by libcurl, and a connection closed while idle is no failure")
     func refusedAndClosed() async throws {
         let (receiver, loop) = try secure { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate2(receiver.url())).isSuccess)
         let refused = await loop.send(delegate2(receiver.url()))
         #expect(refused.failure == .protocolError)
@@ -147,10 +129,7 @@ import Testing
         let (receiver, loop) = try secure { request in
             request.path == "/held" ? .held(gate) : replies.reply(to: request)
         }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         async let held = loop.send(delegate2(receiver.url("/held"), timeout: 60))
         _ = await receiver.requests(1)
         for _ in 1...3 {
@@ -168,10 +147,8 @@ import Testing
     func silence() async throws {
         let (listener, port) = try listenOnLoopback()
         let loop = try SendingLoop()
-        defer {
-            loop.stop()
-            close(listener)
-        }
+        defer { close(listener) }
+        defer { loop.stop() }
         await withTaskGroup(of: Void.self) { group in
             for key in 1...20 {
                 group.addTask {
@@ -191,10 +168,7 @@ import Testing
     func garbage(_ text: String) async throws {
         let receiver = try Receiver { _ in .thenClose(.raw(text)) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate2(receiver.url(), timeout: 600))
         #expect(outcome.failure == .protocolError, "\(outcome)")
         #expect(!outcome.detail.isEmpty)
@@ -204,10 +178,7 @@ import Testing
     func refusedAddress() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop(AddressGuard())
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate2(receiver.url())).failure == .addressBlocked)
         #expect(receiver.connectionCount == 0)
     }

@@ -8,10 +8,7 @@ import Testing
     private func outcome(_ reply: ReceiverReply, timeout: Int = 60) async throws -> CallbackOutcome {
         let receiver = try Receiver { _ in reply }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         return await loop.send(delegate(receiver.url(), timeout: timeout))
     }
 
@@ -117,10 +114,7 @@ import Testing
                 : .status(503)
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url()), event(id: "evt_1")).status == 500)
         #expect(await loop.send(delegate(receiver.url()), event(id: "evt_2")).status == 503)
     }
@@ -135,10 +129,7 @@ import Testing
             return .raw("HTTP/1.1 204 No Content\r\n\(line)\r\n\r\n")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let targets = (1...4).map { delegate(receiver.url("/\($0)"), key: DelegateKey($0)) }
         for number in 1...600 {
             let isFolded = number.isMultiple(of: 10)
@@ -163,10 +154,7 @@ import Testing
         let receiver = try Receiver { _ in .status(429, headers: [("Retry-After", text)]) }
         // 2021-02-25T15:02:10Z
         let loop = try SendingLoop(clock: .stopped(at: 1_614_265_330_000))
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.verdict == .answered(status: 429, retryAfter: seconds))
     }
@@ -177,11 +165,7 @@ import Testing
         let silent = try Receiver { _ in .held(gate) }
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            silent.close()
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: silent, receiver) }
         await withTaskGroup(of: Void.self) { group in
             for key in 1...200 {
                 group.addTask {

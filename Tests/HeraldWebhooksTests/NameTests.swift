@@ -16,11 +16,7 @@ import Testing
             return .addresses([local])
         }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate("http://hooks.example:\(receiver.port)/")
         for _ in 1...3 { #expect(await loop.send(target).isSuccess) }
         #expect(await loop.send(delegate("http://hooks.example:\(receiver.port)/2", key: 2)).isSuccess)
@@ -35,12 +31,8 @@ import Testing
         let resolver = Resolver()
         let loop = try SendingLoop(resolver: resolver)
         let strict = try SendingLoop(AddressGuard(), resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            strict.stop()
-            resolver.close()
-        }
+        defer { strict.stop() }
+        defer { loop.stop(closing: receiver) }
         let target = delegate("http://localhost:\(receiver.port)/")
         #expect(await loop.send(target).isSuccess)
         let outcome = await strict.send(target)
@@ -55,11 +47,7 @@ import Testing
         let addresses = try ["127.0.0.3", "127.0.0.2"].map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(addresses) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate("http://two.example:\(receiver.port)/")
         #expect(await loop.send(target).isSuccess)
         #expect(await loop.send(target).isSuccess)
@@ -77,11 +65,7 @@ import Testing
         let answer = try addresses.map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(answer) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate("http://mixed.example:\(receiver.port)/"))
         #expect(outcome.failure == .addressBlocked)
         #expect(outcome.detail.contains("private network 10.0.0.0/8") || outcome.detail.contains("metadata address"))
@@ -92,10 +76,7 @@ import Testing
     func refusedLiteral() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop(AddressGuard())
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.verdict == .failed(.addressBlocked, detail: "loopback 127.0.0.0/8"))
         let unusable = await loop.send(delegate("http://u:p@example.com/"))
@@ -108,10 +89,7 @@ import Testing
     func noName() async throws {
         let resolver = Resolver { _ in .failed("Name or service not known") }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop() }
         let outcome = await loop.send(delegate("http://nowhere.example/"))
         #expect(outcome.verdict == .failed(.nameResolution, detail: "nowhere.example: Name or service not known"))
         #expect(try await emptyAnswer().failure == .nameResolution)
@@ -120,10 +98,7 @@ import Testing
     private func emptyAnswer() async throws -> CallbackOutcome {
         let resolver = Resolver { _ in .addresses([]) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop() }
         return await loop.send(delegate("http://empty.example/"))
     }
 
@@ -133,11 +108,7 @@ import Testing
         let local = try #require(IPAddress("127.0.0.1"))
         let resolver = Resolver { host in host.hasPrefix("fast") ? .addresses([local]) : nil }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         async let slow = loop.send(delegate("http://slow.example/", key: 1, timeout: 1))
         async let same = loop.send(delegate("http://slow.example/", key: 2, timeout: 1))
         #expect(await loop.send(delegate("http://fast.example:\(receiver.port)/", key: 3)).isSuccess)
@@ -154,11 +125,7 @@ import Testing
         let local = try #require(IPAddress("127.0.0.1"))
         let resolver = Resolver { host in host == "good.example" ? .addresses([local]) : nil }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         try await withThrowingTaskGroup(of: CallbackOutcome?.self) { group in
             for number in 0..<1000 {
                 let silent = delegate("http://silent-\(number).example/", key: Int64(number), timeout: 3)
@@ -181,12 +148,8 @@ import Testing
         let addresses = try (dead + [live]).map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(addresses) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-            for hole in holes { hole.close() }
-        }
+        defer { for hole in holes { hole.close() } }
+        defer { loop.stop(closing: receiver) }
         let target = delegate("http://several.example:\(receiver.port)/", timeout: timeout)
         var outcomes: [CallbackOutcome] = []
         for _ in 0..<count { outcomes.append(await loop.send(target)) }
@@ -215,11 +178,8 @@ import Testing
         let addresses = try ["127.0.0.3", "127.0.0.4"].map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(addresses) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            loop.stop()
-            resolver.close()
-            for hole in holes { hole.close() }
-        }
+        defer { for hole in holes { hole.close() } }
+        defer { loop.stop() }
         let outcome = await loop.send(delegate("http://dead.example:\(holes[0].port)/", timeout: 1))
         // The second address has no listener at this port, which is one more way to be dead.
         #expect(outcome.failure == .timeout)
@@ -233,10 +193,7 @@ import Testing
         let addresses = try ["127.0.0.3", "127.0.0.2"].map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(addresses) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop() }
         let outcome = await loop.send(delegate("http://refusing.example:\(port)/"))
         #expect(outcome.failure == .connect)
         #expect(outcome.detail.hasPrefix("no address of refusing.example accepts connections at port"))

@@ -27,10 +27,7 @@ func recipe(_ json: String) throws -> Recipe {
     ) async throws -> (CallbackOutcome, [ReceivedRequest]) {
         let receiver = try Receiver(script: answer)
         let loop = try SendingLoop(clock: .stopped(at: 1_614_265_330_999))
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let request = try recipe(json)
         let target = delegate(receiver.url(url), secrets: secrets) { $0.request = request }
         let outcome = await loop.send(target, event ?? paid, attempt: attempt)
@@ -172,10 +169,7 @@ func recipe(_ json: String) throws -> Recipe {
         let replies = try ScriptedReplies()
         let receiver = try Receiver { replies.reply(to: $0) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         // Eleven bytes in 1.5 s: three times as long as other bodies have.
         let url = receiver.url("/body/%7B%22ok%22:true%7D/drip/150")
         let made = try recipe(#"{"success": {"body": {"ok": [true]}}}"#)
@@ -209,10 +203,7 @@ func recipe(_ json: String) throws -> Recipe {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
         let loop = try SendingLoop { $0.maxRecipeBytes = 250_000 }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let made = try recipe(#"{"body": {"all": "{{ data }}"}}"#)
         let large = event("\"\(String(repeating: "x", count: 60_000))\"")
         let first = delegate(receiver.url("/a")) { $0.request = made }
@@ -237,10 +228,7 @@ func recipe(_ json: String) throws -> Recipe {
     func preview() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop(clock: .stopped(at: 1_614_265_330_999))
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let made = try recipe(
             #"{"method": "PATCH", "path": "/{{ id }}", "body": {"n": "{{ data.n }}"}, "auth": {"basic": {"user": "u", "password": "p"}}}"#
         )
@@ -341,10 +329,8 @@ func recipe(_ json: String) throws -> Recipe {
     func shared() async throws {
         let servers = try Servers()
         let loop = try SendingLoop()
-        defer {
-            servers.close()
-            loop.stop()
-        }
+        defer { servers.close() }
+        defer { loop.stop() }
         let target = try servers.delegate(#", "scope": "a b""#)
         await withTaskGroup(of: CallbackOutcome.self) { group in
             for number in 0..<20 { group.addTask { await loop.send(target, event(id: "evt_\(number)")) } }
@@ -364,10 +350,8 @@ func recipe(_ json: String) throws -> Recipe {
     func refused() async throws {
         let servers = try Servers()
         let loop = try SendingLoop()
-        defer {
-            servers.close()
-            loop.stop()
-        }
+        defer { servers.close() }
+        defer { loop.stop() }
         let target = try servers.delegate(#", "client_authentication": "body", "audience": "https://api""#)
         #expect(await loop.send(target).isSuccess)
         servers.issued.revoke()
@@ -400,10 +384,8 @@ func recipe(_ json: String) throws -> Recipe {
     func failures(_ status: Int, _ body: String, _ reason: String) async throws {
         let servers = try Servers()
         let loop = try SendingLoop()
-        defer {
-            servers.close()
-            loop.stop()
-        }
+        defer { servers.close() }
+        defer { loop.stop() }
         servers.issued.answer(status, body)
         let outcome = await loop.send(try servers.delegate())
         #expect(outcome.failure == .tokenNotIssued)
@@ -419,11 +401,8 @@ func recipe(_ json: String) throws -> Recipe {
         let addresses = try ["127.0.0.3", "127.0.0.4"].map { try #require(IPAddress($0)) }
         let resolver = Resolver { _ in .addresses(addresses) }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            servers.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { servers.close() }
+        defer { loop.stop() }
         let target = try servers.delegate(tokenURL: "http://tokens.example:\(servers.tokens.port)/")
         // Each requests a token.
         for _ in 1...2 {
@@ -438,10 +417,8 @@ func recipe(_ json: String) throws -> Recipe {
     func addressGuard() async throws {
         let servers = try Servers()
         let loop = try SendingLoop(AddressGuard())
-        defer {
-            servers.close()
-            loop.stop()
-        }
+        defer { servers.close() }
+        defer { loop.stop() }
         let outcome = await loop.send(try servers.delegate())
         #expect(outcome.failure == .tokenNotIssued)
         #expect(servers.tokens.requests.isEmpty)

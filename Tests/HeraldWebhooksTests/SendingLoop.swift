@@ -14,11 +14,13 @@ final class SendingLoop: Sendable {
     }
 
     let sender: CurlSender
+    private let resolver: Resolver
     /// Holds files that it reads.
     private let folder: TemporaryFolder?
     private let inbox = Mutex(Inbox())
     private let nextToken = Atomic(0)
 
+    /// - Parameter resolver: closed with the loop.
     init(
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
         clock: Clock = .system, keeping folder: TemporaryFolder? = nil,
@@ -28,6 +30,7 @@ final class SendingLoop: Sendable {
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)
         self.folder = folder
+        self.resolver = resolver
         _ = try Thread(name: "loop") { [self] in run() }
     }
 
@@ -44,9 +47,12 @@ final class SendingLoop: Sendable {
         }
     }
 
-    func stop() {
+    /// Closes the receivers, and then ends the loop and its lookups.
+    func stop(closing receivers: Receiver...) {
+        for receiver in receivers { receiver.close() }
         inbox.withLock { $0.isStopping = true }
         sender.wake()
+        resolver.close()
     }
 
     private func run() {

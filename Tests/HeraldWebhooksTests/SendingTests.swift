@@ -9,10 +9,7 @@ import Testing
     func happyPath() async throws {
         let receiver = try Receiver { _ in .status(200, body: "thanks") }
         let loop = try SendingLoop(clock: .stopped(at: 1_614_265_330_999))
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let sent = event(#"{"a":  [1, "ü"]}"#, id: "evt_01")
         let target = delegate(
             receiver.url("/hook?x=1"), key: 9, headers: [KeyValue("X-Team", "blue"), KeyValue("X-Empty", "")])
@@ -49,10 +46,7 @@ import Testing
     func exactHeaders(_ version: WebhookSettings.HTTPVersion) async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let documented = ["webhook-id", "webhook-timestamp", "webhook-signature", "herald-delegate", "herald-attempt"]
         let always =
             documented + [
@@ -77,10 +71,7 @@ import Testing
     func keepAlive() async throws {
         let receiver = try Receiver { _ in .status(204) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate(receiver.url())
         for attempt in 1...3 { #expect(await loop.send(target, attempt: attempt).status == 204) }
         #expect(receiver.connectionCount == 1)
@@ -91,10 +82,7 @@ import Testing
     func twoDelegates() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop { $0.capacity = 1 }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let one = delegate(receiver.url("/1"), key: 1, headers: [KeyValue("x-one", "1")])
         let two = delegate(receiver.url("/2"), key: 2)
         for target in [one, two, one] { _ = await loop.send(target) }
@@ -106,10 +94,7 @@ import Testing
     func changedDelegate() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         _ = await loop.send(delegate(receiver.url("/old")))
         _ = await loop.send(delegate(receiver.url("/new")))
         #expect(receiver.requests.map(\.path) == ["/old", "/new"])
@@ -119,10 +104,7 @@ import Testing
     func largeBody() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let sent = event("\"" + String(repeating: "x", count: 3_000_000) + "\"")
         #expect(await loop.send(delegate(receiver.url()), sent).isSuccess)
         #expect(receiver.requests.first?.body == sent.body)
@@ -133,10 +115,7 @@ import Testing
     func unsafeHeaders() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let headers = [
             KeyValue("x-a", "1\r\nx-evil: 1"), KeyValue("x-b", "1\nx-evil: 1"), KeyValue("x-c\r\nx-evil", "1"),
             KeyValue("x-d", "1\0"), KeyValue("Host", "evil"), KeyValue("Content-Length", "1"),
@@ -155,10 +134,7 @@ import Testing
     func escapedEventID() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for id in ["a.b/c:d%2E", String(repeating: ".", count: EventID.maxBytes)] {
             #expect(await loop.send(delegate(receiver.url()), event(id: id)).isSuccess)
             let request = try #require(receiver.requests.last)
@@ -172,10 +148,7 @@ import Testing
     func unsafeEventID() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for id in ["a\r\nb", "", String(repeating: "a", count: 500)] {
             #expect(await loop.send(delegate(receiver.url()), event(id: id)).failure == .protocolError)
         }
@@ -265,10 +238,7 @@ import Testing
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
         let loop = try SendingLoop { $0.capacity = 1 }
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         async let first = loop.send(delegate(receiver.url()))
         _ = await receiver.requests(1)
         #expect(await loop.send(delegate(receiver.url(), key: 2)).failure == .stopped)

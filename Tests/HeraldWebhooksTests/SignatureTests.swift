@@ -18,10 +18,7 @@ import Testing
         let receiver = try Receiver()
         let now = self.now
         let loop = try SendingLoop(clock: .stopped(at: now))
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for secrets in secrets { #expect(await loop.send(delegate(receiver.url(), secrets: secrets)).isSuccess) }
         return receiver.requests
     }
@@ -49,10 +46,7 @@ import Testing
     func allExpired() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url(), secrets: [secret(old, until: 1)]))
         #expect(outcome.failure == .protocolError)
         #expect(outcome.detail.contains("expired"))
@@ -79,10 +73,7 @@ import Testing
     func wrongKey() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let entry = DelegateSecret(SigningSecret(.v1a, bytes: [1, 2, 3]))
         let outcome = await loop.send(delegate(receiver.url(), secrets: [entry]))
         #expect(outcome.detail.contains("32 bytes"))

@@ -34,10 +34,7 @@ import Testing
         let loop = try SendingLoop(resolver: resolver) { configuration in
             if trusting { configuration.certificateAuthorities = certificate }
         }
-        defer {
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop() }
         return await loop.send(delegate("https://\(host):\(port)/"))
     }
 

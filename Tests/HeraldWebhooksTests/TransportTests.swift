@@ -16,11 +16,7 @@ import Testing
             return .addresses([local])
         }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            receiver.close()
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop(closing: receiver) }
         let target = delegate("http://hooks.example:\(receiver.port)/")
         let sent = event()
         let first = await loop.send(target, sent)
@@ -48,11 +44,9 @@ import Testing
         let (listener, port) = try listenOnLoopback()
         let loop = try SendingLoop()
         let strict = try SendingLoop(AddressGuard())
-        defer {
-            close(listener)
-            loop.stop()
-            strict.stop()
-        }
+        defer { close(listener) }
+        defer { strict.stop() }
+        defer { loop.stop() }
         let target = delegate("http://127.0.0.1:\(port)/", timeout: 1)
         let silent = await loop.send(target)
         #expect(silent.failure == .timeout)
@@ -70,10 +64,7 @@ import Testing
             return .failed("there is none")
         }
         let loop = try SendingLoop(resolver: resolver)
-        defer {
-            loop.stop()
-            resolver.close()
-        }
+        defer { loop.stop() }
         let refused = await loop.send(delegate("http://127.0.0.1:\(port)/"))
         #expect(refused.failure == .connect)
         #expect(refused.transport.connect > 0 && !refused.transport.isReused, "\(refused.transport)")
@@ -106,10 +97,7 @@ import Testing
         let body = head + [[UInt8]](repeating: empty, count: 1_000_000).joined()
         let receiver = try Receiver { _ in .status(200, headers: [("content-encoding", "gzip")], bytes: body) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         for _ in 1...2 {
             let outcome = await loop.send(delegate(receiver.url()))
             #expect(outcome.isSuccess)
@@ -132,10 +120,7 @@ import Testing
             .raw("\(interim)HTTP/1.1 429 x\r\n\(lines)retry-after: 7\r\ncontent-length: 5\r\n\r\nhello")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.verdict == .answered(status: 429, retryAfter: 7))
         #expect(outcome.excerpt == Array(excerpt.utf8))
@@ -147,10 +132,7 @@ import Testing
             .raw("HTTP/1.1 \(status) x\r\ncontent-encoding: identity, identity\r\n\r\nhello")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(
             outcome.verdict == .failed(.protocolError, detail: "the interim response \(status) has several codings"))
@@ -164,10 +146,7 @@ import Testing
                     + "5\r\nhello\r\n0\r\n\r\n")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).excerpt == Array("hello".utf8))
     }
 
@@ -177,10 +156,7 @@ import Testing
             .status(200, headers: [("content-encoding", encoding)], body: "no such thing")
         }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).isSuccess)
     }
 
@@ -188,10 +164,7 @@ import Testing
         let replies = try ScriptedReplies()
         let receiver = try Receiver { replies.reply(to: $0) }
         let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
+        defer { loop.stop(closing: receiver) }
         return await loop.send(delegate(receiver.url(path)))
     }
 }
