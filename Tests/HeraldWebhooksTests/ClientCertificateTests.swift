@@ -8,16 +8,10 @@ import Testing
 struct ClientCertificateTests {
     private let authority: CertificateAuthority
     private let clients: CertificateAuthority
-    private let folder = TemporaryFolder()
 
     init() throws {
         authority = try CertificateAuthority()
         clients = try CertificateAuthority()
-    }
-
-    private func loop() throws -> SendingLoop {
-        let file = try folder.write(authority.pem, to: "ca.pem")
-        return try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
     }
 
     @Test("its own authorities replace all others, for it alone")
@@ -25,7 +19,7 @@ struct ClientCertificateTests {
         let own = try CertificateAuthority()
         let receiver = try Receiver(tls: ReceiverTLS(own))
         let usual = try Receiver(tls: ReceiverTLS(authority))
-        let loop = try loop()
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver, usual) }
         let tls = TLSSettings(authorities: own.pem)
         #expect(await loop.send(delegate(receiver.url())).failure == .tls)
@@ -82,7 +76,7 @@ struct ClientCertificateTests {
     func suites() async throws {
         let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
         let good = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-GCM-SHA256"))
-        let loop = try loop()
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: old, good) }
         #expect(await loop.send(delegate(old.url())).failure == .tls)
         #expect(old.requests.isEmpty)
@@ -92,7 +86,7 @@ struct ClientCertificateTests {
     @Test("a receiver with another key than the pinned one gets nothing, even with a valid certificate")
     func pin() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority))
-        let loop = try loop()
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         let other = try authority.makeIdentity().pin
         let outcome = await loop.send(delegate(receiver.url()) { $0.tls = TLSSettings(pin: other) })
@@ -106,7 +100,7 @@ struct ClientCertificateTests {
     @Test("a client certificate that is missing or refused is a failure of TLS, and the attempt says so each time")
     func refusedCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
-        let loop = try loop()
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         let stranger = try CertificateAuthority().makeIdentity(names: ["herald.example"])
         let tls = TLSSettings(clientCertificate: stranger.certificate, clientKey: stranger.key)
@@ -125,7 +119,7 @@ struct ClientCertificateTests {
     @Test("a receiver that requires a client certificate gets it, over separate connections for each delegate")
     func clientCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
-        let loop = try loop()
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         let identity = try clients.makeIdentity(names: ["herald.example"])
         let tls = TLSSettings(clientCertificate: identity.certificate, clientKey: identity.key)

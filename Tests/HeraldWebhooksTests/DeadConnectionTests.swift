@@ -43,14 +43,12 @@ import Testing
 
     @Test("a request over HTTP/2 is made once, too, over a kept connection and over a new one")
     func closedHTTP2() async throws {
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         for kept in [true, false] {
             let receiver = try Receiver(tls: ReceiverTLS(authority)) { request in
                 request.position == 1 && kept ? .status(200) : .close
             }
-            let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+            let loop = try SendingLoop(trusting: authority)
             defer { loop.stop(closing: receiver) }
             let target = delegate(receiver.url()) { $0.httpVersion = .http2 }
             if kept { #expect(await loop.send(target).isSuccess) }

@@ -7,13 +7,11 @@ import Testing
 /// Receivers that send without end.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct FloodTests {
     private func flood(_ flood: ReceiverFlood, isSecure: Bool) throws -> (Receiver, SendingLoop) {
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: isSecure ? ReceiverTLS(authority) : nil) { request in
             request.path == "/flood" ? flood.reply : .status(200)
         }
-        return (receiver, try SendingLoop(keeping: folder) { $0.certificateAuthorities = file })
+        return (receiver, try SendingLoop(trusting: authority))
     }
 
     private func target(_ receiver: Receiver, _ flood: ReceiverFlood, timeout: Int = 600) -> WebhookDelegate {
@@ -67,13 +65,11 @@ import Testing
 
     @Test("a response that names no length is complete soon after its headers", arguments: [false, true])
     func openEnd(_ isSecure: Bool) async throws {
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: isSecure ? ReceiverTLS(authority) : nil) { _ in
             .raw("HTTP/1.1 202 Accepted\r\nretry-after: 7\r\n\r\nso far")
         }
-        let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         for _ in 1...3 {
             let outcome = await loop.send(delegate(receiver.url(), timeout: 600))
@@ -86,11 +82,9 @@ import Testing
     @Test("over HTTP/2, a body that begins late is cut off, and its connection stays open")
     func lateBody() async throws {
         let replies = try ScriptedReplies()
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: ReceiverTLS(authority)) { replies.reply(to: $0) }
-        let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         for path in ["/size/10000/drip/60000", "/size/10000"] {
             let outcome = await loop.send(delegate(receiver.url(path), timeout: 600) { $0.httpVersion = .http2 })
@@ -144,12 +138,10 @@ import Testing
 
     @Test("a response that arrives byte by byte is no flood", arguments: [false, true])
     func byteByByte(_ isSecure: Bool) async throws {
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         let replies = try ScriptedReplies()
         let receiver = try Receiver(tls: isSecure ? ReceiverTLS(authority) : nil) { replies.reply(to: $0) }
-        let loop = try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+        let loop = try SendingLoop(trusting: authority)
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(
             delegate(receiver.url("/drip/1/header/x-long:\(String(repeating: "y", count: 200))")))

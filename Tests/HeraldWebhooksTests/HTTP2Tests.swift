@@ -37,18 +37,12 @@ import Testing
 
     /// A receiver that speaks TLS, and a loop that trusts it.
     private func secure(
-        offersHTTP2: Bool = true, capacity: Int = 1024, resolver: Resolver = Resolver(),
+        offersHTTP2: Bool = true, capacity: Int = 1024,
         script: @escaping Receiver.Script = { _ in .status(200) }
     ) throws -> (Receiver, SendingLoop) {
-        let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2), script: script)
-        let loop = try SendingLoop(resolver: resolver, keeping: folder) {
-            $0.certificateAuthorities = file
-            $0.capacity = capacity
-        }
-        return (receiver, loop)
+        return (receiver, try SendingLoop(trusting: authority) { $0.capacity = capacity })
     }
 
     @Test("with TLS it is negotiated, or HTTP/1.1 is used", arguments: [true, false])

@@ -15,21 +15,23 @@ final class SendingLoop: Sendable {
 
     let sender: CurlSender
     private let resolver: Resolver
-    /// Holds files that it reads.
-    private let folder: TemporaryFolder?
+    /// Has the file with the trusted authority, which each connection reads.
+    private let folder = TemporaryFolder()
     private let inbox = Mutex(Inbox())
     private let nextToken = Atomic(0)
 
-    /// - Parameter resolver: closed with the loop.
+    /// - Parameters:
+    ///   - resolver: closed with the loop.
+    ///   - authority: trusted instead of those of the system.
     init(
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
-        clock: Clock = .system, keeping folder: TemporaryFolder? = nil,
+        clock: Clock = .system, trusting authority: CertificateAuthority? = nil,
         change: (inout CurlSender.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
+        if let authority { configuration.certificateAuthorities = try folder.write(authority.pem, to: "ca.pem") }
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)
-        self.folder = folder
         self.resolver = resolver
         _ = try Thread(name: "loop") { [self] in run() }
     }
