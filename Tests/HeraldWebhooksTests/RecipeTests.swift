@@ -398,9 +398,7 @@ func recipe(_ json: String) throws -> Recipe {
     @Test("an authorization server that accepts connections at none of its addresses ends the callbacks that wait")
     func unreachable() async throws {
         let servers = try Servers()
-        let addresses = try ["127.0.0.3", "127.0.0.4"].map { try #require(IPAddress($0)) }
-        let resolver = Resolver { _ in .addresses(addresses) }
-        let loop = try SendingLoop(resolver: resolver)
+        let loop = try SendingLoop(resolver: Resolver(addresses: ["127.0.0.3", "127.0.0.4"]))
         defer { servers.close() }
         defer { loop.stop() }
         let target = try servers.delegate(tokenURL: "http://tokens.example:\(servers.tokens.port)/")

@@ -29,9 +29,7 @@ import Testing
         let port: UInt16 = try await eventually("openssl listens") {
             server.lines.first { $0.hasPrefix("ACCEPT ") }?.split(separator: ":").last.flatMap { UInt16($0) }
         }
-        let local = try #require(IPAddress("127.0.0.1"))
-        let resolver = Resolver { _ in .addresses([local]) }
-        let loop = try SendingLoop(resolver: resolver) { configuration in
+        let loop = try SendingLoop(resolver: Resolver(addresses: ["127.0.0.1"])) { configuration in
             if trusting { configuration.certificateAuthorities = certificate }
         }
         defer { loop.stop() }

@@ -1,5 +1,6 @@
 import HeraldRuntime
 import HeraldWebhooks
+import Testing
 
 /// Lookups that a test answers: at once, or never.
 final class TestLookups: NameLookups {
@@ -23,5 +24,11 @@ extension Resolver {
     /// - Parameter lookup: called on the resolver's thread; `nil` for a name that no server answers.
     convenience init(_ lookup: @escaping @Sendable (_ host: String) -> Answer?) {
         self.init(makeLookups: { TestLookups(lookup) })
+    }
+
+    /// Every name has these addresses.
+    convenience init(addresses: [String]) throws {
+        let addresses = try addresses.map { try #require(IPAddress($0)) }
+        self.init { _ in .addresses(addresses) }
     }
 }
