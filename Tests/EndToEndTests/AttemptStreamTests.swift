@@ -10,9 +10,8 @@ struct AttemptStreamTests {
 
     @Test("attempts appear as they are recorded, with the same data as in the list, filtered by parameters")
     func live() async throws {
-        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start()
+        let receiver = try herald.receiver { $0.path == "/bad" ? .status(500) : .status(204) }
         let good = try await herald.register(receiver.url("/good")).id
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [600]"#).id
         let port = herald.port
@@ -67,9 +66,8 @@ struct AttemptStreamTests {
 
     @Test("it starts at earliest, an id or now; an unknown id is reported")
     func beginnings() async throws {
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start()
+        let receiver = try herald.receiver { _ in .status(204) }
         let delegate = try await herald.register(receiver.url()).id
         for _ in 0..<5 { try await herald.publish("a.b") }
         let list = try await herald.get("/v1/delegates/\(delegate)/attempts") { $0.data.count == 5 }
@@ -95,9 +93,8 @@ struct AttemptStreamTests {
 
     @Test("attempts of erased events are not sent, and are not reported as a loss")
     func erased() async throws {
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start()
+        let receiver = try herald.receiver { _ in .status(204) }
         let delegate = try await herald.register(receiver.url(), #""ordering": "strict""#).id
         for number in 0..<6 {
             try await herald.publish("a.b", number % 2 == 1 ? #""subject": "unwanted""# : #""subject": "wanted""#)

@@ -33,13 +33,12 @@ struct CallbackProxyTests {
         let authority = try CertificateAuthority()
         let receiver = try Receiver(tls: ReceiverTLS(authority))
         defer { receiver.close() }
-        let plain = try Receiver { _ in .status(204) }
-        defer { plain.close() }
         let folder = TemporaryFolder()
         let herald = try await HeraldProcess.start([
             "--callback-proxy", "\(scheme)://127.0.0.1:\(proxy.port)", "--certificate-authorities",
             try folder.write(authority.pem, to: "ca.pem"),
         ])
+        let plain = try herald.receiver { _ in .status(204) }
         for url in ["https://localhost:\(receiver.port)/", "http://localhost:\(plain.port)/"] {
             _ = try await herald.register(url)
         }
@@ -91,13 +90,12 @@ struct CallbackProxyTests {
     @Test("the operator excepts hosts and delegates; the password of a proxy, or of a collector, is in no output")
     func overrides() async throws {
         let (proxy, other) = (try await Proxy(), try await Proxy())
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let proxies = [
             "HERALD_CALLBACK_PROXY": "http://user:pass-1@127.0.0.1:\(proxy.port)",
             "HERALD_CALLBACK_PROXY_OVERRIDES": "127.0.0.1=direct, *.example=http://u:pass-1@127.0.0.1:\(other.port)",
         ]
         let herald = try await HeraldProcess.start(environment: proxies)
+        let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.register("http://localhost:\(receiver.port)/")
         _ = try await herald.register("http://127.0.0.1:\(receiver.port)/direct")
         let event = try await herald.publish()

@@ -26,8 +26,7 @@ struct ClientErrorTests {
     @Test("without exhausted deliveries, the counts name the flag for the others")
     func counts() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(503) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(503) }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [86400]"#)
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "retrying")

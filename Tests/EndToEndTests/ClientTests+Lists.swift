@@ -27,8 +27,7 @@ struct ClientListTests {
     func widths() async throws {
         let herald = try await HeraldProcess.start()
         let client = Client(herald)
-        let receiver = try Receiver { _ in .status(503) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(503) }
         let url = receiver.url("/a/long/path/that/does/not/fit/on/the/screen/at/all/in/any/way")
         let delegate = try await herald.register(url, #""retry_schedule": [86400], "description": "A long text""#).id
         let event = try await herald.publish(
@@ -115,8 +114,7 @@ struct ClientListTests {
     @Test("attempts are shown as they end, those of one result if wanted")
     func attempts() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path == "/bad" ? .status(500) : .status(204) }
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#).id
         let good = try await herald.register(receiver.url("/good")).id
         let listener = try ChildProcess(

@@ -57,8 +57,7 @@ struct CloudEventTests {
     @Test("equal ids of two sources are two events; the same source and id is one event")
     func sources() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/standard"))
         _ = try await herald.register(receiver.url("/cloudevents"), #""format": "cloudevents""#)
         func event(_ source: String) -> String {
@@ -104,8 +103,7 @@ struct CloudEventTests {
     @Test("a time is sent as it was written")
     func times() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/structured"), #""format": "cloudevents", "ordering": "strict""#)
         let times = [
             "2018-04-05T03:56:24.123456789Z", "2018-04-05T05:56:24+02:00", "2018-04-05T03:56:24.123Z",
@@ -303,8 +301,7 @@ struct CloudEventTests {
     func delivered() async throws {
         let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/structured"), #""format": "cloudevents""#)
         _ = try await herald.register(receiver.url("/binary"), #""format": "cloudevents_binary""#)
         let data = #"{"total" : 12.50, "name": "\u00e9"}"#

@@ -9,11 +9,10 @@ struct ConcurrencyTests {
     func changesUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
         let book = Book()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             book.record(request)
             return .status(200)
         }
-        defer { receiver.close() }
         let path = "/v1/delegates/" + (try await herald.register(receiver.url()).id)
         let load = Load(port: herald.port, most: 2_500, prefix: "p")
         for round in 1...40 {
@@ -34,7 +33,7 @@ struct ConcurrencyTests {
         let herald = try await HeraldProcess.start()
         let book = Book()
         let seen = Mutex((count: 0, attempts: [:] as [String: Int]))
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             let id = request.header("webhook-id") ?? ""
             let number = seen.withLock { seen in
                 seen.count += 1
@@ -50,7 +49,6 @@ struct ConcurrencyTests {
                 return .status(200)
             }
         }
-        defer { receiver.close() }
         _ = try await herald.register(
             receiver.url(), #""retry_schedule": [0.01, 0.02, 0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]"#)
         let load = Load(port: herald.port, prefix: "f")
@@ -63,8 +61,7 @@ struct ConcurrencyTests {
     @Test("after DELETE returns, only requests in flight arrive")
     func deleteUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(receiver.url(), #""max_in_flight": 4"#).id
         let load = Load(port: herald.port, prefix: "d")
         _ = await receiver.requests(50)
@@ -93,8 +90,7 @@ struct ConcurrencyTests {
     @Test("overlapping patterns notify a delegate once, and several delegates once each")
     func overlap() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/1"), #""events": ["*", "a.*", "a.b", "a.b.*"]"#)
         _ = try await herald.register(receiver.url("/2"), #""events": ["a.*", "a.b"]"#)
         let events = (0..<500).map { _ in #"{"type": "a.b"}"# }.joined(separator: ",")

@@ -390,8 +390,7 @@ struct ConventionTests {
     @Test("tracestate travels with traceparent, and not without it")
     func traces() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/"), #""ordering": "strict""#)
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         for trace in [["traceparent": parent], [:], ["traceparent": "no"]] {

@@ -55,8 +55,7 @@ struct DashboardTests {
     @Test("every page and action works in a browser", .enabled(if: Dashboard.hasBrowser))
     func browser() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
         try await Dashboard.drive(
             "dashboard.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
         #expect(herald.process.end == nil)
@@ -65,8 +64,7 @@ struct DashboardTests {
     @Test("twelve daily tasks take four steps each, by keyboard alone", .enabled(if: Dashboard.hasBrowser))
     func tasks() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
         try await Dashboard.drive(
             "tasks.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
         #expect(herald.process.end == nil)

@@ -52,8 +52,7 @@ struct DelegateActionTests {
     @Test("a secret is rotated: both sign during the overlap, without overlap only the new one")
     func rotation() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let created = try await herald.register(receiver.url())
         let old = try #require(created.string("secret"))
         let path = "/v1/delegates/\(created.id)/secret/rotate"
@@ -100,8 +99,7 @@ struct DelegateActionTests {
     @Test("a test call returns the receiver's response, and is in no list")
     func test() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(418, body: "short and stout") }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(418, body: "short and stout") }
         let id = try await herald.register(receiver.url()).id
         #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
         let answer = try await herald.send("POST", "/v1/delegates/\(id)/test")
@@ -122,8 +120,7 @@ struct DelegateActionTests {
         "a test call sends a chosen event of the log, or the example of a type, also to a delegate that does not match")
     func testWithEvent() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(receiver.url(), #""events": ["other.*"]"#).id
         let event = try await herald.publish("order.paid", #""data": {"amount":12.50}"#)
         let type = try await herald.send("PUT", "/v1/event-types/order.paid", #"{"example": {"amount":7}}"#)
@@ -161,8 +158,7 @@ struct DelegateActionTests {
     @Test("a delegate starts as requested: at the first event, at an event, at a time, or now")
     func start() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         var ids: [String] = []
         for _ in 0..<3 { ids.append(try await herald.publish()) }
         for (path, start, expected) in [
@@ -189,10 +185,9 @@ struct DelegateActionTests {
     func replay() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             request.header("webhook-id") == "bad" && !isWell.isSet ? .status(500) : .status(200)
         }
-        defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
         for event in ["one", "bad", "two"] { try await herald.publish("a.b", #""id": "\#(event)""#) }
         _ = try await herald.deliveries(of: "two", "delivered")

@@ -33,8 +33,7 @@ struct DelegateStartTests {
     @Test("an address that does not agree stays unverified with a reason; without verification it is active")
     func notVerified() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(receiver.url(), #""verification": "challenge""#).id
         let event = try await herald.publish()
         let path = "/v1/delegates/\(id)"
@@ -52,8 +51,7 @@ struct DelegateStartTests {
     @Test("a new delegate can receive the current state first")
     func currentState() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#)
         _ = try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in"}"#)
         let before = try await herald.get("/v1/events").data.count

@@ -51,8 +51,7 @@ struct DelegateTests {
     @Test("a paused delegate receives nothing, and every event after it is resumed")
     func pauseAndResume() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let created = try await herald.register(receiver.url())
         let path = "/v1/delegates/\(created.id)"
         let paused = try await herald.send("POST", path + "/pause")
@@ -62,8 +61,7 @@ struct DelegateTests {
         var posted: Set<String> = []
         for _ in 0..<20 { posted.insert(try await herald.publish()) }
         // A delegate beside it proves that the events have gone out.
-        let witness = try Receiver()
-        defer { witness.close() }
+        let witness = try herald.receiver()
         _ = try await herald.register(witness.url())
         let last = try await herald.publish()
         posted.insert(last)
@@ -95,8 +93,7 @@ struct DelegateTests {
     @Test("a deleted delegate receives nothing more; its URL is free again")
     func delete() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let created = try await herald.register(receiver.url())
         let path = "/v1/delegates/\(created.id)"
         let event = try await herald.publish()
@@ -154,8 +151,7 @@ struct DelegateTests {
     @Test("only matching types and subjects are delivered")
     func routing() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/auth"), #""events": ["auth.*"]"#)
         _ = try await herald.register(receiver.url("/exact"), #""events": ["order.paid"]"#)
         _ = try await herald.register(receiver.url("/subject"), #""subjects": ["order:1"]"#)

@@ -9,8 +9,7 @@ struct DeliveryListTests {
     func lifeCycle() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
-        let receiver = try Receiver { request in isWell.isSet || request.path == "/good" ? .status(200) : .status(500) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { isWell.isSet || $0.path == "/good" ? .status(200) : .status(500) }
         _ = try await herald.register(receiver.url("/good"), #""description": "Order desk""#)
         let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#).id
         let exhausted = try await herald.register(receiver.url("/exhausted"), #""retry_schedule": []"#).id
@@ -80,10 +79,9 @@ struct DeliveryListTests {
     func search() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             isWell.isSet || request.path == "/good" ? .status(200) : .status(request.path == "/500" ? 500 : 404)
         }
-        defer { receiver.close() }
         let good = try await herald.register(receiver.url("/good")).id
         _ = try await herald.register(receiver.url("/500"), #""retry_schedule": []"#)
         _ = try await herald.register(receiver.url("/404"), #""retry_schedule": []"#)
@@ -141,8 +139,7 @@ struct DeliveryListTests {
     @Test("deliveries that were given up are counted for each delegate, with their last error")
     func counts() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(500) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(500) }
         let none = try await herald.get("/v1/deliveries/counts")
         #expect(none.integer("deliveries") == 0 && none.integer("delegates") == 0 && none.data.isEmpty)
         let once = try await herald.register(receiver.url("/once"), #""events": ["a.b"], "retry_schedule": []"#).id
@@ -169,8 +166,7 @@ struct DeliveryListTests {
     @Test("deliveries are listed, sent again and cancelled by the time at which their events were accepted")
     func times() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(500) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(500) }
         let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
         let early = try await herald.publish()
         // The list has the newest failure first: the failures have the order of the events.
@@ -238,8 +234,7 @@ struct DeliveryListTests {
     @Test("pending deliveries to all delegates are listed in pages, by delegate and in the order of the log")
     func pendingOfAll() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/well"))
         let first = try await herald.register(receiver.url("/first"), #""events": ["a.*"]"#).id
         let second = try await herald.register(receiver.url("/second")).id
@@ -302,8 +297,7 @@ struct DeliveryListTests {
     @Test("the deliveries of an event are listed in pages, failed ones first")
     func pagesOfEvent() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path == "/bad" ? .status(500) : .status(200) }
         let good = try await herald.register(receiver.url("/good")).id
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#).id
         let other = try await herald.register(receiver.url("/other")).id
@@ -338,8 +332,7 @@ struct DeliveryListTests {
     @Test("an event is sent again to all delegates or to one, and its story contains every attempt")
     func redeliverEvent() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let first = try await herald.register(receiver.url("/first")).id
         _ = try await herald.register(receiver.url("/second"))
         let event = try await herald.publish()

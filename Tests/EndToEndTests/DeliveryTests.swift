@@ -8,8 +8,7 @@ struct DeliveryTests {
     @Test("the request is a POST with the headers of Standard Webhooks, Herald and the delegate")
     func headers() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(
             receiver.url("/hook?a=b"), #""headers": {"X-Token": "t 1", "Authorization": "Basic x"}"#
         ).id
@@ -38,8 +37,7 @@ struct DeliveryTests {
         let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
         let herald = try await HeraldProcess.start(
             environment: Dictionary(uniqueKeysWithValues: names.map { ($0, "http://127.0.0.1:1") }))
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "delivered")
@@ -48,8 +46,7 @@ struct DeliveryTests {
     @Test("the body has type, timestamp, data and subject; the data is byte for byte as published")
     func body() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let data = #"{ "z": 1.0, "a": [1e3, 0.10, 12345678901234567890], "é": "\u00e9\/" , "": null }"#
         try await herald.publish(
@@ -63,8 +60,7 @@ struct DeliveryTests {
     @Test("openssl and Python's standardwebhooks accept the signature, and refuse an altered body")
     func signature() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let made = try #require(try await herald.register(receiver.url("/made")).string("secret"))
         let brought = "whsec_" + "bm90LXNlY3JldC1hdC1hbGwtYnV0LWxvbmctZW5vdWdo"
         _ = try await herald.register(receiver.url("/brought"), #""secret": "\#(brought)""#)
@@ -111,8 +107,7 @@ struct DeliveryTests {
     @Test("when the schedule is used up, the delivery is exhausted and not sent again")
     func exhausted() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(400) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(400) }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [0.02, 0.02]"#)
         let event = try await herald.publish()
         let story = try await herald.deliveries(of: event, "exhausted")
@@ -127,7 +122,7 @@ struct DeliveryTests {
     func gatewayDelay() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             switch request.path {
             case "/late": .held(gate)
             case "/502": .status(502)
@@ -135,7 +130,6 @@ struct DeliveryTests {
             default: .status(500)
             }
         }
-        defer { receiver.close() }
         defer { gate.open() }
         for (path, isRested) in [("/late", true), ("/502", true), ("/504", true), ("/500", false)] {
             let timeout = path == "/late" ? 1 : 60
@@ -155,8 +149,7 @@ struct DeliveryTests {
     func maxInFlight() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { $0.header("webhook-id") == "first" ? .status(200) : .held(gate) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.header("webhook-id") == "first" ? .status(200) : .held(gate) }
         let id = try await herald.register(receiver.url(), #""max_in_flight": 2, "timeout_seconds": 60"#).id
         // A receiver that has answered once gets more than one request at a time.
         let first = try await herald.publish("test.a", #""id": "first""#)

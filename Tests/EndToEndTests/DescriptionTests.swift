@@ -26,8 +26,7 @@ struct DescriptionTests {
     @Test("the metrics are well-formed and correct")
     func metrics() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path == "/bad" ? .status(500) : .status(200) }
         _ = try await herald.register(receiver.url("/good"))
         _ = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#)
         try await herald.publish("auth.logged_in", #""data": {"user": {"id": 1}}"#)

@@ -10,10 +10,9 @@ struct ErasureTests {
         .enabled(if: TestStore.isFolder))
     func erasure() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             .status(500, body: request.text.contains("Zerberus") ? "I know Zerberus" : "Who is that?")
         }
-        defer { receiver.close() }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#)
         let login = #"{"type": "auth.logged_in", "data": {"user": {"id": 42, "name": "Zerberus"}}}"#
         let event = try await herald.post("/v1/events", login, ["Idempotency-Key": "login"]).id

@@ -17,7 +17,7 @@ struct EtiquetteTests {
         "Retry-After of every failure is honored, in seconds and as a date, up to a day")
     func retryAfter() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             switch request.path {
             case "/429": .status(429, headers: [("retry-after", "7200")])
             case "/503": .status(503, headers: [("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")])
@@ -25,7 +25,6 @@ struct EtiquetteTests {
             default: .status(500, headers: [("retry-after", "7200")])
             }
         }
-        defer { receiver.close() }
         for (path, range) in [
             ("/429", 7_199_000...7_800_000), ("/503", 86_399_000...87_000_000), ("/cap", 86_399_000...87_000_000),
             ("/500", 7_199_000...7_800_000),
@@ -84,14 +83,13 @@ struct EtiquetteTests {
     @Test("the response header webhook-delivery ends one delivery, or all of them")
     func control() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             switch request.header("webhook-id") {
             case "abort": .status(500, headers: [("webhook-delivery", "abort-message")])
             case "disable": .status(500, headers: [("webhook-delivery", "disable")])
             default: .status(200)
             }
         }
-        defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#).id
         let aborted = try await herald.publish("test.a", #""id": "abort""#)
         _ = try await herald.deliveries(of: aborted, "dropped")
@@ -110,10 +108,8 @@ struct EtiquetteTests {
     func failing() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
-        let receiver = try Receiver { _ in isWell.isSet ? .status(200) : .status(500) }
-        defer { receiver.close() }
-        let watcher = try Receiver()
-        defer { watcher.close() }
+        let receiver = try herald.receiver { _ in isWell.isSet ? .status(200) : .status(500) }
+        let watcher = try herald.receiver()
         let id = try await herald.register(
             receiver.url(), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 3600]"#
         ).id

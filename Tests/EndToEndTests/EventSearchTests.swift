@@ -56,8 +56,7 @@ struct EventSearchTests {
     @Test("events are found by the state of a delivery, each once, with other conditions, page by page")
     func outcomes() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(500) : .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(500) : .status(204) }
         for number in 1...3 {
             let url = receiver.url("/broken/\(number)")
             let body = #"{"url": "\#(url)", "events": ["bad.*"], "retry_schedule": []}"#
@@ -89,11 +88,10 @@ struct EventSearchTests {
     func attempts() async throws {
         let herald = try await HeraldProcess.start()
         let count = Atomic(0)
-        let receiver = try Receiver { _ in
+        let receiver = try herald.receiver { _ in
             let number = count.add(1, ordering: .relaxed).newValue
             return number % 3 == 0 ? .status(204) : .status(number % 3 == 1 ? 500 : 404)
         }
-        defer { receiver.close() }
         let url = receiver.url("/some")
         let body = #"{"url": "\#(url)", "retry_schedule": [], "max_in_flight": 1, "ordering": "strict"}"#
         let id = try #require(try await herald.post("/v1/delegates", body).string("id"))

@@ -72,9 +72,8 @@ struct LimitTests {
 
     @Test("with few descriptors, requests are refused cleanly, and the server recovers", .timeLimit(.minutes(20)))
     func fewDescriptors() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 100 && exec \"$0\" \"$@\""])
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let port = herald.port
         let held = try await RawHTTP.onThread { (0..<200).compactMap { _ in try? RawHTTPClient(port: port) }.count }
@@ -88,10 +87,9 @@ struct LimitTests {
         .timeLimit(.minutes(20)))
     func descriptorsAreShared() async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
         defer { gate.open() }
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let receiver = try herald.receiver { _ in .held(gate) }
         #expect(
             herald.log("few file descriptors: clients wait and deliveries take turns beyond these numbers").count == 1)
         for number in 0..<20 { _ = try await herald.register(receiver.url("/\(number)")) }
@@ -153,10 +151,9 @@ struct LimitTests {
         .timeLimit(.minutes(20)), arguments: Occupation.allCases)
     func reserve(occupation: Occupation) async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
         defer { gate.open() }
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let receiver = try herald.receiver { _ in .held(gate) }
         let delegate = try await herald.register(receiver.url(), #""events": ["some.one"]"#, #""timeout_seconds": 60"#)
             .id
         let large = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 200_000))"}"#

@@ -8,8 +8,7 @@ struct LogTests {
     func delegates() async throws {
         let herald = try await HeraldProcess.start()
         let isMended = Flag()
-        let receiver = try Receiver { _ in .status(isMended.isSet ? 200 : 500) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(isMended.isSet ? 200 : 500) }
         let id = try await herald.register(
             receiver.url("/hook?token=secret"), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 2, 2, 2, 2, 2, 2, 2, 2]"#
         ).id
@@ -45,8 +44,7 @@ struct LogTests {
     @Test("an exhausted delivery is a warning with the trace of its event, as is the callback about it")
     func exhausted() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/bad" ? .status(400) : .status(200) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path == "/bad" ? .status(400) : .status(200) }
         _ = try await herald.register(receiver.url("/bad"), #""retry_schedule": [], "events": ["test.*"]"#)
         _ = try await herald.register(receiver.url("/ops"), #""events": ["herald.delivery.exhausted"]"#)
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

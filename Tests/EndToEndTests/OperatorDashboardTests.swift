@@ -33,8 +33,7 @@ struct OperatorDashboardTests {
     @Test("hostile data is shown as text on every page, and the layout holds", .enabled(if: Dashboard.hasBrowser))
     func hostileData() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { .status(503, bytes: Array($0.body)) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { .status(503, bytes: Array($0.body)) }
         try await Dashboard.drive(
             "hostile.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
         #expect(herald.process.end == nil)

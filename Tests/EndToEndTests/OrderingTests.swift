@@ -14,7 +14,7 @@ struct OrderingTests {
     private func deliver(_ ordering: String) async throws -> (posted: [String], arrived: [String]) {
         let herald = try await HeraldProcess.start()
         let arrivals = Mutex(Arrivals())
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             let id = request.header("webhook-id") ?? ""
             return arrivals.withLock { arrivals in
                 if id.hasSuffix("0") || id.hasSuffix("3"), arrivals.failed.insert(id).inserted { return .status(500) }
@@ -22,7 +22,6 @@ struct OrderingTests {
                 return .status(200)
             }
         }
-        defer { receiver.close() }
         _ = try await herald.register(
             receiver.url(), #""ordering": "\#(ordering)", "retry_schedule": [0.05, 0.05, 0.05]"#)
         var posted: [String] = []

@@ -111,8 +111,7 @@ struct PublishingTests {
     @Test("a client's own id makes posting repeatable: the first response again, and no second delivery")
     func duplicateIDs() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let first = try await herald.post("/v1/events", #"{"type": "a", "id": "mine", "data": 1}"#)
         let second = try await herald.post("/v1/events", #"{"type": "b", "id": "mine", "data": 2}"#)
@@ -183,8 +182,7 @@ struct PublishingTests {
     @Test("types with upper case and hyphens are accepted everywhere, and in patterns")
     func otherTypes() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let type = "Microsoft.Storage.Blob-Created"
         let registered = try await herald.register(receiver.url("/all"), #""events": ["Microsoft.*", "Order-Paid"]"#)
         #expect(registered.status == 201)
@@ -203,8 +201,7 @@ struct PublishingTests {
     @Test("an id with dots, slashes, colons and percent signs works in every path")
     func otherIDs() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let id = "partition:1/offset.7%41"
         let posted = try await herald.post("/v1/events", #"{"type": "a", "id": "\#(id)"}"#)
@@ -259,8 +256,7 @@ struct PublishingTests {
     @Test("subjects that end with a star match by prefix, and other stars are refused")
     func subjectPatterns() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let created = try await herald.register(receiver.url("/orders"), #""subjects": ["order:*", "user:1"]"#)
         #expect(created.status == 201)
         for subject in ["order:1", "user:12", "orders", "user:1", "order:x"] {

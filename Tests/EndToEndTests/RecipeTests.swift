@@ -104,8 +104,7 @@ struct RecipeTests {
     @Test("an event that no request can be made of is exhausted at once, with the reason; the delegate stays active")
     func notMade() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let created = try await herald.register(receiver.url(), #""request": {"path": "/{{ data.user }}"}"#)
         let waited = try await herald.post("/v1/events", #"{"type": "paid", "data": {}}"#, ["Prefer": "wait=30"])
         #expect(waited["deliveries"]?.elements.map { $0["state"]?.string } == ["exhausted"], "\(waited.text)")

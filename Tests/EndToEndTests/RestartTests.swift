@@ -178,13 +178,12 @@ struct RestartTests {
         let herald = try await HeraldProcess.start()
         let load = Load(port: herald.port, prefix: "r")
         let book = Mutex<Set<String>>([])
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             if request.path == "/" + (request.header("webhook-id") ?? "") {
                 book.withLock { _ = $0.insert(request.path) }
             }
             return .status(200)
         }
-        defer { receiver.close() }
         var expected: Set<String> = []
         for number in 0..<200 {
             let url = receiver.url("/x\(number)")

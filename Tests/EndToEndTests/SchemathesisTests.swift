@@ -43,8 +43,7 @@ private enum Schemathesis {
         // Without one, the first request that makes a key would end the others.
         let key = "a key for schemathesis".replacing(" ", with: "-")
         let herald = try await HeraldProcess.start(adminKey: key)
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(204) }
         let delegate = try await herald.register(receiver.url(), #""lease_seconds": 3600, "signature": "v1a""#).id
         let event = try await herald.publish("order.paid", #""subject": "order:1001""#)
         #expect(try await herald.send("PUT", "/v1/event-types/order.paid", "{}").status == 201)

@@ -72,8 +72,7 @@ struct SignalTests {
             """
         let herald = try await HeraldProcess.start(folder: folder, prefix: ["sh", "-c", script, folder.path + "/log"])
         try await eventually("the pipe is full") { herald.process.lines.contains("full") }
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         herald.process.signal(SIGHUP)
         _ = try await herald.register(receiver.url())
         _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
@@ -104,9 +103,8 @@ struct SignalTests {
 
     @Test("stopped and continued by the terminal, it keeps working")
     func suspended() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start()
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         herald.process.signal(SIGSTOP)
         async let posted = herald.publish()

@@ -9,14 +9,13 @@ struct StoryTests {
     func states() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             switch request.path {
             case "/pending": .held(gate)
             case "/retrying", "/exhausted": .status(500, body: "no luck")
             default: .status(204)
             }
         }
-        defer { receiver.close() }
         defer { gate.open() }
         let pending = try await herald.register(receiver.url("/pending"), #""timeout_seconds": 60"#)
         let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#)
@@ -48,8 +47,7 @@ struct StoryTests {
     func unwanted() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate, .status(500)) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .held(gate, .status(500)) }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [1, 1]"#).id
         let event = try await herald.publish("a.b")
         _ = await receiver.requests(1)
@@ -130,8 +128,7 @@ struct StoryTests {
     @Test("at no moment is a delivery missing from the story, or its state inconsistent with its attempts")
     func consistency() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/good" ? .status(200) : .status(500) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path == "/good" ? .status(200) : .status(500) }
         _ = try await herald.register(receiver.url("/good"))
         for _ in 0..<15 {
             // A new one each time, that is not stopped for its failures.
@@ -168,14 +165,13 @@ struct StoryTests {
     func attempts() async throws {
         let herald = try await HeraldProcess.start()
         let count = Mutex(0)
-        let receiver = try Receiver { _ in
+        let receiver = try herald.receiver { _ in
             let number = count.withLock {
                 $0 += 1
                 return $0
             }
             return number < 3 ? .status(503, body: "try \(number)") : .status(200, body: "thanks")
         }
-        defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [0.05, 0.05]"#).id
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "delivered")
@@ -204,7 +200,7 @@ struct StoryTests {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
         defer { gate.open() }
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             switch request.path {
             case "/reset": .reset
             case "/nonsense": .thenClose(.raw("What?\r\n\r\n"))
@@ -214,7 +210,6 @@ struct StoryTests {
             default: .status(200)
             }
         }
-        defer { receiver.close() }
         for (url, error, status) in [
             (receiver.url("/reset"), "protocol_error", nil), (receiver.url("/nonsense"), "protocol_error", nil),
             (receiver.url("/redirect"), nil, 302), (receiver.url("/gone"), nil, 410),

@@ -80,9 +80,8 @@ struct SvixClientTests {
 
     @Test("an API key in a header is not shown, and can be removed; svix.ping is an example without a description")
     func headersAndPing() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await Self.start()
+        let receiver = try herald.receiver()
         let made = try await herald.post(
             Self.endpoints,
             #"{"url": "\#(receiver.url("/hook"))", "uid": "one", "headers": {"X-API-Key": "hush", "X-Other": "1"}}"#)

@@ -28,9 +28,8 @@ struct SvixTests {
         "Svix's package runs every supported operation, and its models validate the responses",
         .enabled("needs the tools of script/requirements.txt") { venv != nil })
     func calls() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await Self.start()
+        let receiver = try herald.receiver()
         let result = try await Self.python(
             Self.folder + "Svix/calls.py", "http://127.0.0.1:\(herald.port)", MadeKey.admin.text, receiver.url("/hook"))
         #expect(result.end == .exited(0), "\(result.text)")
@@ -41,9 +40,8 @@ struct SvixTests {
         "svix.Webhook verifies the callbacks of an endpoint that the API made, and of an imported one",
         .enabled("needs the tools of script/requirements.txt") { venv != nil })
     func verification() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await Self.start()
+        let receiver = try herald.receiver()
         _ = try await herald.post(Self.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
         let made = try await herald.post(
             Self.root + "/app/acme/endpoint", #"{"url": "\#(receiver.url("/made"))", "uid": "first"}"#)

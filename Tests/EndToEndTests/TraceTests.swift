@@ -54,10 +54,9 @@ struct TraceTests {
     func complete() async throws {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await Self.start(
             collector, ["OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b", "OTEL_SERVICE_NAME": "shop"])
+        let receiver = try herald.receiver { _ in .status(204) }
         let delegate = try await herald.register(receiver.url("/hook?secret=1")).id
         try await Self.publish(1000, to: herald)
         _ = await receiver.requests(1000)
@@ -93,9 +92,8 @@ struct TraceTests {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
         let count = Counter()
-        let receiver = try Receiver { _ in .status(count.next() == 1 ? 500 : 204) }
-        defer { receiver.close() }
         let herald = try await Self.start(collector)
+        let receiver = try herald.receiver { _ in .status(count.next() == 1 ? 500 : 204) }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [0.1]"#)
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "delivered")
@@ -114,9 +112,8 @@ struct TraceTests {
     func unsampled() async throws {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await Self.start(collector)
+        let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.register(receiver.url())
         let parent = "00-\(Self.trace)-b7ad6b7169203331-00"
         _ = try await herald.post("/v1/events", #"{"type": "test.happened"}"#, ["traceparent": parent])
@@ -163,9 +160,8 @@ struct TraceTests {
     func states() async throws {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await Self.start(collector)
+        let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.register(receiver.url(), #""events": ["auth.*", "app_state.*"]"#)
         let parent = "00-\(Self.trace)-\(Self.id(1))-01"
         let login = try await herald.send("PUT", "/v1/auth/7", #"{"status": "logged_in"}"#, ["traceparent": parent])
@@ -229,9 +225,8 @@ struct TraceTests {
     func exemplars() async throws {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await Self.start(collector)
+        let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.register(receiver.url())
         try await Self.publish(1, to: herald)
         let page = try await herald.get("/metrics", ["Accept": "application/openmetrics-text"]) {

@@ -1,6 +1,7 @@
 import Glibc
 import HeraldJSON
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 /// The real binary, serving on a port of its own, with a folder of its own.
@@ -11,6 +12,8 @@ final class HeraldProcess: Sendable {
     /// Sent with every request that says nothing else.
     private let key: String?
     private let isOwner: Bool
+    /// Each closes when neither the test nor this object has it any more.
+    private let receivers = Mutex<[Receiver]>([])
 
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
@@ -151,6 +154,14 @@ final class HeraldProcess: Sendable {
     }
 
     // MARK: What most tests do
+
+    /// Starts a receiver that stays open as long as this server.
+    /// - Parameter script: must not use this server, which would keep both open.
+    func receiver(_ script: @escaping Receiver.Script = { _ in .status(200) }) throws -> Receiver {
+        let receiver = try Receiver(script: script)
+        receivers.withLock { $0.append(receiver) }
+        return receiver
+    }
 
     /// Registers a webhook.
     /// - Parameter fields: more members of the registration, such as `"retry_schedule": [1]`.
