@@ -80,8 +80,7 @@ struct EngineTests {
         bench.engine.receive(.page(after: 8, nil))
         bench.turn()
         #expect(bench.reads.isEmpty)
-        bench.clock.advance(seconds: 1)
-        bench.turn()
+        bench.advance(seconds: 1)
         #expect(bench.reads == [8])
         bench.answerReads()
         bench.turn()
@@ -186,19 +185,15 @@ struct EngineTests {
         bench.finish(with: .failure)
         #expect(bench.turn() != nil)
         #expect(bench.open.isEmpty)
-        bench.clock.advance(seconds: 9.9)
-        bench.turn()
+        bench.advance(seconds: 9.9)
         #expect(bench.open.isEmpty)
-        bench.clock.advance(seconds: 0.1)
-        bench.turn()
+        bench.advance(seconds: 0.1)
         #expect(bench.open == [.init(1, 1, 2)])
         bench.finish(with: .failure)
-        bench.clock.advance(seconds: 20)
-        bench.turn()
+        bench.advance(seconds: 20)
         #expect(bench.open == [.init(1, 1, 3)])
         bench.finish(with: .failure)
-        bench.clock.advance(seconds: 1_000)
-        bench.turn()
+        bench.advance(seconds: 1_000)
         #expect(bench.open.isEmpty)
         #expect(bench.givenUp == 1)
     }
@@ -227,8 +222,7 @@ struct EngineTests {
             bench.finish(1, with: .failure)
             bench.turn()
         }
-        bench.clock.advance(seconds: 60)
-        bench.turn()
+        bench.advance(seconds: 60)
         bench.finish(1)
         bench.turn()
         // What has gathered doesn't come all at once.
@@ -260,8 +254,7 @@ struct EngineTests {
         _ = bench.checkpoint()
         bench.publish()
         for number in 1...20 {
-            bench.clock.advance(seconds: 300)
-            bench.turn()
+            bench.advance(seconds: 300)
             #expect(bench.open == [.init(1, 6, number)])
             bench.finish(with: .failure)
         }
@@ -285,8 +278,7 @@ struct EngineTests {
             let checkpoint = try #require(bench.checkpoint())
             #expect(checkpoint.attempts.map(\.number) == [number])
             rows = checkpoint.waiting
-            bench.clock.advance(seconds: 31)
-            bench.turn()
+            bench.advance(seconds: 31)
         }
         let row = try #require(rows.first)
         #expect(row.attempts == 3 && row.uncounted == 3)
@@ -295,16 +287,14 @@ struct EngineTests {
         again.set(
             webhook,
             restored: .init(position: LanePosition(delegate: 1, cursor: 1, position: 1), waiting: rows))
-        again.clock.advance(seconds: 200)
-        again.turn()
+        again.advance(seconds: 200)
         again.answerReads()
         again.turn()
         // Neither of these two was made before: the schedule has one step.
         for number in 4...5 {
             #expect(again.open == [.init(1, 1, number)])
             again.finish(with: .failure)
-            again.clock.advance(seconds: 10)
-            again.turn()
+            again.advance(seconds: 10)
         }
         #expect(again.open.isEmpty)
         #expect(again.givenUp == 1)
@@ -384,13 +374,11 @@ struct EngineTests {
         // Alone, it stops the lane when there is no connection.
         for _ in 0..<5 {
             bench.finish(event: 1, with: .failed(.connect))
-            bench.clock.advance(seconds: 2)
-            bench.turn()
+            bench.advance(seconds: 2)
         }
         bench.publish(5)
         for _ in 0..<60 {
-            bench.clock.advance(seconds: 300)
-            bench.turn()
+            bench.advance(seconds: 300)
             bench.finish(event: 1, with: .failure)
             bench.finish()
         }
@@ -407,8 +395,7 @@ struct EngineTests {
         // Five days of probes.
         for _ in 0..<1_440 {
             bench.finish(with: .failure)
-            bench.clock.advance(seconds: 300)
-            bench.turn()
+            bench.advance(seconds: 300)
             bench.answerReads()
             bench.turn()
             for checkpoint in bench.submitted {
@@ -481,8 +468,7 @@ struct EngineTests {
         #expect(checkpoint.waiting.isEmpty)
         #expect(checkpoint.lanes.isEmpty)
         #expect(checkpoint.attempts.count == 3)
-        bench.clock.advance(seconds: 100_000)
-        bench.turn()
+        bench.advance(seconds: 100_000)
         #expect(bench.open.isEmpty)
         #expect(bench.engine.board.entry(1) == nil)
     }

@@ -134,8 +134,7 @@ struct FairnessTests {
         var order: [LogPosition] = []
         for _ in 0..<200 where order.count < 120 {
             // The lane begins with a low rate, since many retries are due.
-            old.clock.advance(seconds: 1)
-            old.turn()
+            old.advance(seconds: 1)
             old.answerReads()
             old.turn()
             order += old.open(1)

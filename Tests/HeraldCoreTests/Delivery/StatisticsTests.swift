@@ -29,8 +29,7 @@ struct StatisticsTests {
         #expect(slot.delivered == 1 && slot.failed == 1 && slot.latencies.count == 1)
         #expect(slot.start % DeliveryStatistics.slot == 0)
         #expect(bench.engine.board.statistics(1).isEmpty)
-        bench.clock.advance(seconds: 600)
-        bench.turn()
+        bench.advance(seconds: 600)
         #expect(bench.submitted.isEmpty)
     }
 
@@ -45,8 +44,7 @@ struct StatisticsTests {
         bench.clock.advance(seconds: 20)
         deliver(bench)
         _ = bench.checkpoint()
-        bench.clock.advance(seconds: 60)
-        bench.turn()
+        bench.advance(seconds: 60)
         let slots = try #require(bench.checkpoint()).statistics
         #expect(slots.map(\.delivered) == [1, 1])
         #expect(Set(slots.map(\.start)).count == 2)
@@ -86,8 +84,7 @@ struct StatisticsTests {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
         deliver(bench)
-        bench.clock.advance(seconds: 60)
-        bench.turn()
+        bench.advance(seconds: 60)
         let refused = try #require(bench.checkpoint(succeeds: false))
         #expect(refused.statistics.map(\.delivered) == [1])
         deliver(bench)
@@ -96,8 +93,7 @@ struct StatisticsTests {
         let again = try #require(bench.checkpoint())
         #expect(again.statistics == refused.statistics)
         #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
-        bench.clock.advance(seconds: 60)
-        bench.turn()
+        bench.advance(seconds: 60)
         #expect(bench.checkpoint()?.statistics.map(\.delivered) == [1])
         #expect(bench.engine.board.statistics(1).isEmpty)
     }
@@ -107,11 +103,9 @@ struct StatisticsTests {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
         deliver(bench)
-        bench.clock.advance(seconds: 1)
-        bench.turn()
+        bench.advance(seconds: 1)
         #expect(bench.submitted.count == 1)
-        bench.clock.advance(seconds: 60)
-        bench.turn()
+        bench.advance(seconds: 60)
         bench.engine.receive(.checkpointEnded(true))
         #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
         bench.submitted = []

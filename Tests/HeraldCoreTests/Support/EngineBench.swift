@@ -58,6 +58,12 @@ final class EngineBench {
         }
     }
 
+    /// Lets time pass, and does what is due.
+    func advance(seconds: Double) {
+        clock.advance(seconds: seconds)
+        turn()
+    }
+
     struct Attempt: Equatable {
         let delegate: DelegateKey
         let event: LogPosition
