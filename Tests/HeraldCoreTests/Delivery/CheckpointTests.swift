@@ -14,8 +14,7 @@ struct CheckpointTests {
         bench.set(WebhookDelegate(2) { $0.events = [.exact("never")] })
         // Their rows from the registration go with the first checkpoint.
         #expect(bench.checkpoint()?.caughtUp.sorted() == [1, 2])
-        bench.publish(3)
-        bench.turn()
+        bench.publishAndTurn(3)
         bench.finish(event: 2)
         var checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.settled == 3)
@@ -50,8 +49,7 @@ struct CheckpointTests {
     func waiting() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [10] })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         let failedAt = bench.clock.wall
         bench.finish(with: .failure)
         var checkpoint = try #require(bench.checkpoint())
@@ -72,8 +70,7 @@ struct CheckpointTests {
     func exhausted() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish(with: .failure)
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.waiting.map(\.state) == [.exhausted])
@@ -83,12 +80,10 @@ struct CheckpointTests {
     func refused() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish()
         let refused = try #require(bench.checkpoint(succeeds: false))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish()
         #expect(bench.checkpoint() == nil)
         bench.clock.advance(seconds: 1)
@@ -106,8 +101,7 @@ struct CheckpointTests {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
         for _ in 0..<3 {
-            bench.publish()
-            bench.turn()
+            bench.publishAndTurn()
             bench.finish()
             bench.advance(seconds: 1)
         }
@@ -119,8 +113,7 @@ struct CheckpointTests {
     @Test("events without recipients advance the common position")
     func settled() throws {
         let bench = try EngineBench()
-        bench.publish(7)
-        bench.turn()
+        bench.publishAndTurn(7)
         #expect(bench.checkpoint()?.settled == 7)
         #expect(bench.checkpoint() == nil)
     }

@@ -12,8 +12,7 @@ struct EngineTests {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
         bench.set(WebhookDelegate(2) { $0.events = [.exact("b.x")] })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.open == [.init(1, 1)])
         #expect(bench.reads.isEmpty)
     }
@@ -21,8 +20,7 @@ struct EngineTests {
     @Test("a delegate receives events published after its registration, even if the loop routed them first")
     func registrationBehindRouting() throws {
         let bench = try EngineBench()
-        bench.publish(5)
-        bench.turn()
+        bench.publishAndTurn(5)
         bench.set(WebhookDelegate(1, start: 3))
         bench.turn()
         #expect(bench.open(1) == [4, 5])
@@ -41,8 +39,7 @@ struct EngineTests {
     func fallsBehind() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 2 })
-        bench.publish(10)
-        bench.turn()
+        bench.publishAndTurn(10)
         #expect(bench.open(1) == [1, 2])
         bench.finish(event: 1)
         bench.turn()
@@ -94,8 +91,7 @@ struct EngineTests {
             WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 2, position: 2)))
         bench.turn()
         // The page is empty, and by the time it comes there are new events.
-        bench.publish(2)
-        bench.turn()
+        bench.publishAndTurn(2)
         bench.engine.receive(.page(after: 2, EventBatch(first: 3, events: [])))
         bench.turn()
         #expect(bench.open(1) == [11, 12])
@@ -111,8 +107,7 @@ struct EngineTests {
         bench.turn()
         #expect(bench.open(1) == [5, 6, 7])
         bench.finish()
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.reads == [7])
         bench.reads = []
         bench.engine.receive(.page(after: 7, EventBatch(first: 8, events: [])))
@@ -126,8 +121,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 32 })
         for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
         for _ in 0..<100 {
-            bench.publish(1_000)
-            bench.turn()
+            bench.publishAndTurn(1_000)
         }
         for _ in 0..<10 {
             bench.finish()
@@ -152,13 +146,11 @@ struct EngineTests {
         }
         bench.publish(1, type: "t1")
         bench.publish(1, type: "t1")
-        bench.publish(1, type: "t2")
-        bench.turn()
+        bench.publishAndTurn(1, type: "t2")
         #expect(bench.open.map(\.delegate) == [1, 1])
         // Lane 2 waits for room. What frees up is its, whatever comes for lane 3.
         bench.finish(event: 1)
-        bench.publish(1, type: "t3")
-        bench.turn()
+        bench.publishAndTurn(1, type: "t3")
         #expect(bench.open == [.init(1, 2), .init(2, 3)])
     }
 
@@ -166,8 +158,7 @@ struct EngineTests {
     func capacity() throws {
         let bench = try EngineBench(capacity: 5)
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key)) }
-        bench.publish(20)
-        bench.turn()
+        bench.publishAndTurn(20)
         #expect(bench.open.count == 5)
         bench.finish(event: bench.open[0].event)
         bench.turn()
@@ -180,8 +171,7 @@ struct EngineTests {
     func retries() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish(with: .failure)
         #expect(bench.turn() != nil)
         #expect(bench.open.isEmpty)
@@ -204,8 +194,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 8 })
         bench.set(WebhookDelegate(2))
         fail(1, bench)
-        bench.publish(20)
-        bench.turn()
+        bench.publishAndTurn(20)
         #expect(bench.open(1).isEmpty)
         #expect(!bench.open(2).isEmpty)
         var previous = bench.clock.now
@@ -238,8 +227,7 @@ struct EngineTests {
     private func fail(_ key: DelegateKey, _ bench: EngineBench) {
         for event in 1...5 {
             bench.clock.advance(seconds: 0.5)
-            bench.publish()
-            bench.turn()
+            bench.publishAndTurn()
             bench.finish(key, event: LogPosition(event), with: .failure)
             bench.finish()
         }
@@ -269,8 +257,7 @@ struct EngineTests {
         let webhook = WebhookDelegate(1) { $0.retrySchedule = [10] }
         let bench = try EngineBench()
         bench.set(webhook)
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         var rows: [WaitingDelivery] = []
         for number in 1...3 {
             #expect(bench.open == [.init(1, 1, number)])
@@ -305,8 +292,7 @@ struct EngineTests {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
         for number in 1...8 {
-            bench.publish()
-            bench.turn()
+            bench.publishAndTurn()
             #expect(bench.open == [.init(1, LogPosition(number), 1)])
             bench.finish(with: .failed(.requestNotMade))
         }
@@ -316,8 +302,7 @@ struct EngineTests {
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.attempts.map(\.failure) == Array(repeating: .requestNotMade, count: 8))
         #expect(bench.givenUp == 8)
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish()
         #expect(bench.checkpoint()?.attempts.map(\.failure) == [nil])
     }
@@ -326,8 +311,7 @@ struct EngineTests {
     func lostConnection() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.sender.open.map(\.isFresh) == [false])
         var lost = CallbackOutcome.failed(.protocolError)
         lost.isStale = true
@@ -337,8 +321,7 @@ struct EngineTests {
         #expect(bench.sender.open.map(\.isFresh) == [true])
         #expect(bench.engine.lane(1)?.flow.breaker.isProven == true)
         bench.finish()
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.open == [.init(1, 2, 1)])
         #expect(bench.sender.open.map(\.isFresh) == [false])
         let checkpoint = try #require(bench.checkpoint())
@@ -369,8 +352,7 @@ struct EngineTests {
     func poison() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = Array(repeating: 1, count: 20) })
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         // Alone, it stops the lane when there is no connection.
         for _ in 0..<5 {
             bench.finish(event: 1, with: .failed(.connect))
@@ -389,8 +371,7 @@ struct EngineTests {
     func outage() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish(5_000)
-        bench.turn()
+        bench.publishAndTurn(5_000)
         var rows: Set<LogPosition> = []
         // Five days of probes.
         for _ in 0..<1_440 {
@@ -412,11 +393,9 @@ struct EngineTests {
     func pause() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.set(WebhookDelegate(1, status: .paused, version: 2))
-        bench.publish(3)
-        bench.turn()
+        bench.publishAndTurn(3)
         #expect(bench.open(1) == [1])
         bench.finish()
         let checkpoint = try #require(bench.checkpoint())
@@ -431,8 +410,7 @@ struct EngineTests {
     func patch() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish(3)
-        bench.turn()
+        bench.publishAndTurn(3)
         #expect(bench.open(1) == [1, 2, 3])
         bench.set(
             WebhookDelegate(1, version: 2) {
@@ -440,8 +418,7 @@ struct EngineTests {
                 $0.maxInFlight = 1
             })
         bench.publish(1)
-        bench.publish(2, type: "b.x")
-        bench.turn()
+        bench.publishAndTurn(2, type: "b.x")
         #expect(bench.open(1) == [1, 2, 3])
         bench.finish()
         bench.turn()
@@ -454,13 +431,11 @@ struct EngineTests {
     func remove() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish(2)
-        bench.turn()
+        bench.publishAndTurn(2)
         bench.finish(event: 1, with: .failure)
         bench.engine.receive(.remove(1))
         bench.set(WebhookDelegate(2, start: 2))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.open == [.init(1, 2), .init(2, 3)])
         bench.finish(1, with: .failure)
         bench.finish(2)
@@ -479,8 +454,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1) { $0.subjects = ["user:1"] })
         bench.publish(1, subject: "user:1")
         bench.publish(1, subject: "user:2")
-        bench.publish(1)
-        bench.turn()
+        bench.publishAndTurn(1)
         #expect(bench.open(1) == [1])
     }
 
@@ -488,11 +462,9 @@ struct EngineTests {
     func stop() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.engine.receive(.stop(deadline: 0))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.open(1) == [1])
         bench.finish()
         #expect(!bench.engine.flush())
@@ -507,8 +479,7 @@ struct EngineTests {
     func stopped() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.engine.receive(.stop(deadline: 0))
         bench.sender.close { bench.engine.finished($0, $1) }
         let checkpoint = try #require(bench.checkpoint())
@@ -520,8 +491,7 @@ struct EngineTests {
     func notMade() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: "out of memory"), duration: 0))
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.attempts.isEmpty)

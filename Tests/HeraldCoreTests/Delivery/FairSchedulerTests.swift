@@ -81,13 +81,11 @@ import Testing
         let bench = try EngineBench(capacity: 40)
         for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key)) }
         bench.set(WebhookDelegate(200, app: Self.other) { $0.maxInFlight = 256 })
-        bench.publish(100)
-        bench.turn()
+        bench.publishAndTurn(100)
         #expect(bench.open.count == 40)
 
         // Sixty lanes of the first app stand in line before it.
-        bench.publish(100, app: Self.other)
-        bench.turn()
+        bench.publishAndTurn(100, app: Self.other)
         #expect(bench.open(200).isEmpty, "there is no room")
         let first = try #require(bench.open.first)
         bench.finish(first.delegate, event: first.event)

@@ -13,8 +13,7 @@ struct FairnessTests {
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 256 })
         for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
         for _ in 0..<100 {
-            bench.publish(1_000)
-            bench.turn()
+            bench.publishAndTurn(1_000)
         }
         // Its window is wide open.
         for _ in 0..<10 {
@@ -107,8 +106,7 @@ struct FairnessTests {
         for key: DelegateKey in 201...500 { bench.set(WebhookDelegate(key) { $0.events = [.exact("many.x")] }) }
         bench.set(WebhookDelegate(1_000, app: other) { $0.events = [.exact("one.x")] })
         // The requests of app 7 stay open.
-        bench.publish(1, type: "hung.x", app: other)
-        bench.turn()
+        bench.publishAndTurn(1, type: "hung.x", app: other)
         bench.clock.advance(nanoseconds: 10 * Slots.youngAge)
         bench.publish(1, type: "many.x")
         _ = bench.engine.turn()
@@ -164,8 +162,7 @@ struct FairnessTests {
         let bench = try EngineBench(capacity: 8)
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("slow")] }) }
         bench.set(WebhookDelegate(9) { $0.events = [.exact("fast")] })
-        bench.publish(100, type: "slow")
-        bench.turn()
+        bench.publishAndTurn(100, type: "slow")
         bench.publish(1, type: "fast")
         var ended = 0
         while bench.open(9).isEmpty && ended < 100 {
@@ -179,13 +176,11 @@ struct FairnessTests {
     private func parked(_ keys: DelegateKey...) throws -> EngineBench {
         let bench = try EngineBench(capacity: 8)
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("hang")] }) }
-        bench.publish(1, type: "hang")
-        bench.turn()
+        bench.publishAndTurn(1, type: "hang")
         bench.clock.advance(nanoseconds: Slots.heldAge)
         bench.turn()
         for key in keys { bench.engine.set(WebhookDelegate(key) { $0.events = [.exact("new")] }) }
-        bench.publish(1, type: "new")
-        bench.turn()
+        bench.publishAndTurn(1, type: "new")
         #expect(bench.open.map(\.delegate) == [1, 2, 3, 4])
         return bench
     }
@@ -199,8 +194,7 @@ struct FairnessTests {
                 $0.events = [.exact("busy")]
                 $0.maxInFlight = 256
             })
-        bench.publish(200, type: "busy")
-        bench.turn()
+        bench.publishAndTurn(200, type: "busy")
         #expect(bench.open(6).count == 4)
         bench.finish(1)
         var turns = 0

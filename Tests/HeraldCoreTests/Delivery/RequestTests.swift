@@ -277,8 +277,7 @@ struct RequestTests {
     func cancelNotMade() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.ordering = .subject })
-        bench.publish(2, subject: "s")
-        bench.turn()
+        bench.publishAndTurn(2, subject: "s")
         bench.finish(with: .failure)
         bench.advance(seconds: 10)
         #expect(bench.open(1) == [1])

@@ -105,8 +105,7 @@ struct ShardTests {
         for isStopping in [false, true] {
             let bench = try EngineBench()
             bench.set(WebhookDelegate(1))
-            bench.publish()
-            bench.turn()
+            bench.publishAndTurn()
             bench.engine.receive(.give(Shards(of: 1), deadline: bench.clock.now + 1_000_000_000) {})
             if isStopping { bench.engine.receive(.stop(deadline: .max)) }
             bench.clock.advance(nanoseconds: CheckpointBuilder.interval)
@@ -132,8 +131,7 @@ struct ShardTests {
         _ = bench.engine.turn(through: 8)
         bench.turn()
         #expect(bench.open.isEmpty)
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         #expect(bench.open(1) == [11])
     }
 

@@ -8,8 +8,7 @@ import Testing
 @Suite("Statistics")
 struct StatisticsTests {
     private func deliver(_ bench: EngineBench, with outcome: CallbackOutcome = .success) {
-        bench.publish()
-        bench.turn()
+        bench.publishAndTurn()
         bench.finish(with: outcome)
     }
 

@@ -66,8 +66,7 @@ struct OriginRateTests {
         for key: DelegateKey in 1...3 { bench.set(WebhookDelegate(key)) }
         let origin = try #require(bench.engine.lane(1)?.origin)
         for _ in 1...40 {
-            bench.publish(20)
-            bench.turn()
+            bench.publishAndTurn(20)
             while let request = bench.open.first {
                 bench.finish(request.delegate, event: request.event, with: .answered(429))
             }

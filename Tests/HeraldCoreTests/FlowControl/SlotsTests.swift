@@ -97,8 +97,7 @@ struct SlotsTests {
             bench.publish(64)
             bench.deliverAll()
         }
-        bench.publish(100)
-        bench.turn()
+        bench.publishAndTurn(100)
         #expect(bench.open.count == Slots.maxYoung)
         bench.clock.advance(nanoseconds: Slots.youngAge)
         bench.turn()

@@ -49,6 +49,13 @@ final class EngineBench {
         log += events
     }
 
+    func publishAndTurn(
+        _ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default
+    ) {
+        publish(count, type: type, subject: subject, app: app)
+        turn()
+    }
+
     /// Turns until there is nothing more to do now.
     @discardableResult
     func turn() -> Int64? {
