@@ -9,8 +9,7 @@ import Testing
 struct BoardTests {
     @Test("an event that waits is shown as soon as the board shows that the loop has read it")
     func behind() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1, status: .paused))
+        let bench = try EngineBench(WebhookDelegate(1, status: .paused))
         bench.publishAndTurn()
         #expect(bench.engine.board.position(1) == 1)
         #expect(bench.engine.board.entry(1)?.cursor == 0)
@@ -21,8 +20,7 @@ struct BoardTests {
 
     @Test("also if the lane was caught up when the checkpoint was made that ends after it")
     func crossing() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publish()
         bench.deliverAll()
         bench.clock.advance(nanoseconds: CheckpointBuilder.interval)
@@ -37,8 +35,7 @@ struct BoardTests {
 
     @Test("also if all that is shown of the lane is a retry")
     func retrying() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.finish(with: .failure)
         _ = bench.checkpoint()
@@ -52,8 +49,7 @@ struct BoardTests {
 
     @Test("a lane that has caught up has no entry after the next checkpoint")
     func caughtUp() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         for _ in 0..<3 {
             bench.publishAndTurn()
             #expect(bench.engine.board.entry(1)?.inFlight == 1)

@@ -9,9 +9,7 @@ import Testing
 struct CheckpointTests {
     @Test("a lane has a row while a delivery of it is open, and none afterwards")
     func rows() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
-        bench.set(WebhookDelegate(2) { $0.events = [.exact("never")] })
+        let bench = try EngineBench(WebhookDelegate(1), WebhookDelegate(2) { $0.events = [.exact("never")] })
         // Their rows from the registration go with the first checkpoint.
         #expect(bench.checkpoint()?.caughtUp.sorted() == [1, 2])
         bench.publishAndTurn(3)
@@ -47,8 +45,7 @@ struct CheckpointTests {
 
     @Test("a failed delivery gets a row, which goes when it is delivered")
     func waiting() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [10] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10] })
         bench.publishAndTurn()
         let failedAt = bench.clock.wall
         bench.finish(with: .failure)
@@ -68,8 +65,7 @@ struct CheckpointTests {
 
     @Test("an exhausted delivery keeps a row")
     func exhausted() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
         bench.publishAndTurn()
         bench.finish(with: .failure)
         let checkpoint = try #require(bench.checkpoint())
@@ -78,8 +74,7 @@ struct CheckpointTests {
 
     @Test("a refused checkpoint is sent again, before newer changes, and loses nothing")
     func refused() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.finish()
         let refused = try #require(bench.checkpoint(succeeds: false))
@@ -98,8 +93,7 @@ struct CheckpointTests {
 
     @Test("only one checkpoint is in flight at a time")
     func oneAtATime() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         for _ in 0..<3 {
             bench.publishAndTurn()
             bench.finish()

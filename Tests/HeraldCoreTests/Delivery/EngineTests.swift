@@ -9,9 +9,7 @@ import Testing
 struct EngineTests {
     @Test("a lane that keeps up starts an event in the turn that routes it")
     func fastPath() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
-        bench.set(WebhookDelegate(2) { $0.events = [.exact("b.x")] })
+        let bench = try EngineBench(WebhookDelegate(1), WebhookDelegate(2) { $0.events = [.exact("b.x")] })
         bench.publishAndTurn()
         #expect(bench.open == [.init(1, 1)])
         #expect(bench.reads.isEmpty)
@@ -37,8 +35,7 @@ struct EngineTests {
 
     @Test("a lane that is full falls behind and continues from the recent events")
     func fallsBehind() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.maxInFlight = 2 })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 2 })
         bench.publishAndTurn(10)
         #expect(bench.open(1) == [1, 2])
         bench.finish(event: 1)
@@ -117,8 +114,7 @@ struct EngineTests {
 
     @Test("lanes with one event start within one round beside a lane with a backlog of 100,000")
     func fairness() throws {
-        let bench = try EngineBench(capacity: 64)
-        bench.set(WebhookDelegate(1) { $0.maxInFlight = 32 })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 32 }, capacity: 64)
         for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
         for _ in 0..<100 {
             bench.publishAndTurn(1_000)
@@ -169,8 +165,7 @@ struct EngineTests {
 
     @Test("a failed delivery is retried by the schedule, then exhausted")
     func retries() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
         bench.publishAndTurn()
         bench.finish(with: .failure)
         #expect(bench.turn() != nil)
@@ -190,9 +185,7 @@ struct EngineTests {
 
     @Test("a failing lane is probed with one event at a time, and continues when a probe succeeds")
     func breaker() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.maxInFlight = 8 })
-        bench.set(WebhookDelegate(2))
+        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 8 }, WebhookDelegate(2))
         fail(1, bench)
         bench.publishAndTurn(20)
         #expect(bench.open(1).isEmpty)
@@ -235,8 +228,7 @@ struct EngineTests {
 
     @Test("a probe uses up no attempt, even for an event without retries")
     func probesAreFree() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
         fail(1, bench)
         #expect(bench.givenUp == 5)
         _ = bench.checkpoint()
@@ -255,8 +247,7 @@ struct EngineTests {
     @Test("each request has a number of its own, also those that use up no retry, before and after a restart")
     func numbers() throws {
         let webhook = WebhookDelegate(1) { $0.retrySchedule = [10] }
-        let bench = try EngineBench()
-        bench.set(webhook)
+        let bench = try EngineBench(webhook)
         bench.publishAndTurn()
         var rows: [WaitingDelivery] = []
         for number in 1...3 {
@@ -289,8 +280,7 @@ struct EngineTests {
 
     @Test("what can't be made into a request ends the delivery at once, and says nothing about the receiver")
     func requestNotMade() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         for number in 1...8 {
             bench.publishAndTurn()
             #expect(bench.open == [.init(1, LogPosition(number), 1)])
@@ -309,8 +299,7 @@ struct EngineTests {
 
     @Test("after a lost connection, the next attempt is made at once over a new one, and uses up no retry")
     func lostConnection() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
         bench.publishAndTurn()
         #expect(bench.sender.open.map(\.isFresh) == [false])
         var lost = CallbackOutcome.failed(.protocolError)
@@ -350,8 +339,7 @@ struct EngineTests {
 
     @Test("an event that always fails does not prevent probes with others")
     func poison() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = Array(repeating: 1, count: 20) })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = Array(repeating: 1, count: 20) })
         bench.publishAndTurn()
         // Alone, it stops the lane when there is no connection.
         for _ in 0..<5 {
@@ -369,8 +357,7 @@ struct EngineTests {
 
     @Test("an outage needs few rows, however long it lasts")
     func outage() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn(5_000)
         var rows: Set<LogPosition> = []
         // Five days of probes.
@@ -391,8 +378,7 @@ struct EngineTests {
 
     @Test("a paused delegate is not called, and later gets the events published during the pause")
     func pause() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.set(WebhookDelegate(1, status: .paused, version: 2))
         bench.publishAndTurn(3)
@@ -408,8 +394,7 @@ struct EngineTests {
 
     @Test("a change while requests are open applies to the next ones")
     func patch() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn(3)
         #expect(bench.open(1) == [1, 2, 3])
         bench.set(
@@ -429,8 +414,7 @@ struct EngineTests {
 
     @Test("a removed delegate leaves nothing behind, and its key can be reused while its requests are open")
     func remove() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn(2)
         bench.finish(event: 1, with: .failure)
         bench.engine.receive(.remove(1))
@@ -450,8 +434,7 @@ struct EngineTests {
 
     @Test("only events with the requested subjects are delivered")
     func subjects() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.subjects = ["user:1"] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.subjects = ["user:1"] })
         bench.publish(1, subject: "user:1")
         bench.publish(1, subject: "user:2")
         bench.publishAndTurn(1)
@@ -460,8 +443,7 @@ struct EngineTests {
 
     @Test("after a stop nothing starts, and the flush ends when everything is written")
     func stop() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.engine.receive(.stop(deadline: 0))
         bench.publishAndTurn()
@@ -477,8 +459,7 @@ struct EngineTests {
 
     @Test("an attempt of a stopped sender does not count")
     func stopped() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.engine.receive(.stop(deadline: 0))
         bench.sender.close { bench.engine.finished($0, $1) }
@@ -489,8 +470,7 @@ struct EngineTests {
 
     @Test("an attempt that the sender could not make is made a second later, and does not count")
     func notMade() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         bench.publishAndTurn()
         bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: "out of memory"), duration: 0))
         let checkpoint = try #require(bench.checkpoint())

@@ -9,8 +9,7 @@ import Testing
 struct FairnessTests {
     /// A hundred lanes with one event each beside one with a backlog of 100,000.
     private func crowd(_ capacity: Int) throws -> EngineBench {
-        let bench = try EngineBench(capacity: capacity)
-        bench.set(WebhookDelegate(1) { $0.maxInFlight = 256 })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 256 }, capacity: capacity)
         for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
         for _ in 0..<100 {
             bench.publishAndTurn(1_000)

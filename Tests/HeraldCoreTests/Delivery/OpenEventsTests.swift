@@ -99,8 +99,7 @@ import Testing
 
     @Test("a test call with a large event needs room for it")
     func testCalls() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         let answers = Recorder<Bool>()
         bench.engine.receive(.test(WebhookDelegate(1), large(33 << 20)) { answers.record($0 == nil) })
         bench.engine.receive(.test(WebhookDelegate(1), large()) { answers.record($0 == nil) })

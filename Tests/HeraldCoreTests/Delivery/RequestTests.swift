@@ -275,8 +275,7 @@ struct RequestTests {
 
     @Test("a cancelled retry whose attempt was not made does not block its subject")
     func cancelNotMade() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.ordering = .subject })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.ordering = .subject })
         bench.publishAndTurn(2, subject: "s")
         bench.finish(with: .failure)
         bench.advance(seconds: 10)

@@ -14,8 +14,7 @@ struct StatisticsTests {
 
     @Test("attempts are counted by slot, and written once, a minute later in one checkpoint")
     func written() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
         deliver(bench)
         deliver(bench, with: .failure)
         #expect(bench.checkpoint()?.statistics.isEmpty == true)
@@ -34,8 +33,7 @@ struct StatisticsTests {
 
     @Test("a completed slot is a row of its own")
     func slots() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         // Ten seconds before the end of a slot.
         let slot = DeliveryStatistics.slot
         bench.clock.advance(nanoseconds: (slot - bench.clock.wall % slot - 10_000) * 1_000_000)
@@ -80,8 +78,7 @@ struct StatisticsTests {
 
     @Test("a failed checkpoint keeps them, they stay visible, and they are not written twice")
     func refused() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         deliver(bench)
         bench.advance(seconds: 60)
         let refused = try #require(bench.checkpoint(succeeds: false))
@@ -99,8 +96,7 @@ struct StatisticsTests {
 
     @Test("attempts counted while a checkpoint is in flight stay visible until their own is written")
     func crossing() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         deliver(bench)
         bench.advance(seconds: 1)
         #expect(bench.submitted.count == 1)
@@ -114,8 +110,7 @@ struct StatisticsTests {
 
     @Test("a clean stop writes what was counted since")
     func stop() throws {
-        let bench = try EngineBench()
-        bench.set(WebhookDelegate(1))
+        let bench = try EngineBench(WebhookDelegate(1))
         deliver(bench)
         _ = bench.checkpoint()
         bench.engine.receive(.stop(deadline: 0))

@@ -18,9 +18,10 @@ final class EngineBench {
     /// Checkpoints that were handed over and not answered yet.
     var submitted: [Checkpoint] = []
 
+    /// - Parameter delegates: set at once.
     init(
-        capacity: Int = 1_000, settled: LogPosition = 0, maxRecentEvents: Int = 16_384, windowEvents: Int = 8_192,
-        backlog: Int = 0
+        _ delegates: WebhookDelegate..., capacity: Int = 1_000, settled: LogPosition = 0, maxRecentEvents: Int = 16_384,
+        windowEvents: Int = 8_192, backlog: Int = 0
     ) throws {
         let clock = self.clock
         sender = try MemorySender(capacity: capacity, clock: clock.clock) { _ in .manual }
@@ -33,6 +34,7 @@ final class EngineBench {
                 submit: { [unowned self] in submitted.append($0) }, random: { 0.5 },
                 makeID: { "evt_call" }, runMaintenance: nil),
             settled: settled, limits: .window(windowEvents))
+        for delegate in delegates { set(delegate) }
     }
 
     /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
