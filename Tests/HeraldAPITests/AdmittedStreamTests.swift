@@ -26,9 +26,11 @@ struct AdmittedStreamTests {
         access = AccessControl(hub: hub, operatorKey: nil)
     }
 
-    private func administer(_ action: AccessWrite.Action) async {
-        await withCheckedContinuation { done in
-            hub.submit(AccessWrite(hasOperatorKey: true, action: action) { _ in done.resume() })
+    private func administer(_ action: AccessWrite.Action) async { await submit(action, to: hub) }
+
+    private func submit(_ action: AccessWrite.Action, to hub: Hub) async {
+        await hub.result(of: AccessWrite.self) {
+            AccessWrite(hasOperatorKey: true, action: action, completion: $0)
         }
     }
 
@@ -62,9 +64,7 @@ struct AdmittedStreamTests {
         let hub = try Hub.inMemory(store: memory)
         let access = AccessControl(hub: hub, operatorKey: "an operator's key of these tests")
         let session = try access.newSession(access.operatorPrincipal)
-        await withCheckedContinuation { done in
-            hub.submit(AccessWrite(hasOperatorKey: true, action: .open(session.session)) { _ in done.resume() })
-        }
+        await submit(.open(session.session), to: hub)
         #expect(memory.read { $0.sessions.count } == 1)
         // The writer is held, and its queue is full.
         let (isHeld, gate, isDone) = (Flag(), Flag(), Flag())
@@ -110,9 +110,7 @@ struct AdmittedStreamTests {
         defer { hub.stop(grace: 0) }
         let access = AccessControl(hub: hub, operatorKey: "operator-of-a-test")
         let session = try access.newSession(access.operatorPrincipal)
-        await withCheckedContinuation { done in
-            hub.submit(AccessWrite(hasOperatorKey: true, action: .open(session.session)) { _ in done.resume() })
-        }
+        await submit(.open(session.session), to: hub)
         for count in 0..<8 {
             reads.store(count, ordering: .relaxed)
             let principal = access.principal(sessions: [Array("stale".utf8)[...], Array(session.text.utf8)[...]])

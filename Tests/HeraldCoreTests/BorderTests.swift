@@ -133,17 +133,17 @@ struct BorderTests {
         let bench = try HubBench()
         let key = APIKey(
             id: "key_1", name: "", scopes: [], digest: [], createdAt: 0, requestsPerSecond: 0)
-        let keyResult = await withCheckedContinuation { continuation in
-            bench.hub.submit(AccessWrite(action: .addKey(key)) { continuation.resume(returning: $0) })
+        let keyResult = await bench.hub.result(of: AccessWrite.self) {
+            AccessWrite(action: .addKey(key), completion: $0)
         }
         guard case .refused(.invalid(let errors)) = keyResult else {
             Issue.record("\(keyResult)")
             return
         }
         #expect(errors.map(\.pointer) == ["/scopes", "/requests_per_second", ""])
-        let appResult = await withCheckedContinuation { continuation in
-            let settings = App.Settings(name: ".no", eventsPerSecond: 0)
-            bench.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
+        let settings = App.Settings(name: ".no", eventsPerSecond: 0)
+        let appResult = await bench.hub.result(of: AppWrite.self) {
+            AppWrite(action: .add(id: "app_1", settings), completion: $0)
         }
         guard case .done(.invalid(let wrong)) = appResult else {
             Issue.record("\(appResult)")
@@ -152,9 +152,8 @@ struct BorderTests {
         #expect(wrong.map(\.pointer) == ["/name", "/events_per_second"])
         var description = EventTypeWrite.Description()
         description.example = Array("{".utf8)
-        let typeResult = await withCheckedContinuation { [description] continuation in
-            bench.hub.submit(
-                EventTypeWrite(type: "a b", action: .set(description)) { continuation.resume(returning: $0) })
+        let typeResult = await bench.hub.result(of: EventTypeWrite.self) { [description] in
+            EventTypeWrite(type: "a b", action: .set(description), completion: $0)
         }
         guard case .refused(.invalid(let problems)) = typeResult else {
             Issue.record("\(typeResult)")

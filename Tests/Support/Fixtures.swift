@@ -72,6 +72,17 @@ extension Hub {
             store: store, configuration: configuration, clock: clock, onDurabilityLost: { _ in },
             makeSender: { try MemorySender() })
     }
+
+    /// Submits a write, and waits for its result.
+    /// - Parameter make: makes the write, with the completion that it gets.
+    @discardableResult
+    package func result<Command: RequestCommand>(
+        of type: Command.Type, _ make: (@escaping @Sendable (WriteResult<Command.Outcome>) -> Void) -> Command
+    ) async -> WriteResult<Command.Outcome> {
+        await withCheckedContinuation { continuation in
+            submit(make { continuation.resume(returning: $0) })
+        }
+    }
 }
 
 package func attempt(

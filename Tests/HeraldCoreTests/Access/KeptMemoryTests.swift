@@ -87,13 +87,11 @@ struct KeptMemoryTests {
         let hub = bench.hub
         let before = hub.committed.kept.total
         func submit(_ type: EventTypeWrite.Action) async -> WriteResult<EventTypeWrite.Outcome> {
-            await withCheckedContinuation { continuation in
-                hub.submit(EventTypeWrite(type: "a.b", action: type) { continuation.resume(returning: $0) })
-            }
+            await hub.result(of: EventTypeWrite.self) { EventTypeWrite(type: "a.b", action: type, completion: $0) }
         }
         func submit(_ action: AccessWrite.Action) async -> WriteResult<AccessWrite.Outcome> {
-            await withCheckedContinuation { continuation in
-                hub.submit(AccessWrite(hasOperatorKey: true, action: action) { continuation.resume(returning: $0) })
+            await hub.result(of: AccessWrite.self) {
+                AccessWrite(hasOperatorKey: true, action: action, completion: $0)
             }
         }
         var description = EventTypeWrite.Description()
@@ -122,11 +120,8 @@ struct KeptMemoryTests {
     func typeOfDeletedApp() async throws {
         let bench = try HubBench()
         let hub = bench.hub
-        let result: WriteResult<EventTypeWrite.Outcome> = await withCheckedContinuation { continuation in
-            hub.submit(
-                EventTypeWrite(app: Self.other, type: "a.b", action: .set(.init())) {
-                    continuation.resume(returning: $0)
-                })
+        let result = await hub.result(of: EventTypeWrite.self) {
+            EventTypeWrite(app: Self.other, type: "a.b", action: .set(.init()), completion: $0)
         }
         guard case .done(.notFound) = result else {
             Issue.record("\(result)")
@@ -144,26 +139,17 @@ struct KeptMemoryTests {
         let hub = bench.hub
         let limit = hub.committed.sessions.limit
         #expect(limit == 100)
-        let added: WriteResult<AppWrite.Outcome> = await withCheckedContinuation { continuation in
-            hub.submit(
-                AppWrite(action: .add(id: "app_2", App.Settings(name: "two"))) { continuation.resume(returning: $0) })
-        }
-        guard case .done(.added(let app)) = added else {
-            Issue.record("\(added)")
-            return
-        }
+        let app = try await bench.addApp()
         func open(_ number: Int, _ app: AppKey, expiresAt: Int64) async {
             let session = Session(
                 digest: [UInt8(number >> 8), UInt8(number & 255)], kind: .portalSession, app: app, key: "anyone",
                 expiresAt: expiresAt)
-            let _: WriteResult<AccessWrite.Outcome> = await withCheckedContinuation { continuation in
-                hub.submit(AccessWrite(action: .open(session)) { continuation.resume(returning: $0) })
-            }
+            await hub.result(of: AccessWrite.self) { AccessWrite(action: .open(session), completion: $0) }
         }
         let future = hub.clock.wall() + 1_000_000
         // It ends first.
         await open(0, .default, expiresAt: future)
-        for number in 1...limit + 20 { await open(number, app.key, expiresAt: future + Int64(number)) }
+        for number in 1...limit + 20 { await open(number, app, expiresAt: future + Int64(number)) }
         #expect(hub.committed.sessions.find([0, 0], at: 0) != nil)
         #expect(hub.committed.sessions.sessions(ofKey: "anyone").count == limit)
         await bench.stop()

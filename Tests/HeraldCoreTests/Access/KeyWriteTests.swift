@@ -23,9 +23,7 @@ struct KeyWriteTests {
     }
 
     private func change(_ bench: HubBench, _ action: AccessWrite.Action) async throws -> AccessWrite.Outcome {
-        let result: WriteResult<AccessWrite.Outcome> = await withCheckedContinuation { continuation in
-            bench.hub.submit(AccessWrite(action: action) { continuation.resume(returning: $0) })
-        }
+        let result = await bench.hub.result(of: AccessWrite.self) { AccessWrite(action: action, completion: $0) }
         guard case .done(let outcome) = result else { throw HubError.busy }
         return outcome
     }

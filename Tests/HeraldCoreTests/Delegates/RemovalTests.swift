@@ -39,9 +39,8 @@ struct RemovalTests {
     }
 
     private func remove(_ action: RegistryWrite.Action) async -> WriteResult<RegistryWrite.Outcome> {
-        await withCheckedContinuation { continuation in
-            bench.hub.submit(
-                RegistryWrite(action: action, provenance: provenance) { continuation.resume(returning: $0) })
+        await bench.hub.result(of: RegistryWrite.self) {
+            RegistryWrite(action: action, provenance: provenance, completion: $0)
         }
     }
 
@@ -129,9 +128,8 @@ struct RemovalTests {
     @Test("an app with many users and responses is removed in steps, the first of which is in the audit log")
     func app() async throws {
         func change(_ action: AppWrite.Action, _ provenance: Provenance? = nil) async -> WriteResult<AppWrite.Outcome> {
-            await withCheckedContinuation { continuation in
-                bench.hub.submit(
-                    AppWrite(action: action, provenance: provenance) { continuation.resume(returning: $0) })
+            await bench.hub.result(of: AppWrite.self) {
+                AppWrite(action: action, provenance: provenance, completion: $0)
             }
         }
         guard case .done(.added(let app)) = await change(.add(id: "app_2", App.Settings(name: "two"))) else {

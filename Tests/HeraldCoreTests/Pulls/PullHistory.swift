@@ -237,8 +237,8 @@ final class PullHistory {
     private func write(_ action: PullWrite.Action) async -> PullWrite.Outcome? {
         guard let delegate else { return nil }
         let hub = nodes[random.number(0...nodes.count - 1)].bench.hub
-        let result = await withCheckedContinuation { continuation in
-            hub.submit(PullWrite(delegateID: delegate.id, action: action) { continuation.resume(returning: $0) })
+        let result = await hub.result(of: PullWrite.self) {
+            PullWrite(delegateID: delegate.id, action: action, completion: $0)
         }
         if case .done(let outcome) = result { return outcome }
         return nil

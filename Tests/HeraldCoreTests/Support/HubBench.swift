@@ -45,18 +45,15 @@ struct HubBench: Sendable {
 
     /// A publication for an app that does not exist is refused.
     func addApp() async throws -> AppKey {
-        await withCheckedContinuation { continuation in
-            hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "two"))) { _ in continuation.resume() })
-        }
+        await hub.result(of: AppWrite.self) { AppWrite(action: .add(id: "app_2", .init(name: "two")), completion: $0) }
         return try #require(hub.committed.apps.find("two")).key
     }
 
     func change(
         _ action: RegistryWrite.Action, idempotency: Idempotency<RegistryWrite.Outcome>? = nil
     ) async -> WriteResult<RegistryWrite.Outcome> {
-        await withCheckedContinuation { continuation in
-            hub.submit(
-                RegistryWrite(action: action, idempotency: idempotency) { continuation.resume(returning: $0) })
+        await hub.result(of: RegistryWrite.self) {
+            RegistryWrite(action: action, idempotency: idempotency, completion: $0)
         }
     }
 
