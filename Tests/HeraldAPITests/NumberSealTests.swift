@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldAPI
@@ -58,9 +59,7 @@ struct NumberSealTests {
     @Test("ids of attempts sort by the time of their start")
     func attempts() {
         let ids = (0..<50 as Range<Int64>).map { number in
-            let record = AttemptRecord(
-                delegate: 1, event: 1, number: 1, startedAt: 1_760_000_000_000 + number, duration: 1, status: 204,
-                failure: nil, detail: "", excerpt: [])
+            let record = attempt(1, 1, startedAt: 1_760_000_000_000 + number)
             return seal.id(of: StoredAttempt(id: 50 - number, record: record), app: .default)
         }
         #expect(ids == ids.sorted() && ids.allSatisfy { $0.hasPrefix("att_") && $0.utf8.count == 30 })

@@ -166,12 +166,7 @@ struct CheckpointTests {
     func part() throws {
         var builder = CheckpointBuilder(settled: 0)
         func add(_ events: ClosedRange<LogPosition>) {
-            for event in events {
-                builder.add(
-                    AttemptRecord(
-                        delegate: 1, event: event, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
-                        detail: "", excerpt: []), now: 0)
-            }
+            for event in events { builder.add(attempt(1, event, startedAt: 0), now: 0) }
         }
         builder.routed(to: 900, now: 0)
         add(1...300)
@@ -200,12 +195,7 @@ struct CheckpointTests {
     @Test("what another process has now is not written, the attempts are")
     func lostShards() {
         var checkpoint = Checkpoint()
-        checkpoint.attempts = [1, 2].map { delegate in
-            AttemptRecord(
-                delegate: delegate, event: 1, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
-                detail: "",
-                excerpt: [])
-        }
+        checkpoint.attempts = [1, 2].map { attempt($0, 1, startedAt: 0) }
         checkpoint.statistics = [1, 2].map { DeliveryStatistics(delegate: $0, start: 0) }
         checkpoint.caughtUp = [1, 2]
         let rest = checkpoint.without(Shards(of: 2))
@@ -217,12 +207,7 @@ struct CheckpointTests {
     @Test("while the writer has too many attempts queued, no attempt is started")
     func full() {
         var builder = CheckpointBuilder(settled: 0)
-        for event: LogPosition in 1...50_000 {
-            builder.add(
-                AttemptRecord(
-                    delegate: 1, event: event, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
-                    detail: "", excerpt: []), now: 0)
-        }
+        for event: LogPosition in 1...50_000 { builder.add(attempt(1, event, startedAt: 0), now: 0) }
         #expect(builder.isFull)
         #expect(builder.take(settled: 0, lanes: [], now: 0).attempts.count == 50_000)
         #expect(!builder.isFull)

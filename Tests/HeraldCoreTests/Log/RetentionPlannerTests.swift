@@ -204,11 +204,7 @@ struct RetentionPlannerTests {
         try fill(settled: 100)
         try store.transaction { (transaction) throws(StoreError) in
             var checkpoint = Checkpoint()
-            checkpoint.attempts = (1...100).map {
-                AttemptRecord(
-                    delegate: 1, event: $0, number: 1, startedAt: 0, duration: 1, status: 200, failure: nil, detail: "",
-                    excerpt: [])
-            }
+            checkpoint.attempts = (1...100).map { attempt(1, $0, startedAt: 0) }
             try transaction.write(checkpoint)
         }
         var planner = planner(bytes: 200_000, attempts: 5_000)
